@@ -1,0 +1,176 @@
+/* ag.h - reverse-mode automatic differentiation on a recorded graph: the public header of autograd/.
+ *
+ * A model is a function that records a graph. An op runs as it is recorded, so its value can be printed on the next
+ * line. The list of nodes is then in topological order: ag_forward() walks it forwards (replay), ag_backward()
+ * backwards. Nothing is allocated after the first backward pass.
+ *
+ * Ownership: nodes and values belong to the graph, parameters to the ag_params; both free everything at once.
+ * Errors:    the first error of a graph becomes one sentence, ag_error(). The graph is then inert: constructors return
+ *            an inert node (never NULL), replay and backward do nothing. Callers ask once, after recording or a step.
+ * Threads:   a graph belongs to one thread. Several graphs may read one frozen ag_params. */
+#ifndef AUTOGRAD_AG_H
+#define AUTOGRAD_AG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tensor/arena.h"
+#include "tensor/shape.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ag_graph ag_graph;
+typedef struct ag_params ag_params;
+typedef struct ag_param_entry ag_param_entry;
+typedef struct ag_node ag_node;
+typedef struct ag_op ag_op;
+typedef struct ag_hook_entry ag_hook_entry;
+
+struct ag_node {
+    const ag_op *op;  // NULL: a leaf (input or parameter)
+    ag_graph *graph;
+    const char *name;  // "layer0.attn.weights": what hooks, plots and errors call it
+    int index;         // its place in the recording
+    int n_in;
+    ag_node **in;
+    tensor val;
+    real *grad;       // d loss / d val after ag_backward(); NULL where nobody wants it
+    bool wants_grad;  // a leaf that learns, or something computed from one
+    bool has_grad;    // something was added to grad in this backward pass
+    const void *attr;  // the op's constants (heads, scale, eps ...), a copy owned by the graph
+    real *save;        // n_save reals which forward keeps for backward
+    size_t n_save;
+    ag_param_entry *param;  // a parameter's leaf: its entry
+    ag_hook_entry *hooks;
+};
+
+/* The whole contract of an op. */
+struct ag_op {
+    const char *name;
+    bool has_kinks;                        // its derivative jumps somewhere (relu, max)
+    bool (*shape)(ag_node *);              // sets val.shape (and n_save), or ag_fail()s and returns false
+    void (*forward)(ag_node *);            // writes all of val (and save)
+    void (*backward)(ag_node *);           // for each input that wants it: adds to ag_grad(input)
+    ag_node *(*sample)(ag_graph *, int i); // the i-th example for the automatic tests; NULL ends the list
+};
+
+/* ---- parameters: what learns, by name --------------------------------------------------------------------- */
+
+typedef enum { AG_ZEROS, AG_ONES, AG_NORMAL, AG_UNIFORM, AG_IDENTITY } ag_init_kind;
+typedef struct {
+    ag_init_kind kind;
+    double scale;  // standard deviation of AG_NORMAL and AG_UNIFORM
+} ag_init;
+
+struct ag_param_entry {
+    const char *name;
+    tensor val;      // what learns; stable for the life of the ag_params
+    size_t offset;   // where its gradient stands in a flat gradient buffer of ag_params_size() reals
+    bool frozen;     // never updated
+};
+
+/* A new, empty list over `mem` (NULL: malloc). Initial values are drawn from streams keyed by (seed, name), so adding a
+ * parameter leaves the others as they were. NULL when memory is out. */
+ag_params *ag_params_new(const tensor_allocator *mem, uint64_t seed);
+void ag_params_free(ag_params *p);
+
+/* After this, asking for an unknown name is an error instead of a new parameter. */
+void ag_params_freeze(ag_params *p);
+
+int ag_params_count(const ag_params *p);
+ag_param_entry *ag_params_at(ag_params *p, int i);               // in order of first request
+ag_param_entry *ag_params_find(ag_params *p, const char *name);  // NULL if there is none
+size_t ag_params_size(const ag_params *p);   // reals of a flat gradient buffer (each entry padded to 64 bytes)
+size_t ag_params_learned(const ag_params *p);  // numbers that learn: frozen ones and padding not counted
+
+/* ---- recording ---------------------------------------------------------------------------------------------- */
+
+/* A new graph over parameters (which it does not own and which must outlive it). NULL when memory is out. */
+ag_graph *ag_graph_new(ag_params *params);
+void ag_graph_free(ag_graph *g);
+
+/* Forgets all nodes, hooks and the error; keeps the memory for the next recording. */
+void ag_graph_reset(ag_graph *g);
+
+/* A leaf of the given shape, zeroed; fill node->val.x before recording what reads it. It takes part in backward only
+ * after ag_want_grad(), which must come before its first use. */
+ag_node *ag_input(ag_graph *g, const char *name, tensor_shape shape);
+ag_node *ag_want_grad(ag_node *leaf);
+
+/* The parameter of that name: created at the first request, found afterwards; asking again with another shape is an
+ * error. Tying two layers is asking for the same name: one node, which collects both gradients. */
+ag_node *ag_param(ag_graph *g, const char *name, tensor_shape shape, ag_init init);
+
+/* Names a node, printf-style; returns it. Inert nodes are left alone. */
+ag_node *ag_name(ag_node *node, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A formatted string owned by the graph ("" when memory is out). */
+const char *ag_text(ag_graph *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- running ------------------------------------------------------------------------------------------------ */
+
+/* Replays every op in order, with the leaves as they are now. False if the graph has an error. */
+bool ag_forward(ag_graph *g);
+
+/* Gradients of sum(cotangent * node->val) into every node that wants one; cotangent NULL: all ones. Leaves accumulate
+ * over calls (twice gives twice), everything else starts anew. A node whose has_grad is false got none: its
+ * gradient is zero and its buffer is not to be read. */
+bool ag_backward(ag_node *node, const real *cotangent);
+
+/* Where the gradients of parameters go: a flat buffer of ag_params_size() reals owned by the caller, to be zeroed by
+ * the caller. Without one the graph uses a buffer of its own. */
+void ag_grads_into(ag_graph *g, real *flat);
+real *ag_grads(ag_graph *g);      // the buffer in use (NULL before the first backward)
+void ag_grads_zero(ag_graph *g);  // zeroes it, and the gradients of all other leaves
+
+/* The first error in words, or NULL. */
+const char *ag_error(const ag_graph *g);
+
+/* ---- looking, and intervening ------------------------------------------------------------------------------- */
+
+/* The node of that name, the last one if several bear it; NULL if there is none. */
+ag_node *ag_find(ag_graph *g, const char *name);
+int ag_count(const ag_graph *g);
+ag_node *ag_at(ag_graph *g, int i);
+
+/* fn runs after that node's forward at every replay and may read or overwrite node->val. */
+typedef void ag_hook_fn(ag_node *node, void *ctx);
+bool ag_hook(ag_node *node, ag_hook_fn *fn, void *ctx);
+void ag_unhook(ag_node *node, ag_hook_fn *fn, void *ctx);
+
+/* ---- what ops are made of ----------------------------------------------------------------------------------- */
+
+/* Who sees whom: position t of T sees key s iff  s < limit(t) and not (no_self and s == t), where limit(t) is the
+ * least of S, memory (if > 0), and t + 1 (if causal). Everything masked is never read. */
+typedef struct {
+    bool causal;
+    bool no_self;
+    int memory;  // 0: no limit; else only the first `memory` positions can be seen
+} ag_mask;
+
+static inline int ag_mask_limit(ag_mask m, int t, int S) {
+    int limit = m.memory > 0 && m.memory < S ? m.memory : S;
+    return m.causal && t + 1 < limit ? t + 1 : limit;
+}
+
+typedef enum { AG_GELU_ERF, AG_GELU_TANH } ag_gelu_form;
+
+enum { AG_EMBED_MAX = 16 };  // tables of one embedding
+
+/* Rows scored by a cross-entropy node's last forward. */
+int ag_cross_entropy_scored(const ag_node *node);
+
+/* The catalogue: one prototype and one descriptor for each line of ops.def. */
+#define AG_OP(name, arguments, shapes, formula) ag_node *ag_##name arguments;
+#include "autograd/ops.def"
+#undef AG_OP
+
+extern const ag_op *const ag_ops[];  // the catalogue as a table, NULL ends it
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,38 @@
+/* attend.h - the three products of masked attention, for one head; internal to autograd/.
+ *
+ * p [T,S] holds one number for each query and key; a [T,E] and b [S,E] are one head's slice of packed tensors, their
+ * rows lda and ldb apart. Masking is by selection: what a query may not see never reaches its result, not even as
+ * 0 * NaN. Each product serves twice:
+ *
+ *     dots   p  = a b^T     scores forward (q, k);     mix backward (dy, v -> dw)
+ *     rows   a += p b       mix forward (w, v);        scores backward (ds, k -> dq)
+ *     cols   b += p^T a     scores backward (q -> dk); mix backward (dy -> dv)
+ */
+#ifndef AUTOGRAD_ATTEND_H
+#define AUTOGRAD_ATTEND_H
+
+#include "autograd/op.h"
+#include "tensor/gemm.h"
+
+typedef struct {
+    int T, S, E;
+    ptrdiff_t lda, ldb;
+    ag_mask mask;
+} ag_head;
+
+/* p = a b^T where visible (GEMM_ADD: added), 0 elsewhere (GEMM_ADD: left alone). */
+void ag_attend_dots(const ag_head *h, gemm_mode mode, const real *a, const real *b, real *p);
+
+/* a = p b, or a += p b. p must be 0 where masked. */
+void ag_attend_rows(const ag_head *h, gemm_mode mode, const real *p, const real *b, real *a);
+
+/* b += p^T a. p must be 0 where masked. */
+void ag_attend_cols(const ag_head *h, const real *p, const real *a, real *b);
+
+/* The keys that query t sees, as at most two ranges begin[i] <= s < end[i]; returns how many ranges. */
+int ag_visible(ag_mask mask, int t, int S, int begin[2], int end[2]);
+
+/* Writes 0 into every masked cell of a [T,S] plane. */
+void ag_clear_masked(ag_mask mask, int T, int S, real *p);
+
+#endif

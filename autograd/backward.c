@@ -1,0 +1,75 @@
+/* backward.c - the reverse walk, and where gradients live. */
+#include <string.h>
+
+#include "autograd/graph_internal.h"
+
+static void point_into(ag_graph *g, real *flat) {
+    g->grads = flat;
+    for (int i = 0; i < g->leaves.n; i++) {
+        ag_node *leaf = g->leaves.at[i];
+        if (!leaf->param || !leaf->wants_grad) continue;
+        leaf->grad = flat + leaf->param->offset;
+        leaf->has_grad = true;  // the buffer came zeroed
+    }
+}
+
+void ag_grads_into(ag_graph *g, real *flat) {
+    if (!g->failed) point_into(g, flat);
+}
+
+real *ag_grads(ag_graph *g) { return g->grads; }
+
+void ag_grads_zero(ag_graph *g) {
+    if (g->own_grads) memset(g->own_grads, 0, g->params->size * sizeof(real));
+    for (int i = 0; i < g->leaves.n; i++)
+        if (!g->leaves.at[i]->param) g->leaves.at[i]->has_grad = false;
+}
+
+/* Memory for the gradients of nodes recorded since the last backward; none in the steady state. */
+static bool provide(ag_graph *g) {
+    if (!g->grads) {
+        g->own_grads = ag_take(g, g->params->size, sizeof(real));
+        if (!g->own_grads) return false;
+        point_into(g, g->own_grads);
+    }
+    for (int i = g->nodes_with_grads; i < g->nodes.n; i++) {
+        ag_node *node = g->nodes.at[i];
+        if (!node->wants_grad || node->grad) continue;
+        if (node->param)
+            point_into(g, g->grads);
+        else
+            node->grad = ag_take(g, node->val.n, sizeof(real));
+        if (!node->grad) return false;
+    }
+    g->nodes_with_grads = g->nodes.n;
+    return true;
+}
+
+real *ag_grad(ag_node *in) {
+    bool first = false;
+    real *grad = ag_grad_or_first(in, &first);
+    if (grad && first) memset(grad, 0, in->val.n * sizeof(real));
+    return grad;
+}
+
+real *ag_grad_or_first(ag_node *in, bool *first) {
+    if (!in->wants_grad) return NULL;
+    *first = !in->has_grad;
+    in->has_grad = true;
+    return in->grad;
+}
+
+bool ag_backward(ag_node *node, const real *cotangent) {
+    ag_graph *g = node->graph;
+    if (g->failed || !provide(g)) return false;
+    if (!node->wants_grad) return true;
+    for (int i = 0; i < g->nodes.n; i++)
+        if (g->nodes.at[i]->op) g->nodes.at[i]->has_grad = false;
+    real *seed = ag_grad(node);
+    for (size_t i = 0; i < node->val.n; i++) seed[i] += cotangent ? cotangent[i] : 1;
+    for (int i = node->index; i >= 0 && !g->failed; i--) {
+        ag_node *at = g->nodes.at[i];
+        if (at->op && at->has_grad) at->op->backward(at);
+    }
+    return !g->failed;
+}

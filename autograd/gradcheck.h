@@ -1,0 +1,34 @@
+/* gradcheck.h - is the backward the derivative of the forward? To be run on the library built in double.
+ *
+ * For each sample and three fixed random signed cotangents c, L = sum(c * y): every coordinate of every leaf is nudged
+ * and the graph replayed; the 4th-order central difference must equal the analytic gradient within
+ * 1e-9 max(1, largest |g|) + 1e-7 |numeric|. Beside that, for each sample: replay gives the same bits and leaves inputs
+ * alone; two backward passes add up to twice the gradient; c = 0 exact zeros; 2c exactly double; each leaf frozen in turn leaves the
+ * other gradients' bits alone. */
+#ifndef AUTOGRAD_GRADCHECK_H
+#define AUTOGRAD_GRADCHECK_H
+
+#include "autograd/ag.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef ag_node *ag_sample_fn(ag_graph *g, int i);  // the i-th example, or NULL
+
+typedef struct {
+    int samples;
+    long coordinates;
+    int inconclusive;  // at a kink: the differences with h and h/2 disagree
+    double worst;      // largest |analytic - numeric| / tolerance; at most 1 in a right backward
+    bool passed;
+    char reason[320];  // what failed first, in words; "" if nothing
+} ag_check_report;
+
+/* Checks all samples. has_kinks: inconclusive points are allowed. Returns report->passed. */
+bool ag_gradcheck(ag_sample_fn *sample, bool has_kinks, ag_check_report *report);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

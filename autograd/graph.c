@@ -1,0 +1,210 @@
+/* graph.c - recording and replay: nodes, names, errors. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "autograd/graph_internal.h"
+
+static void clear(ag_graph *g) {
+    g->nodes = g->leaves = (ag_node_list){0};
+    g->inert = (ag_node){.graph = g, .name = "inert", .index = -1, .val.x = &g->nothing};
+    g->own_grads = g->grads = NULL;
+    g->nodes_with_grads = 0;
+    g->failed = false;
+    g->error[0] = '\0';
+    g->frozen_leaf = -1;
+    g->samples = rng_stream(0, "sample", 0);
+}
+
+ag_graph *ag_graph_new(ag_params *params) {
+    ag_graph *g = params->mem->alloc(params->mem->ctx, sizeof *g);
+    if (!g) return NULL;
+    *g = (ag_graph){.params = params, .arena = tensor_arena_new(params->mem)};
+    if (!g->arena) {
+        params->mem->release(params->mem->ctx, g);
+        return NULL;
+    }
+    clear(g);
+    return g;
+}
+
+void ag_graph_free(ag_graph *g) {
+    if (!g) return;
+    tensor_arena_free(g->arena);
+    const tensor_allocator *mem = g->params->mem;
+    mem->release(mem->ctx, g);
+}
+
+void ag_graph_reset(ag_graph *g) {
+    tensor_arena_reset(g->arena);
+    clear(g);
+}
+
+/* ---- errors ---- */
+
+const char *ag_error(const ag_graph *g) { return g->failed ? g->error : NULL; }
+
+ag_node *ag_fail_graph(ag_graph *g, const char *format, ...) {
+    if (g->failed) return &g->inert;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(g->error, sizeof g->error, format, args);
+    va_end(args);
+    g->failed = true;
+    return &g->inert;
+}
+
+bool ag_fail(ag_node *node, const char *format, ...) {
+    char where[256], what[256], shape[TENSOR_SHAPE_TEXT];
+    int at = snprintf(where, sizeof where, "%s '%s' (", node->op->name, node->name);
+    for (int i = 0; i < node->n_in && at < (int)sizeof where; i++)
+        at += snprintf(where + at, sizeof where - (size_t)at, "%s%s %s", i ? ", " : "", node->in[i]->name,
+                       tensor_shape_text(node->in[i]->val.shape, shape));
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    ag_fail_graph(node->graph, "%s): %s", where, what);
+    return false;
+}
+
+void *ag_take(ag_graph *g, size_t count, size_t size) {
+    void *p = tensor_arena_take(g->arena, count, size);
+    if (!p) ag_fail_graph(g, "out of memory: %zu x %zu bytes for the graph", count, size);
+    return p;
+}
+
+/* ---- nodes ---- */
+
+bool ag_list_push(ag_graph *g, ag_node_list *list, ag_node *node) {
+    if (list->n == list->room) {
+        int room = list->room ? 2 * list->room : 64;
+        ag_node **at = ag_take(g, (size_t)room, sizeof *at);
+        if (!at) return false;
+        if (list->n) memcpy(at, list->at, (size_t)list->n * sizeof *at);
+        list->at = at;
+        list->room = room;
+    }
+    list->at[list->n++] = node;
+    return true;
+}
+
+ag_node *ag_new_node(ag_graph *g) {
+    if (g->failed) return &g->inert;
+    ag_node *node = ag_take(g, 1, sizeof *node);
+    if (!node || !ag_list_push(g, &g->nodes, node)) return &g->inert;
+    node->graph = g;
+    node->index = g->nodes.n - 1;
+    node->name = "";
+    return node;
+}
+
+ag_node *ag_new_leaf(ag_graph *g, const char *name, tensor val, bool wants_grad) {
+    ag_node *node = ag_new_node(g);
+    if (node == &g->inert || !ag_list_push(g, &g->leaves, node)) return &g->inert;
+    node->name = ag_text(g, "%s", name);
+    node->val = val;
+    node->wants_grad = wants_grad && g->frozen_leaf != g->leaves.n - 1;
+    return node;
+}
+
+ag_node *ag_input(ag_graph *g, const char *name, tensor_shape shape) {
+    if (g->failed) return &g->inert;
+    tensor val = {.shape = shape};
+    if (!tensor_count(shape, &val.n)) return ag_fail_graph(g, "input '%s': bad shape, or too many elements", name);
+    val.x = ag_take(g, val.n, sizeof(real));
+    return val.x ? ag_new_leaf(g, name, val, false) : &g->inert;
+}
+
+ag_node *ag_want_grad(ag_node *leaf) {
+    ag_graph *g = leaf->graph;
+    if (leaf == &g->inert) return leaf;
+    if (leaf->op) return ag_fail_graph(g, "'%s' is no leaf: only inputs and parameters learn", leaf->name);
+    bool frozen = g->frozen_leaf >= 0 && g->frozen_leaf < g->leaves.n && g->leaves.at[g->frozen_leaf] == leaf;
+    leaf->wants_grad = !frozen;
+    return leaf;
+}
+
+const char *ag_text(ag_graph *g, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *text = length < 0 ? NULL : ag_take(g, (size_t)length + 1, 1);
+    if (!text) return "";
+    va_start(args, format);
+    vsnprintf(text, (size_t)length + 1, format, args);
+    va_end(args);
+    return text;
+}
+
+ag_node *ag_name(ag_node *node, const char *format, ...) {
+    if (node == &node->graph->inert) return node;
+    char name[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(name, sizeof name, format, args);
+    va_end(args);
+    node->name = ag_text(node->graph, "%s", name);
+    return node;
+}
+
+/* Shape, memory and first run of a node whose inputs and attr are set. */
+static bool build(ag_node *node) {
+    ag_graph *g = node->graph;
+    if (!node->op->shape(node) || g->failed) return false;
+    if (!tensor_count(node->val.shape, &node->val.n)) return ag_fail(node, "too many elements");
+    if (!node->val.x) node->val.x = ag_take(g, node->val.n, sizeof(real));
+    if (node->n_save) node->save = ag_take(g, node->n_save, sizeof(real));
+    if (g->failed) return false;
+    node->op->forward(node);
+    return !g->failed;
+}
+
+ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *attr, size_t attr_size) {
+    ag_graph *g = in[0]->graph;
+    ag_node *node = ag_new_node(g);
+    if (node == &g->inert) return node;
+    node->op = op;
+    node->name = ag_text(g, "%s#%d", op->name, node->index);
+    node->n_in = n_in;
+    node->in = ag_take(g, (size_t)n_in, sizeof *node->in);
+    void *copy = attr_size ? ag_take(g, 1, attr_size) : NULL;
+    if (g->failed) return &g->inert;
+    if (attr_size) memcpy(copy, attr, attr_size);
+    node->attr = copy;
+    for (int i = 0; i < n_in; i++) {
+        if (in[i]->graph != g) return ag_fail_graph(g, "%s: inputs belong to different graphs", op->name);
+        node->in[i] = in[i];
+        node->wants_grad |= in[i]->wants_grad;
+    }
+    return build(node) ? node : &g->inert;
+}
+
+/* ---- replay and look-up ---- */
+
+bool ag_forward(ag_graph *g) {
+    for (int i = 0; i < g->nodes.n && !g->failed; i++) {
+        ag_node *node = g->nodes.at[i];
+        if (node->op) node->op->forward(node);
+        if (node->hooks) ag_run_hooks(node);
+    }
+    return !g->failed;
+}
+
+int ag_count(const ag_graph *g) { return g->nodes.n; }
+ag_node *ag_at(ag_graph *g, int i) { return i >= 0 && i < g->nodes.n ? g->nodes.at[i] : NULL; }
+
+ag_node *ag_find(ag_graph *g, const char *name) {
+    for (int i = g->nodes.n - 1; i >= 0; i--)
+        if (strcmp(g->nodes.at[i]->name, name) == 0) return g->nodes.at[i];
+    return NULL;
+}
+
+/* ---- the catalogue ---- */
+
+const ag_op *const ag_ops[] = {
+#define AG_OP(name, arguments, shapes, formula) &ag_op_##name,
+#include "autograd/ops.def"
+#undef AG_OP
+    NULL};

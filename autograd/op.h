@@ -1,0 +1,55 @@
+/* op.h - what the author of an op needs beside ag.h. ops/scale.c is the shortest complete example. */
+#ifndef AUTOGRAD_OP_H
+#define AUTOGRAD_OP_H
+
+#include "autograd/ag.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define AG_OP(name, arguments, shapes, formula) extern const ag_op ag_op_##name;
+#include "autograd/ops.def"
+#undef AG_OP
+
+/* All bookkeeping, once: makes the node, copies attr, asks the op for the shape, takes the memory, runs forward.
+ * Returns an inert node when the graph has, or now gets, an error. */
+ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *attr, size_t attr_size);
+#define AG_IN(...)                                                                \
+    (int)(sizeof((ag_node *[]){__VA_ARGS__}) / sizeof(ag_node *)), (ag_node *[]) { __VA_ARGS__ }
+
+/* Records an error against a node: op, node and the shapes of its inputs are put before the message. Returns false,
+ * so that a shape rule can end in `return ag_fail(...)`. The first error stays. */
+bool ag_fail(ag_node *node, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same against a graph, for constructors that check their arguments before there is a node. Returns the inert node. */
+ag_node *ag_fail_graph(ag_graph *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Memory of the graph that lives as long as the node, zeroed; NULL (and an error) when memory is out. */
+void *ag_take(ag_graph *g, size_t count, size_t size);
+
+/* In backward: the buffer to which d loss / d in is added, or NULL if nobody wants it. Zeroed at the first
+ * contribution of a pass, so an op only ever writes +=. */
+real *ag_grad(ag_node *in);
+
+/* The same for ops that can also overwrite: *first says that nothing was added yet and the buffer is not zeroed; the op
+ * must then write all of it. */
+real *ag_grad_or_first(ag_node *in, bool *first);
+
+/* ---- samples: the leaves of an example for the automatic tests ---- */
+
+/* A leaf that wants a gradient, filled from the graph's sample stream: standard normal; away from 0 by 0.05 (for
+ * kinks); in [0.5, 1.5] (for roots and logarithms). */
+typedef enum { AG_SAMPLE_NORMAL, AG_SAMPLE_NO_KINK, AG_SAMPLE_POSITIVE } ag_sample_kind;
+ag_node *ag_sample(ag_graph *g, ag_sample_kind kind, tensor_shape shape);
+
+/* The i-th of the shapes on which every elementwise op is tried: scalar, short, odd, empty. False after the last. */
+bool ag_sample_shape(int i, tensor_shape *shape);
+
+/* n ids in 0..bound-1, duplicates included; `absent`: some are -1. Owned by the graph. */
+const int *ag_sample_ids(ag_graph *g, int n, int bound, bool absent);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,103 @@
+/* embedding.c - y = the sum of one row of each table.        d tables[i][ids[i]] += dy; duplicates add up
+ *
+ * Several streams of ids are summed in one pass: what a token is, where it stands, which part it plays. A stream whose
+ * ids are NULL gives each position its own row (learned positions). An id of -1 adds nothing. */
+#include <string.h>
+
+#include "autograd/op.h"
+
+typedef struct {
+    tensor_shape s;
+    const int *ids[AG_EMBED_MAX];  // the caller's, read again at every replay
+} attr;
+
+static bool shape(ag_node *node) {
+    const attr *a = node->attr;
+    tensor_shape first = node->in[0]->val.shape;
+    if (a->s.rank >= TENSOR_MAXRANK) return ag_fail(node, "too many dimensions");
+    for (int i = 0; i < node->n_in; i++) {
+        tensor_shape t = node->in[i]->val.shape;
+        if (t.rank != 2 || t.dim[1] != first.dim[1]) return ag_fail(node, "tables must be [V,D] with one D");
+        if (!a->ids[i] && t.dim[0] < tensor_width(a->s))
+            return ag_fail(node, "%d positions, but only %d rows for them", tensor_width(a->s), t.dim[0]);
+    }
+    node->val.shape = a->s;
+    node->val.shape.dim[node->val.shape.rank++] = first.dim[1];
+    return true;
+}
+
+/* The row of table i for position n; -1: none. */
+static int row_of(const attr *a, int i, size_t n) {
+    return a->ids[i] ? a->ids[i][n] : (int)(n % (size_t)tensor_width(a->s));
+}
+
+static bool ids_in_range(ag_node *node, size_t n) {
+    const attr *a = node->attr;
+    for (int i = 0; i < node->n_in; i++)
+        for (size_t p = 0; p < n; p++) {
+            int id = row_of(a, i, p), V = node->in[i]->val.shape.dim[0];
+            if (id < -1 || id >= V)
+                return ag_fail(node, "id %d of table '%s' is outside 0..%d", id, node->in[i]->name, V - 1);
+        }
+    return true;
+}
+
+static void forward(ag_node *node) {
+    const attr *a = node->attr;
+    size_t D = (size_t)tensor_width(node->val.shape), n = tensor_rows(node->val.shape);
+    if (!ids_in_range(node, n)) return;
+    for (size_t p = 0; p < n; p++) {
+        real *restrict y = node->val.x + p * D;
+        memset(y, 0, D * sizeof *y);
+        for (int i = 0; i < node->n_in; i++) {
+            int id = row_of(a, i, p);
+            const real *table = node->in[i]->val.x;
+            if (id >= 0)
+                for (size_t d = 0; d < D; d++) y[d] += table[(size_t)id * D + d];
+        }
+    }
+}
+
+static void backward(ag_node *node) {
+    const attr *a = node->attr;
+    size_t D = (size_t)tensor_width(node->val.shape), n = tensor_rows(node->val.shape);
+    for (int i = 0; i < node->n_in; i++) {
+        real *dtable = ag_grad(node->in[i]);
+        if (!dtable) continue;
+        for (size_t p = 0; p < n; p++) {
+            int id = row_of(a, i, p);
+            const real *restrict dy = node->grad + p * D;
+            // y[d] += table[id * D + d]
+            if (id >= 0)
+                for (size_t d = 0; d < D; d++) dtable[(size_t)id * D + d] += dy[d];
+        }
+    }
+}
+
+static ag_node *sample(ag_graph *g, int i) {
+    static const int V[] = {3, 5, 4, 1}, tables[] = {1, 2, 3, 2, 2, 1}, widths[] = {5, 3, 1, 17, 2, 4};
+    const tensor_shape shapes[] = {tensor_dims(1, 7), tensor_dims(2, 2, 3), tensor_dims(2, 2, 2),
+                                   tensor_dims(0),    tensor_dims(1, 0),    tensor_dims(2, 3, 4)};
+    if (i >= 6) return NULL;
+    size_t n = 0;
+    tensor_count(shapes[i], &n);
+    ag_node *table[3];
+    const int *ids[3];
+    for (int t = 0; t < tables[i]; t++) {
+        table[t] = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(2, V[t], widths[i]));
+        ids[t] = ag_sample_ids(g, (int)n, V[t], t > 0);
+    }
+    if (i == 4) table[1] = table[0];  // one table for two streams
+    if (i == 5) ids[0] = NULL, table[0] = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(2, 4, widths[i]));
+    return ag_embedding(tables[i], table, ids, shapes[i]);
+}
+
+const ag_op ag_op_embedding = {"embedding", false, shape, forward, backward, sample};
+
+ag_node *ag_embedding(int n, ag_node *const *tables, const int *const *ids, tensor_shape s) {
+    attr a = {.s = s};
+    if (n < 1 || n > AG_EMBED_MAX)
+        return ag_fail_graph(tables[0]->graph, "embedding: %d tables; 1 to %d are possible", n, AG_EMBED_MAX);
+    for (int i = 0; i < n; i++) a.ids[i] = ids[i];
+    return ag_apply(&ag_op_embedding, n, tables, &a, sizeof a);
+}

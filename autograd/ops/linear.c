@@ -1,0 +1,70 @@
+/* linear.c - y = x w + b on the last dimension.        dx = dy w^T, dw = x^T dy, db = column sums of dy */
+#include <string.h>
+
+#include "autograd/op.h"
+#include "tensor/gemm.h"
+
+static bool shape(ag_node *node) {
+    tensor_shape x = node->in[0]->val.shape, w = node->in[1]->val.shape;
+    if (x.rank < 1 || w.rank != 2) return ag_fail(node, "x needs a dimension and w exactly two");
+    if (tensor_width(x) != w.dim[0])
+        return ag_fail(node, "x has width %d, w takes %d", tensor_width(x), w.dim[0]);
+    if (node->n_in == 3) {
+        tensor_shape b = node->in[2]->val.shape;
+        if (b.rank != 1 || b.dim[0] != w.dim[1]) return ag_fail(node, "the bias needs width %d", w.dim[1]);
+    }
+    node->val.shape = x;
+    node->val.shape.dim[x.rank - 1] = w.dim[1];
+    return true;
+}
+
+static void forward(ag_node *node) {
+    const ag_node *x = node->in[0], *w = node->in[1];  // [N,I] [I,O]
+    int N = (int)tensor_rows(x->val.shape), I = w->val.shape.dim[0], O = w->val.shape.dim[1];
+    real *y = node->val.x;  // [N,O]
+    if (node->n_in == 3)
+        for (int r = 0; r < N; r++) memcpy(y + (size_t)r * (size_t)O, node->in[2]->val.x, (size_t)O * sizeof *y);
+    gemm_mul(node->n_in == 3 ? GEMM_ADD : GEMM_SET, N, O, I, (gemm_view){x->val.x, I, 1},
+             (gemm_view){w->val.x, O, 1}, y, O);
+}
+
+static void backward(ag_node *node) {
+    ag_node *x = node->in[0], *w = node->in[1];
+    int N = (int)tensor_rows(x->val.shape), I = w->val.shape.dim[0], O = w->val.shape.dim[1];
+    const real *dy = node->grad;
+    bool first;
+    // y = x w
+    real *dx = ag_grad_or_first(x, &first);
+    if (dx)  // dx += dy w^T
+        gemm_mul(first ? GEMM_SET : GEMM_ADD, N, I, O, (gemm_view){dy, O, 1}, (gemm_view){w->val.x, 1, O}, dx, I);
+    real *dw = ag_grad(w);
+    if (dw)  // dw += x^T dy
+        gemm_mul(GEMM_ADD, I, O, N, (gemm_view){x->val.x, 1, I}, (gemm_view){dy, O, 1}, dw, O);
+    // y[r,o] += b[o]
+    real *restrict db = node->n_in == 3 ? ag_grad(node->in[2]) : NULL;
+    for (int r = 0; db && r < N; r++)
+        for (int o = 0; o < O; o++) db[o] += dy[(size_t)r * (size_t)O + (size_t)o];
+}
+
+static ag_node *sample(ag_graph *g, int i) {
+    const tensor_shape x[] = {tensor_dims(2, 3, 4),    tensor_dims(1, 17),   tensor_dims(3, 2, 3, 5),
+                              tensor_dims(2, 1, 1),    tensor_dims(2, 0, 4), tensor_dims(2, 3, 0),
+                              tensor_dims(3, 2, 2, 33)};
+    static const int out[] = {2, 7, 1, 1, 3, 2, 17};
+    if (i == 14) {  // one node as input and as weight
+        ag_node *s = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(2, 3, 3));
+        return ag_linear(s, s, NULL);
+    }
+    if (i > 14) return NULL;
+    tensor_shape s = x[i / 2];
+    int O = out[i / 2];
+    ag_node *in = ag_sample(g, AG_SAMPLE_NORMAL, s);
+    ag_node *w = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(2, tensor_width(s), O));
+    return ag_linear(in, w, i % 2 ? ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, O)) : NULL);
+}
+
+const ag_op ag_op_linear = {"linear", false, shape, forward, backward, sample};
+
+ag_node *ag_linear(ag_node *x, ag_node *w, ag_node *b) {
+    return b ? ag_apply(&ag_op_linear, AG_IN(x, w, b), NULL, 0) : ag_apply(&ag_op_linear, AG_IN(x, w), NULL, 0);
+}

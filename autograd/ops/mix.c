@@ -1,0 +1,86 @@
+/* mix.c - where V enters: y[b,t,h] = sum over visible s of w[b,h,t,s] v[b,s,h].        dw = dy v^T, dv = w^T dy
+ * w must be 0 where the mask hides s from t, as softmax leaves it. With G = kv_heads < H, each value head serves H/G
+ * neighbouring heads. Source: Vaswani et al., "Attention Is All You Need", 2017, equation 1. */
+#include "autograd/attend.h"
+
+typedef struct {
+    int kv_heads;
+    ag_mask mask;
+} attr;
+
+static bool shape(ag_node *node) {
+    int G = ((const attr *)node->attr)->kv_heads;
+    tensor_shape w = node->in[0]->val.shape, v = node->in[1]->val.shape;
+    if (w.rank != 4 || v.rank != 3) return ag_fail(node, "w must be [B,H,T,S] and v [B,S,G*E]");
+    if (w.dim[0] != v.dim[0] || w.dim[3] != v.dim[1]) return ag_fail(node, "w and v disagree on B or S");
+    if (G < 1 || w.dim[1] % G || v.dim[2] % G)
+        return ag_fail(node, "%d value heads do not divide %d heads and width %d", G, w.dim[1], v.dim[2]);
+    node->val.shape = tensor_dims(3, w.dim[0], w.dim[2], w.dim[1] * (v.dim[2] / G));
+    return true;
+}
+
+typedef struct {
+    ag_head head;
+    int B, H, group;
+    size_t plane;
+} sizes;
+
+static sizes sizes_of(const ag_node *node) {
+    const attr *a = node->attr;
+    tensor_shape w = node->in[0]->val.shape, v = node->in[1]->val.shape;
+    int H = w.dim[1], E = v.dim[2] / a->kv_heads;
+    return (sizes){.head = {w.dim[2], w.dim[3], E, (ptrdiff_t)H * E, v.dim[2], a->mask},
+                   .B = w.dim[0], .H = H, .group = H / a->kv_heads, .plane = (size_t)w.dim[2] * (size_t)w.dim[3]};
+}
+
+/* Where head h of batch row b begins in y, and its value head in v. */
+static ptrdiff_t at_y(const sizes *s, int b, int h) { return (ptrdiff_t)b * s->head.T * s->head.lda + h * s->head.E; }
+static ptrdiff_t at_v(const sizes *s, int b, int h) {
+    return (ptrdiff_t)b * s->head.S * s->head.ldb + h / s->group * s->head.E;
+}
+
+static void forward(ag_node *node) {
+    sizes s = sizes_of(node);
+    const real *w = node->in[0]->val.x, *v = node->in[1]->val.x;  // [B,H,T,S] [B,S,G*E]
+    for (int b = 0; b < s.B; b++)
+        for (int h = 0; h < s.H; h++, w += s.plane)
+            ag_attend_rows(&s.head, GEMM_SET, w, v + at_v(&s, b, h), node->val.x + at_y(&s, b, h));
+}
+
+static void backward(ag_node *node) {
+    sizes s = sizes_of(node);
+    const real *w = node->in[0]->val.x, *v = node->in[1]->val.x, *dy = node->grad;
+    bool first = false;
+    real *dw = ag_grad_or_first(node->in[0], &first), *dv = ag_grad(node->in[1]);
+    for (int b = 0; b < s.B; b++)
+        for (int h = 0; h < s.H; h++) {
+            size_t plane = (size_t)(b * s.H + h) * s.plane;
+            // y = w v
+            if (dw) ag_attend_dots(&s.head, first ? GEMM_SET : GEMM_ADD, dy + at_y(&s, b, h), v + at_v(&s, b, h), dw + plane);
+            if (dv) ag_attend_cols(&s.head, w + plane, dy + at_y(&s, b, h), dv + at_v(&s, b, h));
+        }
+}
+
+static ag_node *sample(ag_graph *g, int i) {
+    static const struct {
+        int B, H, G, T, S, E;
+        ag_mask mask;
+    } c[] = {{1, 1, 1, 1, 1, 1, {0}},
+             {2, 2, 2, 3, 5, 3, {0}},
+             {2, 1, 1, 4, 4, 5, {.causal = true}},
+             {1, 4, 2, 3, 3, 2, {.no_self = true}},
+             {1, 2, 1, 5, 5, 2, {.causal = true, .no_self = true}},
+             {2, 1, 1, 3, 6, 17, {.memory = 4}},
+             {1, 1, 1, 66, 66, 2, {.causal = true}},
+             {1, 1, 1, 2, 0, 3, {0}}};
+    if (i >= 8) return NULL;
+    ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(4, c[i].B, c[i].H, c[i].T, c[i].S));
+    ag_node *v = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, c[i].B, c[i].S, c[i].G * c[i].E));
+    return ag_mix(ag_softmax(x, c[i].mask), v, c[i].G, c[i].mask);
+}
+
+const ag_op ag_op_mix = {"mix", false, shape, forward, backward, sample};
+
+ag_node *ag_mix(ag_node *w, ag_node *v, int kv_heads, ag_mask mask) {
+    return ag_apply(&ag_op_mix, AG_IN(w, v), &(attr){kv_heads, mask}, sizeof(attr));
+}

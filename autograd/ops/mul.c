@@ -1,0 +1,24 @@
+/* mul.c - y = a * b, broadcast as numpy does.        dy/da = b, dy/db = a, summed over repeated dimensions */
+#include "autograd/broadcast.h"
+
+static void forward(ag_node *node) {
+    const ag_node *in_a = node->in[0], *in_b = node->in[1];
+    const real *A = in_a->val.x, *B = in_b->val.x;
+    real *restrict Y = node->val.x;
+    AG_BROADCAST(node->val.shape, in_a->val.shape, in_b->val.shape, Y[iy] = A[ia] * B[ib])
+}
+
+static void backward(ag_node *node) {
+    tensor_shape full = node->val.shape, sa = node->in[0]->val.shape, sb = node->in[1]->val.shape;
+    const real *A = node->in[0]->val.x, *B = node->in[1]->val.x, *dY = node->grad;
+    real *restrict dA = ag_grad(node->in[0]);
+    if (dA) AG_BROADCAST(full, sa, sb, dA[ia] += dY[iy] * B[ib])
+    real *restrict dB = ag_grad(node->in[1]);
+    if (dB) AG_BROADCAST(full, sa, sb, dB[ib] += dY[iy] * A[ia])
+}
+
+static ag_node *sample(ag_graph *g, int i) { return ag_sample_pair(g, ag_mul, i, AG_SAMPLE_NORMAL); }
+
+const ag_op ag_op_mul = {"mul", false, ag_broadcast_shape, forward, backward, sample};
+
+ag_node *ag_mul(ag_node *a, ag_node *b) { return ag_apply(&ag_op_mul, AG_IN(a, b), NULL, 0); }

@@ -1,0 +1,24 @@
+/* reduce.h - what sum and mean share: which axes go, and the shape that remains; internal to autograd/. */
+#ifndef AUTOGRAD_REDUCE_H
+#define AUTOGRAD_REDUCE_H
+
+#include "autograd/broadcast.h"
+
+typedef struct {
+    int n_axes;  // 0: all of them
+    int axes[TENSOR_MAXRANK];
+} ag_axes;
+
+/* Axes as a caller gave them (negative ones count from the end); false, with an error, on too many or NULL. */
+bool ag_axes_set(ag_graph *g, const char *op, int n_axes, const int *axes, ag_axes *out);
+
+/* The shape rule: reduced axes disappear. attr is an ag_axes. */
+bool ag_reduce_shape(ag_node *node);
+
+/* The input's shape with every reduced axis 1: what broadcasts against the input. */
+tensor_shape ag_reduce_kept(const ag_node *node);
+
+/* Their samples: all shapes over all axes, then some axes of a [2,3,5]. */
+ag_node *ag_sample_reduced(ag_graph *g, ag_node *(*op)(ag_node *, int, const int *), int i, bool empty);
+
+#endif

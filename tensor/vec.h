@@ -1,0 +1,104 @@
+/* vec.h - short vectors of `real` on the compilers' vector extension; header only, internal to the library.
+ *
+ * VEC is the number of reals in one register of the machine the file is compiled for. */
+#ifndef TENSOR_VEC_H
+#define TENSOR_VEC_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "tensor/real.h"
+
+#if defined(__AVX512F__)
+#define VEC_BYTES 64
+#elif defined(__AVX__)
+#define VEC_BYTES 32
+#else
+#define VEC_BYTES 16
+#endif
+#define VEC (VEC_BYTES / (int)sizeof(real))
+
+typedef real vreal __attribute__((vector_size(VEC_BYTES)));
+typedef real vreal_mem __attribute__((vector_size(VEC_BYTES), aligned(sizeof(real)), may_alias));
+#ifdef QKV_DOUBLE
+typedef int64_t vmask __attribute__((vector_size(VEC_BYTES)));  // comparisons give 0 or -1 a lane
+#else
+typedef int32_t vmask __attribute__((vector_size(VEC_BYTES)));
+#endif
+
+#define VEC_INLINE static inline __attribute__((always_inline, unused))
+
+VEC_INLINE vreal vec_load(const real *p) { return *(const vreal_mem *)p; }
+VEC_INLINE void vec_store(real *p, vreal v) { *(vreal_mem *)p = v; }
+VEC_INLINE vreal vec_set(real x) { return x - (vreal){0}; }
+
+/* The first n (0 < n < VEC) lanes from memory and the others `rest`; and back. */
+VEC_INLINE vreal vec_load_part(const real *p, int n, real rest) {
+    vreal v = vec_set(rest);
+    memcpy(&v, p, (size_t)n * sizeof(real));
+    return v;
+}
+VEC_INLINE void vec_store_part(real *p, int n, vreal v) { memcpy(p, &v, (size_t)n * sizeof(real)); }
+
+VEC_INLINE vreal vec_select(vmask m, vreal yes, vreal no) {
+    return (vreal)((m & (vmask)yes) | (~m & (vmask)no));
+}
+VEC_INLINE vreal vec_max(vreal a, vreal b) { return vec_select(a > b, a, b); }
+
+/* Sum and maximum of the lanes, halves folded onto each other. */
+#define VEC_FOLD(v, op)                                                              \
+    union {                                                                          \
+        vreal whole;                                                                 \
+        real x[VEC];                                                                 \
+    } u = {v};                                                                       \
+    for (int half = VEC / 2; half > 0; half /= 2)                                    \
+        for (int i = 0; i < half; i++) u.x[i] = op(u.x[i], u.x[i + half]);           \
+    return u.x[0]
+#define VEC_ADD_(a, b) ((a) + (b))
+#define VEC_MAX_(a, b) ((a) > (b) ? (a) : (b))
+VEC_INLINE real vec_sum(vreal v) { VEC_FOLD(v, VEC_ADD_); }
+VEC_INLINE real vec_greatest(vreal v) { VEC_FOLD(v, VEC_MAX_); }
+
+/* e^x within 2 ulp: 0 below the smallest normal result, infinity above the largest, NaN stays NaN.
+ * x = n ln 2 + r with |r| <= ln(2)/2, e^r by its Taylor series, 2^n added to the exponent's bits. */
+#ifdef QKV_DOUBLE
+#define EXP_LOW -708.0
+#define EXP_HIGH 709.78
+#define EXP_ROUND 0x1.8p52  // adding it rounds to an integer, which then stands in the low bits
+#define EXP_SHIFT 52
+#define LN2_HIGH 0x1.62e42fefap-1
+#define LN2_LOW 0x1.cf79abc9e3b3ap-40
+#define EXP_TERMS 13
+#else
+#define EXP_LOW -87.3f
+#define EXP_HIGH 88.72f
+#define EXP_ROUND 0x1.8p23f
+#define EXP_SHIFT 23
+#define LN2_HIGH 0x1.62e4p-1f
+#define LN2_LOW 0x1.7f7d1cp-20f
+#define EXP_TERMS 7
+#endif
+#define LOG2_E ((real)1.44269504088896340736)
+
+VEC_INLINE vreal vec_exp(vreal x) {
+    static const real inverse_factorial[] = {
+        (real)1,           (real)1,            (real)(1. / 2),       (real)(1. / 6),
+        (real)(1. / 24),   (real)(1. / 120),   (real)(1. / 720),     (real)(1. / 5040),
+        (real)(1. / 40320), (real)(1. / 362880), (real)(1. / 3628800), (real)(1. / 39916800),
+        (real)(1. / 479001600), (real)(1. / 6227020800)};
+    vreal clamped = vec_select(x < EXP_LOW, vec_set(EXP_LOW), x);
+    clamped = vec_select(x > EXP_HIGH, vec_set(EXP_HIGH), clamped);
+    vreal shifted = clamped * LOG2_E + EXP_ROUND;
+    vreal n = shifted - EXP_ROUND;
+    vreal r = (clamped - n * LN2_HIGH) - n * LN2_LOW;
+    vreal p = vec_set(inverse_factorial[EXP_TERMS]);
+    for (int k = EXP_TERMS - 1; k >= 0; k--) p = p * r + inverse_factorial[k];
+    vreal y = (vreal)((vmask)p + ((vmask)shifted << EXP_SHIFT));
+    y = vec_select(x < EXP_LOW, vec_set(0), y);
+    y = vec_select(x > EXP_HIGH, vec_set((real)INFINITY), y);
+    return vec_select(x == x, y, x);
+}
+
+#endif
