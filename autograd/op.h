@@ -3,6 +3,7 @@
 #define AUTOGRAD_OP_H
 
 #include "autograd/ag.h"
+#include "autograd/sample.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,19 +36,6 @@ real *ag_grad(ag_node *in);
 /* The same for ops that can also overwrite: *first says that nothing was added yet and the buffer is not zeroed; the op
  * must then write all of it. */
 real *ag_grad_or_first(ag_node *in, bool *first);
-
-/* ---- samples: the leaves of an example for the automatic tests ---- */
-
-/* A leaf that wants a gradient, filled from the graph's sample stream: standard normal; away from 0 by 0.05 (for
- * kinks); in [0.5, 1.5] (for roots and logarithms). */
-typedef enum { AG_SAMPLE_NORMAL, AG_SAMPLE_NO_KINK, AG_SAMPLE_POSITIVE } ag_sample_kind;
-ag_node *ag_sample(ag_graph *g, ag_sample_kind kind, tensor_shape shape);
-
-/* The i-th of the shapes on which every elementwise op is tried: scalar, short, odd, empty. False after the last. */
-bool ag_sample_shape(int i, tensor_shape *shape);
-
-/* n ids in 0..bound-1, duplicates included; `absent`: some are -1. Owned by the graph. */
-const int *ag_sample_ids(ag_graph *g, int n, int bound, bool absent);
 
 #ifdef __cplusplus
 }

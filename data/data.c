@@ -1,0 +1,79 @@
+/* data.c - the catalogue, and batches of examples. */
+#include "data/data.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const data_task *const data_tasks[] = {
+#define DATA_TASK(name) &data_task_##name,
+#include "data/tasks.def"
+#undef DATA_TASK
+    NULL};
+
+const data_task *data_find(const char *name) {
+    for (int i = 0; data_tasks[i]; i++)
+        if (strcmp(data_tasks[i]->name, name) == 0) return data_tasks[i];
+    return NULL;
+}
+
+bool data_configure(const data_task *task, data_options options, data_spec *spec, char *error, size_t size) {
+    *spec = (data_spec){.task = task, .options = options, .roles = {-1, -1, -1, -1, -1}};
+    return task->configure(spec, error, size);
+}
+
+bool data_batch_new(tensor_arena *arena, const data_spec *spec, int B, data_batch *out) {
+    size_t n = (size_t)B * (size_t)spec->T;
+    *out = (data_batch){.spec = spec, .B = B};
+    bool room = (out->rows.scratch = tensor_arena_take(arena, (size_t)spec->scratch, sizeof(int)));
+    for (int i = 0; i < spec->n_streams; i++)
+        room = (out->rows.ids[i] = tensor_arena_take(arena, n, sizeof(int))) && room;
+    for (int i = 0; i < spec->n_readouts; i++) {
+        room = (out->rows.target[i] = tensor_arena_take(arena, n, sizeof(int))) && room;
+        room = (out->rows.source[i] = tensor_arena_take(arena, n, sizeof(int))) && room;
+    }
+    return room;
+}
+
+/* The arrays of example b alone. */
+static data_example row_of(const data_batch *batch, int b) {
+    data_example row = batch->rows;
+    size_t at = (size_t)b * (size_t)batch->spec->T;
+    for (int i = 0; i < batch->spec->n_streams; i++) row.ids[i] += at;
+    for (int i = 0; i < batch->spec->n_readouts; i++) row.target[i] += at, row.source[i] += at;
+    return row;
+}
+
+static void fill_with(int *x, int n, int value) {
+    for (int i = 0; i < n; i++) x[i] = value;
+}
+
+void data_fill(data_batch *b, uint64_t seed, const char *split, uint64_t first, int count) {
+    const data_spec *s = b->spec;
+    for (int row = 0; row < b->B; row++) {
+        data_example e = row_of(b, row);
+        bool wanted = row < count;
+        for (int i = 0; i < s->n_readouts; i++) {
+            fill_with(e.target[i], s->T, -1);
+            fill_with(e.source[i], s->T, -1);
+        }
+        for (int i = 0; i < s->n_streams; i++) {
+            if (wanted || count == 0)
+                fill_with(e.ids[i], s->T, -1);
+            else
+                memcpy(e.ids[i], row_of(b, count - 1).ids[i], (size_t)s->T * sizeof(int));
+        }
+        if (!wanted) continue;
+        rng r = rng_stream(seed, split, first + (uint64_t)row);
+        s->task->example(s, &r, &e);
+    }
+}
+
+char *data_symbol(const data_stream *s, int id, char out[DATA_SYMBOL]) {
+    if (id < 0)
+        out[0] = '\0';
+    else if (id == s->marker)
+        snprintf(out, DATA_SYMBOL, "?");
+    else
+        snprintf(out, DATA_SYMBOL, "%s%d", s->prefix, id);
+    return out;
+}

@@ -1,0 +1,105 @@
+/* data.h - synthetic retrieval tasks. A task fills integer arrays and knows no graph.
+ *
+ * Example e of a split is a pure function of (seed, split, e): batch i of size B is the examples iB .. iB+B-1, so a
+ * resumed run needs the step number and nothing else, and a batch does not depend on how it is cut. */
+#ifndef DATA_DATA_H
+#define DATA_DATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tensor/arena.h"
+#include "tensor/rng.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { DATA_MAXSTREAMS = 16, DATA_MAXREADOUTS = 8, DATA_SYMBOL = 24 };
+
+typedef struct data_task data_task;
+
+/* A named vocabulary. Every position carries at most one id of each stream (-1: absent); embeddings are summed. */
+typedef struct {
+    const char *name, *prefix;  // symbol 6 of the prefix "k" is shown as k6
+    int vocab;
+    int marker;                 // the id that is shown as "?"; -1: none
+} data_stream;
+
+/* A question put at scored positions. */
+typedef struct {
+    const char *name, *prefix;
+    int classes;
+} data_readout;
+
+/* What can be chosen; 0: the task's own default. */
+typedef struct {
+    int pairs, keys, values;
+} data_options;
+
+typedef struct {
+    const data_task *task;
+    data_options options;  // resolved
+    int T, n_streams;
+    data_stream stream[DATA_MAXSTREAMS];
+    int n_readouts;
+    data_readout readout[DATA_MAXREADOUTS];
+    int scored;            // positions scored in every example
+    bool causal;           // may a position see later ones?
+    int entries;           // positions 0..entries-1 are the memory
+    double chance, bag;    // accuracy of a blind guess, and of a model which knows the entries but cannot match
+    /* What the circuits are read from: the stream that asks (with a marker beside it), that is found, that is carried.
+     * key -1: the task has no such roles. */
+    struct {
+        int query, marker_stream, marker, key, value;
+    } roles;
+    int scratch;           // ints of scratch that an example needs
+} data_spec;
+
+/* One example to be written: arrays of T. */
+typedef struct {
+    int *ids[DATA_MAXSTREAMS];
+    int *target[DATA_MAXREADOUTS];  // class, or -1: not scored
+    int *source[DATA_MAXREADOUTS];  // the position where the answer stands; -1 where not scored
+    int *scratch;
+} data_example;
+
+struct data_task {
+    const char *name, *summary;
+    /* Completes spec from spec->options; false with one sentence in error. */
+    bool (*configure)(data_spec *spec, char *error, size_t size);
+    /* Writes one example; every array comes filled with -1. */
+    void (*example)(const data_spec *spec, rng *r, const data_example *out);
+};
+
+/* The catalogue: one line a task in tasks.def. */
+#define DATA_TASK(name) extern const data_task data_task_##name;
+#include "data/tasks.def"
+#undef DATA_TASK
+extern const data_task *const data_tasks[];  // NULL ends it
+const data_task *data_find(const char *name);
+
+/* The spec of a task under options; false with one sentence in error. */
+bool data_configure(const data_task *task, data_options options, data_spec *spec, char *error, size_t size);
+
+/* B examples side by side: arrays [B,T] in the arena's memory. */
+typedef struct {
+    const data_spec *spec;
+    int B;
+    data_example rows;  // the arrays of all examples; example b begins at b*T
+} data_batch;
+
+/* False when memory is out. spec must outlive the batch. */
+bool data_batch_new(tensor_arena *arena, const data_spec *spec, int B, data_batch *out);
+
+/* Examples first .. first+count-1 of a split into rows 0..count-1; the other rows repeat the last one, unscored. */
+void data_fill(data_batch *b, uint64_t seed, const char *split, uint64_t first, int count);
+
+/* The symbol of an id as people read it: "k6", "?" or "" (absent). Returns out. */
+char *data_symbol(const data_stream *s, int id, char out[DATA_SYMBOL]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
