@@ -1,0 +1,127 @@
+/* evaluate.c - what the model does on held-out examples: loss, accuracy, where it looks. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "train/trainer_internal.h"
+
+/* Sums over one shard. */
+typedef struct {
+    double loss;
+    long right, scored, all_right, in_bag;
+    double *head_mass;
+} tally;
+
+typedef struct {
+    train_trainer *t;
+    const char *split;
+    uint64_t first;
+    int count;
+    tally *shards;
+} job;
+
+static int argmax(const real *x, int n) {
+    int best = 0;
+    for (int i = 1; i < n; i++)
+        if (x[i] > x[best]) best = i;
+    return best;
+}
+
+/* Is `value` one of those stored with the example in which row `at` stands? */
+static bool is_stored(const data_spec *s, const train_worker *w, int at, int value) {
+    const int *ids = w->data.rows.ids[s->roles.value] + at / s->T * s->T;
+    for (int e = 0; e < s->entries; e++)
+        if (ids[e] == value) return true;
+    return false;
+}
+
+static void count_answers(const train_trainer *t, const train_worker *w, tally *sum) {
+    const data_spec *s = &t->spec;
+    int wrong_in = -1, right_here = 0;  // the example last seen wrong; rows right of the current example
+    for (int n = 0; n < w->n_rows && w->rows[n] >= 0; n++) {
+        int example = w->rows[n] / s->T;
+        for (int r = 0; r < s->n_readouts; r++) {
+            if (w->target[r][n] < 0) continue;
+            int answer = argmax(w->out.logits[r]->val.x + (size_t)n * (size_t)s->readout[r].classes,
+                                s->readout[r].classes);
+            sum->scored++;
+            sum->right += answer == w->target[r][n];
+            if (answer != w->target[r][n]) wrong_in = example;
+            if (s->roles.value >= 0) sum->in_bag += is_stored(s, w, w->rows[n], answer);
+        }
+        bool last = n + 1 == w->n_rows || w->rows[n + 1] < 0 || w->rows[n + 1] / s->T != example;
+        if (last) right_here = wrong_in != example, sum->all_right += right_here;
+    }
+}
+
+/* Adds the attention that each head pays from scored rows to where the answer stands. */
+static void add_mass(const train_trainer *t, const train_worker *w, double *mass) {
+    int T = t->spec.T, H = t->config.heads;
+    for (int l = 0; l < t->config.layers; l++)
+        for (int n = 0; n < w->n_rows && w->rows[n] >= 0; n++)
+            for (int r = 0; r < t->spec.n_readouts; r++) {
+                if (w->source[r][n] < 0) continue;
+                int b = w->rows[n] / T, q = w->rows[n] % T;
+                for (int h = 0; h < H; h++)
+                    mass[l * H + h] += (double)w->weights[l]->val.x[((size_t)(b * H + h) * (size_t)T + (size_t)q) *
+                                                                        (size_t)T + (size_t)w->source[r][n]];
+            }
+}
+
+static void run_shard(void *ctx, int shard, int worker) {
+    const job *j = ctx;
+    train_trainer *t = j->t;
+    train_worker *w = &t->workers[worker];
+    tally *sum = &j->shards[shard];
+    int first = shard * t->shard, count = j->count - first < t->shard ? j->count - first : t->shard;
+    train_load(t, w, j->split, j->first + (uint64_t)first, count, j->count);
+    if (!ag_forward(w->graph)) return;
+    sum->loss = (double)w->out.loss->val.x[0];
+    count_answers(t, w, sum);
+    add_mass(t, w, sum->head_mass);
+}
+
+/* Adds up the shards in order, and divides. */
+static void conclude(train_trainer *t, const job *j, int shards, train_scores *out) {
+    int heads = t->config.layers * t->config.heads;
+    tally all = {0};
+    for (int h = 0; h < heads; h++) t->head_mass[h] = 0;
+    for (int s = 0; s < shards; s++) {
+        const tally *one = &j->shards[s];
+        all.loss += one->loss;
+        all.right += one->right;
+        all.scored += one->scored;
+        all.all_right += one->all_right;
+        all.in_bag += one->in_bag;
+        for (int h = 0; h < heads; h++) t->head_mass[h] += one->head_mass[h];
+    }
+    double scored = all.scored ? (double)all.scored : 1;
+    *out = (train_scores){.loss = all.loss,
+                          .accuracy = (double)all.right / scored,
+                          .all_right = (double)all.all_right / j->count,
+                          .in_bag = t->spec.roles.value >= 0 ? (double)all.in_bag / scored : (double)NAN,
+                          .head_mass = t->head_mass};
+    for (int h = 0; h < heads; h++) t->head_mass[h] /= scored;
+    for (int h = 0; h < t->config.heads; h++)
+        out->mass += t->head_mass[heads - t->config.heads + h] / t->config.heads;
+}
+
+bool train_evaluate(train_trainer *t, const char *split, uint64_t first, int count, train_scores *out, char *error) {
+    int shards = (count + t->shard - 1) / t->shard, heads = t->config.layers * t->config.heads;
+    tensor_arena *arena = tensor_arena_new(t->mem);
+    tally *sums = arena ? tensor_arena_take(arena, (size_t)shards, sizeof *sums) : NULL;
+    bool room = sums != NULL;
+    for (int s = 0; room && s < shards; s++)
+        room = (sums[s].head_mass = tensor_arena_take(arena, (size_t)heads, sizeof(double)));
+    if (room) {
+        job j = {t, split, first, count, sums};
+        train_pool_run(t->pool, run_shard, &j, shards);
+        conclude(t, &j, shards, out);
+    }
+    tensor_arena_free(arena);
+    if (!room) return snprintf(error, TRAIN_ERROR, "out of memory"), false;
+    for (int i = 0; i < train_pool_size(t->pool); i++)
+        if (ag_error(t->workers[i].graph))
+            return snprintf(error, TRAIN_ERROR, "%s", ag_error(t->workers[i].graph)), false;
+    return true;
+}

@@ -1,0 +1,55 @@
+# A picture of a qkv run. This file and the data beside it are all that is needed to draw it again:
+#
+#     gnuplot -c NAME.gp [png|svg|pdf|txt]        in the directory where this file lies
+#
+# Edit it freely. `qkv plot` writes it anew, but keeps an edited one as NAME.gp~ .
+# Names from the data (runs, tokens, matrices) are only ever read from the data file and drawn
+# as they are; no command is built from them.
+
+set encoding utf8
+set datafile separator ","
+
+# --- where: one of four formats; without a PNG terminal, SVG takes its place -------------------
+FORMAT = exists("ARG1") && strlen(ARG1) ? ARG1 : "png"
+has(terminal) = strstrt(GPVAL_TERMINALS, " ".terminal." ") > 0
+if (FORMAT eq "png" && !has("pngcairo") && !has("png")) FORMAT = "svg"
+
+# eval canvas(name, width, height) opens NAME.FORMAT, in pixels (96 pixels an inch).
+png(w, h) = sprintf("set terminal %s size %d,%d enhanced font 'sans-serif,13' %s", \
+    has("pngcairo") ? "pngcairo" : "png", w, h, has("pngcairo") ? "linewidth 1.2" : "truecolor")
+svg(w, h) = sprintf("set terminal svg size %d,%d dynamic enhanced font 'sans-serif,13' \
+fontscale 1.3333 background '#ffffff'", w, h)
+pdf(w, h) = sprintf("set terminal pdfcairo size %gin,%gin enhanced font 'sans-serif,13' \
+fontscale 0.75 linewidth 1.6", \
+    w / 96., h / 96.)
+txt(w, h) = sprintf("set terminal dumb nofeed mono noenhanced size 79,%d", h / 29)
+terminal(w, h) = FORMAT eq "png" ? png(w, h) : FORMAT eq "svg" ? svg(w, h) : \
+    FORMAT eq "pdf" ? pdf(w, h) : FORMAT eq "txt" ? txt(w, h) : \
+    "exit error 'the format must be png, svg, pdf or txt'"
+canvas(name, w, h) = terminal(w, h)."; set output '".name.".".FORMAT."'"
+TEXT = FORMAT eq "txt"
+NEXT = TEXT ? "\n" : " "     # where a long title may be broken
+
+# --- how: hue says which path, and dash, width and mark say it again in grey -------------------
+# What belongs to Q and K (where to look) is blue, what belongs to V and O (what to carry) is
+# orange, the result is black. Colours: Okabe and Ito, safe for colour-blind eyes.
+BLACK = "#000000"; BLUE = "#0072B2"; SKY = "#56B4E9"; RED = "#D55E00"; ORANGE = "#E69F00"
+GREEN = "#009E73"; PINK = "#CC79A7"; GREY = "#555555"
+set style line 1 lc rgb BLUE   lw 2.6 dt 1       pt 7  ps 0.9    # W^Q, QK
+set style line 2 lc rgb SKY    lw 2.6 dt (12,4)  pt 6  ps 1.1    # W^K, attention
+set style line 3 lc rgb RED    lw 2.6 dt 1       pt 9  ps 1.1    # W^V, OV
+set style line 4 lc rgb ORANGE lw 2.6 dt (4,3)   pt 8  ps 1.3    # W^O, in-bag
+set style line 5 lc rgb BLACK  lw 3.6 dt 1       pt 5  ps 0.9    # loss, accuracy
+set style line 6 lc rgb GREEN  lw 2.6 dt (12,4,3,4) pt 4  ps 1.1
+set style line 7 lc rgb PINK   lw 2.6 dt (7,3)   pt 11 ps 1.1
+set style line 8 lc rgb GREY   lw 1.4 dt (3,5)                   # levels
+
+set border 3 lc rgb GREY lw 0.8
+set tics nomirror out scale 0.5 textcolor rgb BLACK
+set grid lc rgb "#cccccc" lw 0.8 dt 1
+set format "%g"
+set key outside below center horizontal Left reverse noenhanced samplen 4 spacing 1.2 width 2
+if (TEXT) { unset grid } else { set bmargin 6 }
+
+# A mark at about every tenth of `rows` points, the series shifted against each other.
+marks(rows, series) = rows < 24 ? 1 : -int(rows / 10 + series)

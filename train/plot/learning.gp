@@ -1,0 +1,43 @@
+# What is learned, and when: the answer (black), the V path (orange: is what is carried a stored
+# value?), the Q/K path (blue: is the right entry found?).
+DATA = "learning.csv"    # step,accuracy,in_bag,mass,qk_diag,ov_diag
+
+eval canvas("learning", 1200, 700)
+set datafile columnheaders
+
+# Steps at which accuracy reaches 99 %, and the two circuits are half-way; NaN: never.
+missing(x) = !(x == x)
+first(t, name, bound) = missing(t) && column(name) >= bound ? column("step") : t
+solved = NaN; qk = NaN; ov = NaN
+stats DATA using (solved = first(solved, "accuracy", 0.99), qk = first(qk, "qk_diag", 0.5), \
+    ov = first(ov, "ov_diag", 0.5), column("step")) name "S" nooutput
+at(t) = sprintf(" (half-way at step %.0f)", t)
+TITLE = missing(qk) && missing(ov) ? "What is learned, and when" : \
+    missing(qk) ? "V learns to carry".at(ov).";".NEXT."Q and K do not learn to match" : \
+    missing(ov) ? "Q and K learn to match".at(qk).";".NEXT."V does not learn to carry" : \
+    ov < qk ? "V learns to carry first".at(ov).",".NEXT."then Q and K learn to match".at(qk) : \
+    qk < ov ? "Q and K learn to match first".at(qk).",".NEXT."then V learns to carry".at(ov) : \
+    "V learns to carry as Q and K learn to match".at(ov)
+set title TITLE font ",17"
+
+# Up to twice the time it took; all of it if it was not solved.
+end = missing(solved) || 2 * solved > S_max || solved <= 0 ? S_max : 2 * solved
+set xrange [S_min:end > S_min ? end : S_min + 1]
+set yrange [0:1.03]
+set ytics 0.2
+set xlabel "training step"
+set ylabel "share"
+set key maxrows 3
+if (!TEXT) set bmargin 7.5
+shown = S_records * (end - S_min) / (S_max > S_min ? S_max - S_min : 1.)
+
+plot DATA using "step":"accuracy" with linespoints ls 5 pi marks(shown, 0) \
+        title "accuracy", \
+     '' using "step":"ov_diag" with linespoints ls 3 pi marks(shown, 1) \
+        title "OV diag: V carries each value", \
+     '' using "step":"in_bag" with linespoints ls 4 pi marks(shown, 2) \
+        title "answer is one of the stored values", \
+     '' using "step":"qk_diag" with linespoints ls 1 pi marks(shown, 0) \
+        title "QK diag: each key finds itself", \
+     '' using "step":"mass" with linespoints ls 2 pi marks(shown, 1) \
+        title "attention on the right entry"

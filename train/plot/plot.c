@@ -1,0 +1,220 @@
+#include "train/plot/plot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "train/plot/data.h"
+#include "train/plot/draft.h"
+#include "train/plot/gnuplot.h"
+#include "train/plot/scripts.h"
+
+enum { SERIES, MAPS, RUNS, MOST_RUNS = 32, STEM = 32 };
+
+typedef struct {
+    int kind;
+    const char *source;
+} origin;
+
+#define PLOT(name, kind, source, shows) {#name, shows, (kind) == RUNS},
+static const train_plot_info list[] = {
+#include "train/plot/plots.def"
+    {NULL, NULL, 0}};
+#undef PLOT
+
+#define PLOT(name, kind, source, shows) {kind, source},
+static const origin origins[] = {
+#include "train/plot/plots.def"
+};
+#undef PLOT
+
+/* What is the same for all pictures of one call. */
+typedef struct {
+    const char *dir;          // where pictures go
+    const char *const *runs;  // what they show
+    int n;
+    train_plot_format format;
+    char *gnuplot;  // NULL: there is none
+    train_plot_report *report;
+    void *ctx;
+} job;
+
+static const char *const formats[] = {"png", "svg", "pdf", "txt"};
+
+const train_plot_info *train_plot_list(void) { return list; }
+
+const char *train_plot_format_name(train_plot_format format) { return formats[format]; }
+
+int train_plot_format_parse(const char *text, train_plot_format *format) {
+    for (int i = 0; i < (int)(sizeof formats / sizeof *formats); i++) {
+        if (strcmp(text, formats[i])) continue;
+        *format = (train_plot_format)i;
+        return 1;
+    }
+    return 0;
+}
+
+static const char *file_name(char name[STEM], const char *stem, const char *extension) {
+    snprintf(name, STEM, "%s.%s", stem, extension);
+    return name;
+}
+
+/* Closes a file of the draft; what went wrong before counts. */
+static train_plot_status finish(FILE *f, const char *name, train_plot_status status, char *why) {
+    if (status == TRAIN_PLOT_OK) return train_plot_draft_close_file(f, name, why);
+    fclose(f);
+    return status;
+}
+
+/* The maps of a run as NAME.csv and, where text is wanted, as the picture itself. */
+static train_plot_status write_maps(train_plot_draft *d, const job *j, int plot, FILE *csv,
+                                    char *why) {
+    char name[STEM];
+    train_plot_maps maps;
+    train_plot_status status = train_plot_maps_read(&maps, j->runs[0], origins[plot].source, why);
+    if (status == TRAIN_PLOT_OK) train_plot_maps_write(csv, &maps);
+    if (status == TRAIN_PLOT_OK && j->format == TRAIN_PLOT_TXT) {
+        FILE *f = train_plot_draft_file(d, file_name(name, list[plot].name, "txt"), why);
+        status = f ? finish(f, name, train_plot_maps_text(f, &maps, why), why) : TRAIN_PLOT_FAILED;
+    }
+    train_plot_maps_free(&maps);
+    return status;
+}
+
+static train_plot_status write_data(train_plot_draft *d, const job *j, int plot, char *why) {
+    char name[STEM];
+    const origin *o = &origins[plot];
+    FILE *f = train_plot_draft_file(d, file_name(name, list[plot].name, "csv"), why);
+    if (!f) return TRAIN_PLOT_FAILED;
+    train_plot_status status = TRAIN_PLOT_OK;
+    switch (o->kind) {
+        case SERIES: status = train_plot_series(f, j->runs[0], o->source, why); break;
+        case MAPS: status = write_maps(d, j, plot, f, why); break;
+        case RUNS: status = train_plot_several(f, j->runs, j->n, o->source, why); break;
+    }
+    return finish(f, name, status, why);
+}
+
+static train_plot_status write_script(train_plot_draft *d, const char *plot, char *why) {
+    char name[STEM];
+    const struct train_plot_script *s = train_plot_scripts;
+    while (s->name && strcmp(s->name, plot)) s++;
+    if (!s->name) return train_plot_say(why, "there is no script %s.gp in the program", plot);
+    FILE *f = train_plot_draft_file(d, file_name(name, plot, "gp"), why);
+    if (!f) return TRAIN_PLOT_FAILED;
+    for (const char *const *line = train_plot_common; *line; line++) fputs(*line, f);
+    fputs("\n", f);
+    for (const char *const *line = s->lines; *line; line++) fputs(*line, f);
+    return train_plot_draft_close_file(f, name, why);
+}
+
+/* Has gnuplot draw, unless the picture is there already. Sets the picture's name. */
+static train_plot_status make_picture(train_plot_draft *d, const job *j, const char *plot,
+                                      char *picture, char *why) {
+    char script[STEM];
+    file_name(script, plot, "gp");
+    file_name(picture, plot, formats[j->format]);
+    if (train_plot_draft_has(d, picture)) return TRAIN_PLOT_OK;
+    if (!j->gnuplot) {
+        train_plot_say(why,
+                       "gnuplot is not on PATH; %s/%s and its data are ready to be drawn by it",
+                       j->dir, script);
+        return TRAIN_PLOT_NO_GNUPLOT;
+    }
+    train_plot_status status =
+        train_plot_gnuplot_run(j->gnuplot, d->fd, script, formats[j->format], why);
+    if (status != TRAIN_PLOT_OK) return status;
+    train_plot_format format = j->format;
+    if (format == TRAIN_PLOT_PNG &&
+        !train_plot_draft_has(d, picture)) {  // no PNG terminal: see common.gp
+        format = TRAIN_PLOT_SVG;
+        file_name(picture, plot, formats[format]);
+    }
+    if (train_plot_picture_whole(d->fd, picture, format)) {
+        return format == TRAIN_PLOT_TXT ? train_plot_draft_end_line(d, picture, why)
+                                        : TRAIN_PLOT_OK;
+    }
+    char complaint[200];
+    snprintf(complaint, sizeof complaint, "%s", why);
+    file_name(picture, plot, formats[j->format]);
+    return train_plot_say(why, "gnuplot left no whole %s%s%s", picture,
+                          *complaint ? ": " : " (is the disk full?)", complaint);
+}
+
+/* One picture, from data to its place. On OK `picture` is its file name. */
+static train_plot_status draw(const job *j, int plot, char *picture, char *why) {
+    char name[STEM];
+    train_plot_draft d;
+    train_plot_status status = train_plot_draft_open(&d, j->dir, why), drawn = TRAIN_PLOT_OK;
+    if (status == TRAIN_PLOT_OK) status = write_data(&d, j, plot, why);
+    if (status == TRAIN_PLOT_OK) status = write_script(&d, list[plot].name, why);
+    if (status == TRAIN_PLOT_OK)
+        status = drawn = make_picture(&d, j, list[plot].name, picture, why);
+    if (status == TRAIN_PLOT_OK || status == TRAIN_PLOT_NO_GNUPLOT) {
+        status = train_plot_draft_keep(&d, file_name(name, list[plot].name, "csv"), false, why);
+        if (status == TRAIN_PLOT_OK) {
+            status = train_plot_draft_keep(&d, file_name(name, list[plot].name, "gp"), true, why);
+        }
+        if (status == TRAIN_PLOT_OK && drawn == TRAIN_PLOT_OK)
+            status = train_plot_draft_keep(&d, picture, false, why);
+        if (status == TRAIN_PLOT_OK) status = drawn;
+    }
+    train_plot_draft_close(&d);
+    return status;
+}
+
+static train_plot_status draw_and_report(const job *j, int plot) {
+    char picture[STEM] = "", why[TRAIN_PLOT_TEXT] = "";
+    train_plot_status status = draw(j, plot, picture, why);
+    if (!j->report) return status;
+    char *path = status == TRAIN_PLOT_OK ? train_plot_path(j->dir, picture, "") : NULL;
+    j->report(j->ctx, list[plot].name, status,
+              status == TRAIN_PLOT_OK ? (path ? path : picture) : why);
+    free(path);
+    return status;
+}
+
+static train_plot_status refuse(train_plot_report *report, void *ctx, const char *name,
+                                const char *why) {
+    if (report) report(ctx, name, TRAIN_PLOT_FAILED, why);
+    return TRAIN_PLOT_FAILED;
+}
+
+/* Draws those of the wanted kind. FAILED outweighs NO_GNUPLOT, that outweighs OK, and that SKIPPED.
+ */
+static train_plot_status draw_all(job *j, int of_runs, const char *only) {
+    static const int weight[] = {[TRAIN_PLOT_SKIPPED] = 0,
+                                 [TRAIN_PLOT_OK] = 1,
+                                 [TRAIN_PLOT_NO_GNUPLOT] = 2,
+                                 [TRAIN_PLOT_FAILED] = 3};
+    train_plot_status worst = TRAIN_PLOT_SKIPPED;
+    int known = 0;
+    j->gnuplot = train_plot_gnuplot_find();
+    for (int i = 0; list[i].name; i++) {
+        if (list[i].runs != of_runs || (only && strcmp(only, list[i].name))) continue;
+        known = 1;
+        train_plot_status status = draw_and_report(j, i);
+        if (weight[status] > weight[worst]) worst = status;
+    }
+    free(j->gnuplot);
+    return known ? worst
+                 : refuse(j->report, j->ctx, only, "there is no picture of that name of one run");
+}
+
+train_plot_status train_plot_run(const char *run, train_plot_format format, const char *only,
+                                 train_plot_report *report, void *ctx) {
+    char *dir = train_plot_path(run, "plots", "");
+    if (!dir) return refuse(report, ctx, only ? only : "all", "out of memory");
+    job j = {dir, &run, 1, format, NULL, report, ctx};
+    train_plot_status status = draw_all(&j, 0, only);
+    free(dir);
+    return status;
+}
+
+train_plot_status train_plot_compare(const char *const *runs, int n, const char *dir,
+                                     train_plot_format format, train_plot_report *report,
+                                     void *ctx) {
+    if (n < 1 || n > MOST_RUNS)
+        return refuse(report, ctx, "compare", "from 1 to 32 runs can be compared");
+    job j = {dir, runs, n, format, NULL, report, ctx};
+    return draw_all(&j, 1, NULL);
+}

@@ -1,0 +1,125 @@
+#include "train/pool.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+enum { MAX_THREADS = 256, SPINS = 4000 };
+
+typedef struct {
+    train_pool *pool;
+    int index;
+    pthread_t thread;
+} worker;
+
+struct train_pool {
+    const tensor_allocator *mem;
+    int size, spins;
+    train_pool_fn *fn;
+    void *ctx;
+    int n;
+    atomic_int next;        // the item to be taken next
+    atomic_uint round;      // counts runs; a change wakes the workers
+    atomic_int busy;        // workers not yet done with this round
+    atomic_bool stop;
+    pthread_mutex_t mutex;  // for those who sleep
+    pthread_cond_t wake, done;
+    worker workers[MAX_THREADS];
+};
+
+static void relax(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static void take_items(train_pool *p, int index) {
+    for (int item; (item = atomic_fetch_add(&p->next, 1)) < p->n;) p->fn(p->ctx, item, index);
+}
+
+/* Waits for a round other than `seen`. */
+static unsigned await_round(train_pool *p, unsigned seen) {
+    for (int i = 0; i < p->spins; i++) {
+        if (atomic_load(&p->round) != seen) return atomic_load(&p->round);
+        relax();
+    }
+    pthread_mutex_lock(&p->mutex);
+    while (atomic_load(&p->round) == seen) pthread_cond_wait(&p->wake, &p->mutex);
+    pthread_mutex_unlock(&p->mutex);
+    return atomic_load(&p->round);
+}
+
+static void *work(void *arg) {
+    worker *w = arg;
+    train_pool *p = w->pool;
+    for (unsigned seen = 0;;) {
+        seen = await_round(p, seen);
+        if (atomic_load(&p->stop)) return NULL;
+        take_items(p, w->index);
+        if (atomic_fetch_sub(&p->busy, 1) == 1) {
+            pthread_mutex_lock(&p->mutex);
+            pthread_cond_signal(&p->done);
+            pthread_mutex_unlock(&p->mutex);
+        }
+    }
+}
+
+static void announce(train_pool *p) {
+    pthread_mutex_lock(&p->mutex);
+    atomic_fetch_add(&p->round, 1);
+    pthread_cond_broadcast(&p->wake);
+    pthread_mutex_unlock(&p->mutex);
+}
+
+train_pool *train_pool_new(const tensor_allocator *mem, int threads) {
+    if (!mem) mem = &tensor_malloc;
+    train_pool *p = mem->alloc(mem->ctx, sizeof *p);
+    if (!p) return NULL;
+    *p = (train_pool){.mem = mem, .size = 1};
+    if (threads > MAX_THREADS) threads = MAX_THREADS;
+    p->spins = threads <= sysconf(_SC_NPROCESSORS_ONLN) ? SPINS : 0;  // spinning steals from whom it waits for
+    pthread_mutex_init(&p->mutex, NULL);
+    pthread_cond_init(&p->wake, NULL);
+    pthread_cond_init(&p->done, NULL);
+    for (int i = 1; i < threads; i++) {
+        p->workers[i] = (worker){.pool = p, .index = i};
+        if (pthread_create(&p->workers[i].thread, NULL, work, &p->workers[i]) != 0) break;
+        p->size++;
+    }
+    return p;
+}
+
+void train_pool_free(train_pool *p) {
+    if (!p) return;
+    atomic_store(&p->stop, true);
+    announce(p);
+    for (int i = 1; i < p->size; i++) pthread_join(p->workers[i].thread, NULL);
+    pthread_cond_destroy(&p->done);
+    pthread_cond_destroy(&p->wake);
+    pthread_mutex_destroy(&p->mutex);
+    p->mem->release(p->mem->ctx, p);
+}
+
+int train_pool_size(const train_pool *p) { return p->size; }
+
+void train_pool_run(train_pool *p, train_pool_fn *fn, void *ctx, int n) {
+    if (p->size == 1 || n <= 1) {
+        for (int i = 0; i < n; i++) fn(ctx, i, 0);
+        return;
+    }
+    p->fn = fn;
+    p->ctx = ctx;
+    p->n = n;
+    atomic_store(&p->next, 0);
+    atomic_store(&p->busy, p->size - 1);
+    announce(p);
+    take_items(p, 0);
+    for (int i = 0; i < p->spins; i++) {
+        if (atomic_load(&p->busy) == 0) return;
+        relax();
+    }
+    pthread_mutex_lock(&p->mutex);
+    while (atomic_load(&p->busy) > 0) pthread_cond_wait(&p->done, &p->mutex);
+    pthread_mutex_unlock(&p->mutex);
+}

@@ -1,0 +1,92 @@
+/* step.c - one training step: the lanes' gradients, their sum, the update. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "train/trainer_internal.h"
+
+typedef struct {
+    train_trainer *t;
+    int step;
+} job;
+
+/* A lane: its shards in order, gradients into its own buffer. */
+static void run_lane(void *ctx, int lane, int worker) {
+    const job *j = ctx;
+    train_trainer *t = j->t;
+    train_worker *w = &t->workers[worker];
+    int batch = t->config.batch, lanes = t->config.lanes;
+    memset(t->lane[lane], 0, ag_params_size(t->params) * sizeof(real));
+    ag_grads_into(w->graph, t->lane[lane]);
+    for (int shard = lane; shard < t->shards; shard += lanes) {
+        int first = shard * t->shard, count = batch - first < t->shard ? batch - first : t->shard;
+        train_load(t, w, "train", (uint64_t)j->step * (uint64_t)batch + (uint64_t)first, count, batch);
+        if (!ag_forward(w->graph) || !ag_backward(w->out.loss, NULL)) return;
+        t->losses[shard] = (double)w->out.loss->val.x[0];
+    }
+}
+
+/* lane[0] = the sum of all lanes, pairwise: (0+1)+(2+3) ... */
+static void sum_lanes(train_trainer *t) {
+    size_t P = ag_params_size(t->params);
+    int lanes = t->config.lanes < t->shards ? t->config.lanes : t->shards;  // the others are empty
+    for (int gap = 1; gap < lanes; gap *= 2)
+        for (int l = 0; l + gap < lanes; l += 2 * gap) {
+            real *restrict a = t->lane[l];
+            const real *restrict b = t->lane[l + gap];
+            for (size_t i = 0; i < P; i++) a[i] += b[i];
+        }
+}
+
+/* Sum of squares in double: huge gradients do not overflow it. Eight sums, so that it can be vectorised. */
+static double sum_of_squares(const real *x, size_t n) {
+    double part[8] = {0};
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int k = 0; k < 8; k++) part[k] += (double)x[i + (size_t)k] * (double)x[i + (size_t)k];
+    for (; i < n; i++) part[0] += (double)x[i] * (double)x[i];
+    return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+}
+
+static const char *graph_error(const train_trainer *t) {
+    for (int i = 0; i < train_pool_size(t->pool); i++)
+        if (ag_error(t->workers[i].graph)) return ag_error(t->workers[i].graph);
+    return NULL;
+}
+
+static bool diverged(train_step *out, char *error, int step, const char *what) {
+    out->diverged = true;
+    snprintf(error, TRAIN_ERROR, "step %d: %s is not finite", step, what);
+    return false;
+}
+
+bool train_gradient(train_trainer *t, int step, train_step *out, char *error) {
+    *out = (train_step){0};
+    train_pool_run(t->pool, run_lane, &(job){t, step}, t->config.lanes < t->shards ? t->config.lanes : t->shards);
+    if (graph_error(t)) return snprintf(error, TRAIN_ERROR, "step %d: %s", step, graph_error(t)), false;
+    sum_lanes(t);
+    for (int s = 0; s < t->shards; s++) out->loss += t->losses[s];
+    double squares = 0;
+    for (int i = 0; i < ag_params_count(t->params); i++) {
+        const ag_param_entry *p = ag_params_at(t->params, i);
+        double s = p->frozen ? 0 : sum_of_squares(t->lane[0] + p->offset, p->val.n);
+        if (!isfinite(s)) {
+            char what[160];
+            snprintf(what, sizeof what, "the gradient of '%.100s'", p->name);
+            return diverged(out, error, step, what);
+        }
+        squares += s;
+    }
+    out->grad_norm = sqrt(squares);
+    return isfinite(out->loss) || diverged(out, error, step, "the loss");
+}
+
+void train_update(train_trainer *t, int step, const train_step *s) {
+    train_rule rule = train_rule_at(&t->config, step, s->grad_norm);
+    for (int i = 0; i < ag_params_count(t->params); i++) {
+        const ag_param_entry *p = ag_params_at(t->params, i);
+        if (p->frozen) continue;
+        train_apply(&rule, p->val.shape.rank >= 2, p->val.n, p->val.x, t->lane[0] + p->offset, t->mean + p->offset,
+                    t->square ? t->square + p->offset : NULL);
+    }
+}

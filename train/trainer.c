@@ -1,0 +1,148 @@
+/* trainer.c - making a trainer: its parameters, its workers, and how a batch is cut. */
+#include "train/trainer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "train/trainer_internal.h"
+
+/* Examples of a shard: at least 128 tokens so that a replay's overhead is small, at most 512 so that its activations
+ * stay in cache, and as even over the lanes as that allows. A function of the configuration alone. */
+static int shard_size(const train_config *c, int T) {
+    int least = (128 + T - 1) / T, most = T < 512 ? 512 / T : 1;
+    int per_lane = (c->batch + c->lanes - 1) / c->lanes;
+    int shards = (per_lane + most - 1) / most;  // of one lane
+    int size = (per_lane + shards - 1) / shards;
+    if (size < least) size = least;
+    return size < c->batch ? size : c->batch;
+}
+
+static nn_batch batch_of(const train_trainer *t, const train_worker *w) {
+    const data_spec *s = &t->spec;
+    nn_batch b = {.B = w->B, .n_rows = w->n_rows, .rows = w->rows, .n_readouts = s->n_readouts};
+    b.sequence = (nn_sequence){.T = s->T, .n_streams = s->n_streams};
+    for (int i = 0; i < s->n_streams; i++) {
+        b.sequence.stream[i] = s->stream[i].name;
+        b.sequence.vocab[i] = s->stream[i].vocab;
+        b.sequence.ids[i] = w->data.rows.ids[i];
+    }
+    for (int r = 0; r < s->n_readouts; r++)
+        b.readout[r] = (nn_readout){s->readout[r].name, s->readout[r].classes, w->target[r], &w->weight[r]};
+    return b;
+}
+
+/* Memory and a recorded graph for one worker; false when memory is out or the graph has an error. */
+static bool worker_init(train_trainer *t, train_worker *w, char *error) {
+    const data_spec *s = &t->spec;
+    w->B = t->shard;
+    w->n_rows = w->B * s->scored;
+    bool room = data_batch_new(t->arena, s, w->B, &w->data);
+    room = (w->rows = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
+    for (int r = 0; r < s->n_readouts; r++) {
+        room = (w->target[r] = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
+        room = (w->source[r] = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
+    }
+    w->weights = tensor_arena_take(t->arena, (size_t)t->config.layers, sizeof(ag_node *));
+    w->graph = room && w->weights ? ag_graph_new(t->params) : NULL;
+    if (!w->graph) return snprintf(error, TRAIN_ERROR, "out of memory"), false;
+    train_load(t, w, "train", 0, 1, 1);
+    nn_model_config model = train_model_config(&t->config, s);
+    nn_batch batch = batch_of(t, w);
+    w->out = nn_model(w->graph, &model, &batch);
+    if (ag_error(w->graph)) return snprintf(error, TRAIN_ERROR, "%s", ag_error(w->graph)), false;
+    for (int l = 0; l < t->config.layers; l++) {
+        char name[64];
+        snprintf(name, sizeof name, "layer%d.attn.weights", l);
+        w->weights[l] = ag_find(w->graph, name);
+    }
+    return true;
+}
+
+static bool buffers_init(train_trainer *t) {
+    size_t P = ag_params_size(t->params);
+    int batch_shards = (t->config.batch + t->shard - 1) / t->shard;
+    bool room = true;
+    t->shards = batch_shards;
+    for (int l = 0; l < t->config.lanes; l++) room = (t->lane[l] = tensor_arena_reals(t->arena, P)) && room;
+    t->mean = tensor_arena_reals(t->arena, P);
+    if (t->config.optimizer != TRAIN_SGD) t->square = tensor_arena_reals(t->arena, P);
+    t->losses = tensor_arena_take(t->arena, (size_t)batch_shards, sizeof(double));
+    t->head_mass = tensor_arena_take(t->arena, (size_t)(t->config.layers * t->config.heads), sizeof(double));
+    return room && t->mean && (t->square || t->config.optimizer == TRAIN_SGD) && t->losses && t->head_mass;
+}
+
+static bool init(train_trainer *t, int threads, char *error) {
+    if (threads > t->config.lanes) threads = t->config.lanes;
+    t->params = ag_params_new(t->mem, (uint64_t)t->config.seed);
+    t->pool = train_pool_new(t->mem, threads < 1 ? 1 : threads);
+    if (!t->params || !t->pool) return snprintf(error, TRAIN_ERROR, "out of memory"), false;
+    for (int i = 0; i < train_pool_size(t->pool); i++) {
+        if (!worker_init(t, &t->workers[i], error)) return false;
+        ag_params_freeze(t->params);
+    }
+    if (!buffers_init(t)) return snprintf(error, TRAIN_ERROR, "out of memory"), false;
+    return true;
+}
+
+train_trainer *train_trainer_new(const tensor_allocator *mem, const train_config *c, const data_spec *spec, int threads,
+                                 char *error) {
+    if (!mem) mem = &tensor_malloc;
+    tensor_arena *arena = tensor_arena_new(mem);
+    train_trainer *t = arena ? tensor_arena_take(arena, 1, sizeof *t) : NULL;
+    if (!t) {
+        tensor_arena_free(arena);
+        snprintf(error, TRAIN_ERROR, "out of memory");
+        return NULL;
+    }
+    *t = (train_trainer){.mem = mem, .arena = arena, .config = *c, .spec = *spec};
+    t->shard = shard_size(c, spec->T);
+    if (init(t, threads, error)) return t;
+    train_trainer_free(t);
+    return NULL;
+}
+
+void train_trainer_free(train_trainer *t) {
+    if (!t) return;
+    train_pool_free(t->pool);
+    for (int i = 0; i < TRAIN_MAXLANES; i++) ag_graph_free(t->workers[i].graph);
+    ag_params_free(t->params);
+    tensor_arena_free(t->arena);
+}
+
+const train_config *train_trainer_config(const train_trainer *t) { return &t->config; }
+const data_spec *train_trainer_spec(const train_trainer *t) { return &t->spec; }
+ag_params *train_trainer_params(train_trainer *t) { return t->params; }
+const real *train_trainer_grads(const train_trainer *t) { return t->lane[0]; }
+train_worker *train_trainer_worker(train_trainer *t) { return &t->workers[0]; }
+
+/* ---- loading a shard ---- */
+
+void train_load(train_trainer *t, train_worker *w, const char *split, uint64_t first, int count, double total) {
+    data_fill(&w->data, (uint64_t)t->config.seed, split, first, count);
+    w->count = count;
+    for (int r = 0; r < t->spec.n_readouts; r++) w->weight[r] = (real)(1 / (total * t->spec.scored));
+    train_reload(t, w);
+}
+
+static bool scored_at(const train_worker *w, int n_readouts, int at) {
+    for (int r = 0; r < n_readouts; r++)
+        if (w->data.rows.target[r][at] >= 0) return true;
+    return false;
+}
+
+void train_reload(train_trainer *t, train_worker *w) {
+    int n = 0, readouts = t->spec.n_readouts;
+    for (int at = 0; at < w->B * t->spec.T && n < w->n_rows; at++) {
+        if (!scored_at(w, readouts, at)) continue;
+        w->rows[n] = at;
+        for (int r = 0; r < readouts; r++) {
+            w->target[r][n] = w->data.rows.target[r][at];
+            w->source[r][n] = w->data.rows.source[r][at];
+        }
+        n++;
+    }
+    for (; n < w->n_rows; n++) {
+        w->rows[n] = -1;
+        for (int r = 0; r < readouts; r++) w->target[r][n] = w->source[r][n] = -1;
+    }
+}
