@@ -68,6 +68,8 @@ void data_fill(data_batch *b, uint64_t seed, const char *split, uint64_t first, 
     }
 }
 
+int data_symbols(const data_stream *s) { return s->marker >= 0 ? s->marker : s->vocab; }
+
 char *data_symbol(const data_stream *s, int id, char out[DATA_SYMBOL]) {
     if (id < 0)
         out[0] = '\0';

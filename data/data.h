@@ -96,6 +96,9 @@ bool data_batch_new(tensor_arena *arena, const data_spec *spec, int B, data_batc
 /* Examples first .. first+count-1 of a split into rows 0..count-1; the other rows repeat the last one, unscored. */
 void data_fill(data_batch *b, uint64_t seed, const char *split, uint64_t first, int count);
 
+/* How many symbols a stream has, its marker left out (which is the last id). */
+int data_symbols(const data_stream *s);
+
 /* The symbol of an id as people read it: "k6", "?" or "" (absent). Returns out. */
 char *data_symbol(const data_stream *s, int id, char out[DATA_SYMBOL]);
 

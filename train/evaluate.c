@@ -20,16 +20,15 @@ typedef struct {
     tally *shards;
 } job;
 
-static int argmax(const real *x, int n) {
+int train_argmax(const real *x, int n) {
     int best = 0;
     for (int i = 1; i < n; i++)
         if (x[i] > x[best]) best = i;
     return best;
 }
 
-/* Is `value` one of those stored with the example in which row `at` stands? */
-static bool is_stored(const data_spec *s, const train_worker *w, int at, int value) {
-    const int *ids = w->data.rows.ids[s->roles.value] + at / s->T * s->T;
+bool train_is_stored(const data_spec *s, const train_worker *w, int example, int value) {
+    const int *ids = w->data.rows.ids[s->roles.value] + (ptrdiff_t)example * s->T;
     for (int e = 0; e < s->entries; e++)
         if (ids[e] == value) return true;
     return false;
@@ -37,20 +36,20 @@ static bool is_stored(const data_spec *s, const train_worker *w, int at, int val
 
 static void count_answers(const train_trainer *t, const train_worker *w, tally *sum) {
     const data_spec *s = &t->spec;
-    int wrong_in = -1, right_here = 0;  // the example last seen wrong; rows right of the current example
+    int wrong_in = -1;  // the example last seen wrong
     for (int n = 0; n < w->n_rows && w->rows[n] >= 0; n++) {
         int example = w->rows[n] / s->T;
         for (int r = 0; r < s->n_readouts; r++) {
             if (w->target[r][n] < 0) continue;
-            int answer = argmax(w->out.logits[r]->val.x + (size_t)n * (size_t)s->readout[r].classes,
-                                s->readout[r].classes);
+            int answer = train_argmax(w->out.logits[r]->val.x + (size_t)n * (size_t)s->readout[r].classes,
+                                      s->readout[r].classes);
             sum->scored++;
             sum->right += answer == w->target[r][n];
             if (answer != w->target[r][n]) wrong_in = example;
-            if (s->roles.value >= 0) sum->in_bag += is_stored(s, w, w->rows[n], answer);
+            if (s->roles.value >= 0) sum->in_bag += train_is_stored(s, w, example, answer);
         }
         bool last = n + 1 == w->n_rows || w->rows[n + 1] < 0 || w->rows[n + 1] / s->T != example;
-        if (last) right_here = wrong_in != example, sum->all_right += right_here;
+        if (last) sum->all_right += wrong_in != example;
     }
 }
 

@@ -55,6 +55,12 @@ typedef struct {
 } train_step;
 bool train_gradient(train_trainer *t, int step, train_step *out, char *error);
 
+/* The index of the greatest of n numbers, the first if there are several. */
+int train_argmax(const real *x, int n);
+
+/* Is the value stored in a memory entry of the worker's example? The task must have values. */
+bool train_is_stored(const data_spec *s, const train_worker *w, int example, int value);
+
 /* Applies the gradient last computed. */
 void train_update(train_trainer *t, int step, const train_step *s);
 

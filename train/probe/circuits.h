@@ -1,0 +1,46 @@
+/* circuits.h - what the learned matrices do to symbols, without any example.
+ *
+ *   QK over keys    [N_k,N_k]  (E_k + E_v["?"]) Wq Wk^T E_k^T / sqrt(d_k): which keys does the question for a key match?
+ *   QK over values  [N_k,N_v]  the same with E_v on the right: do values steer attention?
+ *   OV over values  [N_v,N_v]  E_v Wv Wo U: what does a fetched value make the model say?
+ *   OV over keys    [N_k,N_v]  E_k Wv Wo U: do keys leak into the answer?
+ *
+ * The bare matrices of one head of one layer; biases and normalisation are left out.
+ * Source: Elhage et al., "A Mathematical Framework for Transformer Circuits", 2021. */
+#ifndef TRAIN_PROBE_CIRCUITS_H
+#define TRAIN_PROBE_CIRCUITS_H
+
+#include "train/trainer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum { TRAIN_QK_KEY, TRAIN_QK_VALUE, TRAIN_OV_VALUE, TRAIN_OV_KEY, TRAIN_CIRCUITS } train_circuit;
+
+typedef struct {
+    int rows[TRAIN_CIRCUITS], cols[TRAIN_CIRCUITS];
+    real *map[TRAIN_CIRCUITS];  // [rows, cols]
+    /* diag: rows whose greatest entry is the right one; margin: mean right - mean other entry; ratio: variance within
+     * rows of the map that should be flat, over that of the one which should not. */
+    double qk_diag, qk_margin, qk_ratio, ov_diag, ov_margin, ov_ratio;
+    real *work;  // scratch
+} train_circuits;
+
+/* "qk_key", "qk_value", "ov_value", "ov_key" */
+extern const char *const train_circuit_names[TRAIN_CIRCUITS];
+
+/* Memory for the circuits of a trainer's task. False when memory is out, or the task has no keys and values. */
+bool train_circuits_new(tensor_arena *arena, train_trainer *t, train_circuits *out);
+
+/* Reads the circuits of one head as the parameters stand now. No allocation. */
+void train_circuits_read(train_trainer *t, int layer, int head, train_circuits *out);
+
+/* The symbols along a map's rows and columns. */
+const data_stream *train_circuit_rows(const data_spec *s, train_circuit c);
+const data_stream *train_circuit_cols(const data_spec *s, train_circuit c);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

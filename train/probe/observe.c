@@ -1,0 +1,52 @@
+#include "train/probe/observe.h"
+
+#include <string.h>
+
+bool train_view_new(tensor_arena *arena, train_trainer *t, train_view *out) {
+    size_t B = (size_t)train_trainer_worker(t)->B, T = (size_t)train_trainer_spec(t)->T;
+    *out = (train_view){.T = (int)T, .attention = tensor_arena_reals(arena, B * T)};
+    out->looks_at = tensor_arena_take(arena, B, sizeof(int));
+    out->answer = tensor_arena_take(arena, B, sizeof(int));
+    return out->attention && out->looks_at && out->answer;
+}
+
+int train_scored_row(const train_trainer *t, const train_worker *w, int b) {
+    int T = train_trainer_spec(t)->T;
+    for (int n = 0; n < w->n_rows && w->rows[n] >= 0; n++)
+        if (w->rows[n] / T == b) return n;
+    return -1;
+}
+
+bool train_observe(train_trainer *t, train_worker *w, train_view *out) {
+    int T = out->T, H = train_trainer_config(t)->heads, classes = train_trainer_spec(t)->readout[0].classes;
+    if (!ag_forward(w->graph)) return false;
+    const real *weights = w->weights[train_trainer_config(t)->layers - 1]->val.x;  // [B,H,T,T]
+    for (int b = 0; b < w->count; b++) {
+        int n = train_scored_row(t, w, b), q = w->rows[n] % T;
+        real *row = out->attention + (ptrdiff_t)b * T;
+        memset(row, 0, (size_t)T * sizeof *row);
+        for (int h = 0; h < H; h++)
+            for (int s = 0; s < T; s++) row[s] += weights[((ptrdiff_t)(b * H + h) * T + q) * T + s] / (real)H;
+        out->looks_at[b] = train_argmax(row, T);
+        out->answer[b] = train_argmax(w->out.logits[0]->val.x + (ptrdiff_t)n * classes, classes);
+    }
+    return true;
+}
+
+void train_swap(int *ids, int i, int j) {
+    int was = ids[i];
+    ids[i] = ids[j];
+    ids[j] = was;
+}
+
+bool train_patch_take(tensor_arena *arena, train_worker *w, const char *name, train_patch *out) {
+    out->node = ag_find(w->graph, name);
+    out->x = out->node ? tensor_arena_reals(arena, out->node->val.n) : NULL;
+    if (out->x) memcpy(out->x, out->node->val.x, out->node->val.n * sizeof(real));
+    return out->x != NULL;
+}
+
+static void overwrite(ag_node *node, void *kept) { memcpy(node->val.x, kept, node->val.n * sizeof(real)); }
+
+void train_patch_on(train_patch *p) { ag_hook(p->node, overwrite, p->x); }
+void train_patch_off(train_patch *p) { ag_unhook(p->node, overwrite, p->x); }
