@@ -51,7 +51,8 @@ struct ag_node {
 struct ag_op {
     const char *name;
     bool has_kinks;                        // its derivative jumps somewhere (relu, max)
-    bool (*shape)(ag_node *);              // sets val.shape (and n_save), or ag_fail()s and returns false
+    bool (*shape)(ag_node *);              // sets val.shape (and n_save), or ag_fail()s and returns false;
+                                           // may set val.x and save too, which else are new memory
     void (*forward)(ag_node *);            // writes all of val (and save)
     void (*backward)(ag_node *);           // for each input that wants it: adds to ag_grad(input)
     ag_node *(*sample)(ag_graph *, int i); // the i-th example for the automatic tests; NULL ends the list
@@ -86,6 +87,12 @@ ag_param_entry *ag_params_find(ag_params *p, const char *name);  // NULL if ther
 size_t ag_params_size(const ag_params *p);   // reals of a flat gradient buffer (each entry padded to 64 bytes)
 size_t ag_params_learned(const ag_params *p);  // numbers that learn: frozen ones and padding not counted
 
+/* Freezes every parameter whose name matches, those there are and those created later; '*' in the
+ * pattern stands for any characters, or none. What is recorded afterwards leaves them out of backward; a
+ * graph recorded before still computes their gradients. False when memory is out. */
+bool ag_params_freeze_matching(ag_params *p, const char *pattern);
+int ag_params_frozen(const ag_params *p);  // how many entries are frozen
+
 /* ---- recording ---------------------------------------------------------------------------------------------- */
 
 /* A new graph over parameters (which it does not own and which must outlive it). NULL when memory is out. */
@@ -111,6 +118,16 @@ ag_node *ag_name(ag_node *node, const char *format, ...) __attribute__((format(p
 const char *ag_text(ag_graph *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- running ------------------------------------------------------------------------------------------------ */
+
+/* What random ops (dropout) are a pure function of, beside their own name. A graph starts with zeros, not
+ * training, and keeps what was set, over ag_graph_reset() too. */
+typedef struct {
+    uint64_t seed, step;
+    uint64_t shard;  // which shard of the step's batch this graph is to run
+    bool training;
+} ag_run;
+void ag_set_run(ag_graph *g, ag_run run);
+ag_run ag_get_run(const ag_graph *g);
 
 /* Replays every op in order, with the leaves as they are now. False if the graph has an error. */
 bool ag_forward(ag_graph *g);
@@ -139,6 +156,8 @@ ag_node *ag_at(ag_graph *g, int i);
 /* fn runs after that node's forward at every replay and may read or overwrite node->val. */
 typedef void ag_hook_fn(ag_node *node, void *ctx);
 bool ag_hook(ag_node *node, ag_hook_fn *fn, void *ctx);
+
+/* Removes the first hook of that fn and ctx, if there is one. A running hook may remove itself, and others. */
 void ag_unhook(ag_node *node, ag_hook_fn *fn, void *ctx);
 
 /* ---- what ops are made of ----------------------------------------------------------------------------------- */

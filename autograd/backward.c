@@ -20,18 +20,27 @@ void ag_grads_into(ag_graph *g, real *flat) {
 real *ag_grads(ag_graph *g) { return g->grads; }
 
 void ag_grads_zero(ag_graph *g) {
-    if (g->own_grads) memset(g->own_grads, 0, g->params->size * sizeof(real));
+    if (g->own_grads) memset(g->own_grads, 0, g->own_size * sizeof(real));
     for (int i = 0; i < g->leaves.n; i++)
         if (!g->leaves.at[i]->param) g->leaves.at[i]->has_grad = false;
 }
 
+/* The graph's own buffer, unless the caller gave one; a longer one after parameters were added. */
+static bool own_grads(ag_graph *g) {
+    size_t size = g->params->size;
+    if (g->grads != g->own_grads || (g->grads && size == g->own_size)) return true;
+    real *longer = ag_take(g, size, sizeof(real));
+    if (!longer) return false;
+    if (g->own_size) memcpy(longer, g->own_grads, g->own_size * sizeof(real));
+    g->own_grads = longer;
+    g->own_size = size;
+    point_into(g, longer);
+    return true;
+}
+
 /* Memory for the gradients of nodes recorded since the last backward; none in the steady state. */
 static bool provide(ag_graph *g) {
-    if (!g->grads) {
-        g->own_grads = ag_take(g, g->params->size, sizeof(real));
-        if (!g->own_grads) return false;
-        point_into(g, g->own_grads);
-    }
+    if (!own_grads(g)) return false;
     for (int i = g->nodes_with_grads; i < g->nodes.n; i++) {
         ag_node *node = g->nodes.at[i];
         if (!node->wants_grad || node->grad) continue;

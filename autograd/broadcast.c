@@ -11,18 +11,17 @@ static void strides(tensor_shape full, tensor_shape s, size_t *stride) {
 }
 
 ag_rows ag_rows_of(tensor_shape full, tensor_shape a, tensor_shape b) {
-    size_t sa[TENSOR_MAXRANK + 1] = {1}, sb[TENSOR_MAXRANK + 1] = {1};
-    int dim[TENSOR_MAXRANK + 1] = {1}, rank = full.rank ? full.rank : 1;
+    size_t sa[TENSOR_MAXRANK + 1] = {1}, sb[TENSOR_MAXRANK + 1] = {1}, dim[TENSOR_MAXRANK + 1] = {1};
+    int rank = full.rank ? full.rank : 1;
     if (full.rank) {
         strides(full, a, sa);
         strides(full, b, sb);
-        for (int i = 0; i < rank; i++) dim[i] = full.dim[i];
+        for (int i = 0; i < rank; i++) dim[i] = (size_t)full.dim[i];
     }
     ag_rows r = {0};
     for (int i = 0; i < rank; i++) r.empty |= dim[i] == 0;
     for (int i = rank - 1; i > 0; i--) {  // merge dimension i into the one before where both operands run on
-        size_t n = (size_t)dim[i];
-        bool mergeable = sa[i - 1] == sa[i] * n && sb[i - 1] == sb[i] * n;
+        bool mergeable = sa[i - 1] == sa[i] * dim[i] && sb[i - 1] == sb[i] * dim[i];
         if (dim[i] != 1 && dim[i - 1] != 1 && !mergeable) continue;
         if (dim[i] != 1) {
             sa[i - 1] = sa[i];
@@ -36,7 +35,7 @@ ag_rows ag_rows_of(tensor_shape full, tensor_shape a, tensor_shape b) {
         }
         rank--;
     }
-    r.n = (size_t)dim[rank - 1];
+    r.n = dim[rank - 1];
     r.step_a = sa[rank - 1] != 0;
     r.step_b = sb[rank - 1] != 0;
     r.rank = rank - 1;
@@ -56,8 +55,8 @@ bool ag_rows_next(ag_rows *r) {
         r->a += r->stride_a[i];
         r->b += r->stride_b[i];
         if (++r->at[i] < r->dim[i]) return true;
-        r->a -= r->stride_a[i] * (size_t)r->dim[i];
-        r->b -= r->stride_b[i] * (size_t)r->dim[i];
+        r->a -= r->stride_a[i] * r->dim[i];
+        r->b -= r->stride_b[i] * r->dim[i];
         r->at[i] = 0;
     }
     return false;

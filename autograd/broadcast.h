@@ -10,7 +10,8 @@ typedef struct {
     size_t n;            // elements of a row
     size_t y, a, b;      // offsets of the row in the full tensor and in the operands
     int step_a, step_b;  // 1, or 0 where the operand is repeated along the row
-    int rank, dim[TENSOR_MAXRANK], at[TENSOR_MAXRANK];
+    int rank;
+    size_t dim[TENSOR_MAXRANK], at[TENSOR_MAXRANK];  // size_t: merged dimensions can exceed an int
     size_t stride_a[TENSOR_MAXRANK], stride_b[TENSOR_MAXRANK];
     bool started, empty;
 } ag_rows;

@@ -9,12 +9,16 @@ static void clear(ag_graph *g) {
     g->nodes = g->leaves = (ag_node_list){0};
     g->inert = (ag_node){.graph = g, .name = "inert", .index = -1, .val.x = &g->nothing};
     g->own_grads = g->grads = NULL;
+    g->own_size = 0;
     g->nodes_with_grads = 0;
     g->failed = false;
     g->error[0] = '\0';
     g->frozen_leaf = -1;
     g->samples = rng_stream(0, "sample", 0);
 }
+
+void ag_set_run(ag_graph *g, ag_run run) { g->run = run; }
+ag_run ag_get_run(const ag_graph *g) { return g->run; }
 
 ag_graph *ag_graph_new(ag_params *params) {
     ag_graph *g = params->mem->alloc(params->mem->ctx, sizeof *g);
@@ -155,7 +159,7 @@ static bool build(ag_node *node) {
     if (!node->op->shape(node) || g->failed) return false;
     if (!tensor_count(node->val.shape, &node->val.n)) return ag_fail(node, "too many elements");
     if (!node->val.x) node->val.x = ag_take(g, node->val.n, sizeof(real));
-    if (node->n_save) node->save = ag_take(g, node->n_save, sizeof(real));
+    if (!node->save) node->save = ag_take(g, node->n_save, sizeof(real));
     if (g->failed) return false;
     node->op->forward(node);
     return !g->failed;

@@ -10,6 +10,11 @@ typedef struct {
     int n, room;
 } ag_node_list;
 
+typedef struct frozen_pattern {
+    const char *text;
+    struct frozen_pattern *next;
+} frozen_pattern;
+
 struct ag_params {
     tensor_arena *arena;
     const tensor_allocator *mem;
@@ -18,6 +23,7 @@ struct ag_params {
     size_t size;
     uint64_t seed;
     bool closed;
+    frozen_pattern *frozen;  // names that are not to learn
 };
 
 struct ag_graph {
@@ -27,7 +33,9 @@ struct ag_graph {
     ag_node inert;               // what constructors return after an error
     real nothing;                // what the inert node's value points to
     real *own_grads, *grads;     // flat gradients of the parameters: the graph's own, and those in use
+    size_t own_size;             // reals of own_grads
     int nodes_with_grads;        // so many nodes have had their gradient's memory provided
+    ag_run run;                  // kept over ag_graph_reset()
     bool failed;
     char error[400];
     rng samples;      // the stream of ag_sample()

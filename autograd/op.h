@@ -1,4 +1,5 @@
-/* op.h - what the author of an op needs beside ag.h. ops/scale.c is the shortest complete example. */
+/* op.h - what the author of an op needs beside ag.h. ops/exp.c is the shortest example, ops/rms_norm.c a
+ * full one. */
 #ifndef AUTOGRAD_OP_H
 #define AUTOGRAD_OP_H
 
@@ -36,6 +37,20 @@ real *ag_grad(ag_node *in);
 /* The same for ops that can also overwrite: *first says that nothing was added yet and the buffer is not zeroed; the op
  * must then write all of it. */
 real *ag_grad_or_first(ag_node *in, bool *first);
+
+/* ---- for shape rules ---- */
+
+/* The shape rule of an elementwise op: y is as large as the first input. */
+bool ag_same_shape(ag_node *node);
+
+/* The axis a caller means, negative ones counting from the end; -1 if there is none. */
+int ag_axis(tensor_shape s, int axis);
+
+/* The product of the dimensions after an axis. */
+size_t ag_inner(tensor_shape s, int axis);
+
+/* Ends in ag_fail() when n ("rows", "columns") is more than an int holds. */
+bool ag_fits_int(ag_node *node, size_t n, const char *what);
 
 #ifdef __cplusplus
 }

@@ -39,6 +39,60 @@ size_t ag_params_learned(const ag_params *p) {
     return total;
 }
 
+/* ---- freezing ---- */
+
+/* '*' matches any run of characters. On a mismatch the last star takes one character more. */
+static bool matches(const char *pattern, const char *name) {
+    const char *star = NULL, *resume = name;
+    while (*name) {
+        if (*pattern == '*') {
+            star = pattern++;
+            resume = name;
+        } else if (*pattern == *name) {
+            pattern++;
+            name++;
+        } else if (star) {
+            pattern = star + 1;
+            name = ++resume;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*') pattern++;
+    return *pattern == '\0';
+}
+
+static bool born_frozen(const ag_params *p, const char *name) {
+    for (const frozen_pattern *f = p->frozen; f; f = f->next)
+        if (matches(f->text, name)) return true;
+    return false;
+}
+
+/* NULL when memory is out. */
+static const char *copy_text(ag_params *p, const char *text) {
+    size_t length = strlen(text) + 1;
+    char *copy = tensor_arena_take(p->arena, length, 1);
+    return copy ? memcpy(copy, text, length) : NULL;
+}
+
+bool ag_params_freeze_matching(ag_params *p, const char *pattern) {
+    frozen_pattern *f = tensor_arena_take(p->arena, 1, sizeof *f);
+    const char *text = copy_text(p, pattern);
+    if (!f || !text) return false;
+    *f = (frozen_pattern){.text = text, .next = p->frozen};
+    p->frozen = f;
+    for (int i = 0; i < p->n; i++) p->at[i]->frozen |= matches(text, p->at[i]->name);
+    return true;
+}
+
+int ag_params_frozen(const ag_params *p) {
+    int n = 0;
+    for (int i = 0; i < p->n; i++) n += p->at[i]->frozen;
+    return n;
+}
+
+/* ---- making and finding ---- */
+
 /* The same bits on every machine: only PCG and + - * / sqrt. */
 static void initialise(tensor val, ag_init init, rng stream) {
     int width = tensor_width(val.shape);
@@ -67,12 +121,10 @@ static bool room_for_one(ag_params *p) {
 /* NULL when memory is out. */
 static ag_param_entry *create(ag_params *p, const char *name, tensor val, ag_init init) {
     ag_param_entry *e = tensor_arena_take(p->arena, 1, sizeof *e);
-    size_t length = strlen(name) + 1;
-    char *copy = tensor_arena_take(p->arena, length, 1);
+    const char *copy = copy_text(p, name);
     val.x = tensor_arena_reals(p->arena, (val.n + PAD - 1) / PAD * PAD);
     if (!e || !copy || !val.x || !room_for_one(p)) return NULL;
-    memcpy(copy, name, length);
-    *e = (ag_param_entry){.name = copy, .val = val, .offset = p->size};
+    *e = (ag_param_entry){.name = copy, .val = val, .offset = p->size, .frozen = born_frozen(p, name)};
     initialise(val, init, rng_stream(p->seed, name, 0));
     p->size += (val.n + PAD - 1) / PAD * PAD;
     p->at[p->n++] = e;

@@ -3,7 +3,7 @@
 bool ag_axes_set(ag_graph *g, const char *op, int n_axes, const int *axes, ag_axes *out) {
     *out = (ag_axes){.n_axes = n_axes};
     if (n_axes < 0 || n_axes > TENSOR_MAXRANK || (n_axes > 0 && !axes)) {
-        ag_fail_graph(g, "%s: %d axes cannot be reduced", op, n_axes);
+        ag_fail_graph(g, "%s: %d axes; 0 to %d are possible", op, n_axes, TENSOR_MAXRANK);
         return false;
     }
     for (int i = 0; i < n_axes; i++) out->axes[i] = axes[i];
@@ -13,11 +13,10 @@ bool ag_axes_set(ag_graph *g, const char *op, int n_axes, const int *axes, ag_ax
 /* Marks reduced axes; false if one does not exist or is named twice. */
 static bool reduced(const ag_node *node, bool gone[TENSOR_MAXRANK]) {
     const ag_axes *a = node->attr;
-    int rank = node->in[0]->val.shape.rank;
     for (int i = 0; i < TENSOR_MAXRANK; i++) gone[i] = a->n_axes == 0;
     for (int i = 0; i < a->n_axes; i++) {
-        int axis = a->axes[i] < 0 ? a->axes[i] + rank : a->axes[i];
-        if (axis < 0 || axis >= rank || gone[axis]) return false;
+        int axis = ag_axis(node->in[0]->val.shape, a->axes[i]);
+        if (axis < 0 || gone[axis]) return false;
         gone[axis] = true;
     }
     return true;
@@ -31,6 +30,16 @@ bool ag_reduce_shape(ag_node *node) {
         if (!gone[i]) y.dim[y.rank++] = x.dim[i];
     node->val.shape = y;
     return true;
+}
+
+size_t ag_reduce_count(const ag_node *node) {
+    bool gone[TENSOR_MAXRANK];
+    tensor_shape x = node->in[0]->val.shape;
+    size_t n = 1;
+    reduced(node, gone);
+    for (int i = 0; i < x.rank; i++)
+        if (gone[i]) n *= (size_t)x.dim[i];
+    return n;
 }
 
 tensor_shape ag_reduce_kept(const ag_node *node) {
@@ -52,6 +61,8 @@ ag_node *ag_sample_reduced(ag_graph *g, ag_node *(*op)(ag_node *, int, const int
         if (shapes++ == i) return op(ag_sample(g, AG_SAMPLE_NORMAL, s), 0, NULL);
     }
     i -= shapes;
-    if (i >= (int)(sizeof counts / sizeof *counts)) return NULL;
+    const int n = (int)(sizeof counts / sizeof *counts);
+    if (i == n) return op(ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(2, 0, 4)), 1, axes[1]);
+    if (i > n) return NULL;
     return op(ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, 2, 3, 5)), counts[i], axes[i]);
 }

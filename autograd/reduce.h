@@ -1,4 +1,4 @@
-/* reduce.h - what sum and mean share: which axes go, and the shape that remains; internal to autograd/. */
+/* reduce.h - what sum, mean and max share: which axes go, and the shape that remains; internal to autograd/. */
 #ifndef AUTOGRAD_REDUCE_H
 #define AUTOGRAD_REDUCE_H
 
@@ -15,10 +15,14 @@ bool ag_axes_set(ag_graph *g, const char *op, int n_axes, const int *axes, ag_ax
 /* The shape rule: reduced axes disappear. attr is an ag_axes. */
 bool ag_reduce_shape(ag_node *node);
 
+/* How many elements of the input make one of the output. */
+size_t ag_reduce_count(const ag_node *node);
+
 /* The input's shape with every reduced axis 1: what broadcasts against the input. */
 tensor_shape ag_reduce_kept(const ag_node *node);
 
-/* Their samples: all shapes over all axes, then some axes of a [2,3,5]. */
+/* Their samples: all shapes over all axes (`empty`: those without elements too), then some axes of a
+ * [2,3,5] and of a [0,4]. */
 ag_node *ag_sample_reduced(ag_graph *g, ag_node *(*op)(ag_node *, int, const int *), int i, bool empty);
 
 #endif

@@ -11,9 +11,9 @@ static void forward(ag_node *node) {
 static void backward(ag_node *node) {
     tensor_shape full = node->val.shape, sa = node->in[0]->val.shape, sb = node->in[1]->val.shape;
     const real *restrict dY = node->grad;
-    real *restrict dA = ag_grad(node->in[0]);
+    real *dA = ag_grad(node->in[0]);
     if (dA) AG_BROADCAST(full, sa, sb, dA[ia] += dY[iy])
-    real *restrict dB = ag_grad(node->in[1]);
+    real *dB = ag_grad(node->in[1]);
     if (dB) AG_BROADCAST(full, sa, sb, dB[ib] += dY[iy])
 }
 

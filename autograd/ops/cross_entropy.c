@@ -3,7 +3,7 @@
  * A target of -1 is not scored. `weight` points to the caller's number, read at every replay (1 / scored rows of the
  * whole batch, so that shards add up to the batch's mean); NULL: 1 / scored rows of this call. Nothing scored: 0. */
 #include "autograd/op.h"
-#include "tensor/vec.h"
+#include "autograd/row.h"
 
 typedef struct {
     const int *targets;  // the caller's, [rows]
@@ -15,30 +15,10 @@ enum { SCORED, WEIGHT, HEADER };  // save: how many rows were scored, the weight
 static bool shape(ag_node *node) {
     tensor_shape x = node->in[0]->val.shape;
     if (x.rank < 1) return ag_fail(node, "a scalar is no row of logits");
+    if (!ag_fits_int(node, tensor_rows(x), "rows")) return false;
     node->val.shape = tensor_dims(0);
     node->n_save = HEADER + node->in[0]->val.n;
     return true;
-}
-
-/* p = softmax(x); returns log sum exp x. */
-static double log_sum_exp(const real *x, int V, real *p) {
-    real max = x[0];
-    for (int c = 1; c < V; c++) max = x[c] > max ? x[c] : max;
-    vreal total = {0};
-    int c = 0;
-    for (; c + VEC <= V; c += VEC) {
-        vreal e = vec_exp(vec_load(x + c) - max);
-        vec_store(p + c, e);
-        total += e;
-    }
-    if (c < V) {
-        vreal e = vec_exp(vec_load_part(x + c, V - c, (real)-INFINITY) - max);
-        vec_store_part(p + c, V - c, e);
-        total += e;
-    }
-    real sum = vec_sum(total);
-    for (c = 0; c < V; c++) p[c] *= 1 / sum;
-    return (double)real_log(sum) + (double)max;
 }
 
 static void forward(ag_node *node) {
@@ -54,9 +34,10 @@ static void forward(ag_node *node) {
     }
     double loss = 0;
     for (size_t r = 0; r < rows; r++) {
+        if (a->targets[r] < 0) continue;
         const real *x = node->in[0]->val.x + r * (size_t)V;
-        if (a->targets[r] >= 0)
-            loss += log_sum_exp(x, V, node->save + HEADER + r * (size_t)V) - (double)x[a->targets[r]];
+        real max, sum = row_softmax(x, V, node->save + HEADER + r * (size_t)V, &max);
+        loss += (double)real_log(sum) + ((double)max - (double)x[a->targets[r]]);
     }
     node->save[SCORED] = (real)scored;
     node->save[WEIGHT] = a->weight ? *a->weight : scored ? 1 / (real)scored : 0;

@@ -14,6 +14,8 @@ typedef struct {
 static bool shape(ag_node *node) {
     const attr *a = node->attr;
     tensor_shape first = node->in[0]->val.shape;
+    size_t n;
+    if (!tensor_count(a->s, &n)) return ag_fail(node, "bad shape of ids, or too many");
     if (a->s.rank >= TENSOR_MAXRANK) return ag_fail(node, "too many dimensions");
     for (int i = 0; i < node->n_in; i++) {
         tensor_shape t = node->in[i]->val.shape;

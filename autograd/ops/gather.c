@@ -12,6 +12,7 @@ typedef struct {
 static bool shape(ag_node *node) {
     tensor_shape x = node->in[0]->val.shape;
     if (x.rank < 1) return ag_fail(node, "a scalar has no rows");
+    if (!ag_fits_int(node, tensor_rows(x), "rows")) return false;
     node->val.shape = tensor_dims(2, ((const attr *)node->attr)->n, tensor_width(x));
     return node->val.shape.rank == 2 || ag_fail(node, "a negative number of rows");
 }

@@ -13,6 +13,7 @@ static bool shape(ag_node *node) {
         tensor_shape b = node->in[2]->val.shape;
         if (b.rank != 1 || b.dim[0] != w.dim[1]) return ag_fail(node, "the bias needs width %d", w.dim[1]);
     }
+    if (!ag_fits_int(node, tensor_rows(x), "rows")) return false;
     node->val.shape = x;
     node->val.shape.dim[x.rank - 1] = w.dim[1];
     return true;

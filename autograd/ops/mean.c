@@ -5,11 +5,9 @@
 
 static bool shape(ag_node *node) {
     if (!ag_reduce_shape(node)) return false;
-    if (node->in[0]->val.n == 0) return ag_fail(node, "the mean of nothing");
+    if (ag_reduce_count(node) == 0) return ag_fail(node, "the mean of nothing");
     return true;
 }
-
-static real count(const ag_node *node) { return (real)(node->in[0]->val.n / node->val.n); }
 
 static void forward(ag_node *node) {
     tensor_shape full = node->in[0]->val.shape, kept = ag_reduce_kept(node);
@@ -17,12 +15,13 @@ static void forward(ag_node *node) {
     real *restrict y = node->val.x;
     memset(y, 0, node->val.n * sizeof *y);
     AG_BROADCAST(full, kept, kept, y[ia] += x[iy])
-    for (size_t i = 0; i < node->val.n; i++) y[i] /= count(node);
+    const real count = (real)ag_reduce_count(node);
+    for (size_t i = 0; i < node->val.n; i++) y[i] /= count;
 }
 
 static void backward(ag_node *node) {
     tensor_shape full = node->in[0]->val.shape, kept = ag_reduce_kept(node);
-    const real *dy = node->grad, each = 1 / count(node);
+    const real *dy = node->grad, each = 1 / (real)ag_reduce_count(node);
     real *restrict dx = ag_grad(node->in[0]);
     // y[ia] += x[iy] / count
     AG_BROADCAST(full, kept, kept, dx[iy] += dy[ia] * each)

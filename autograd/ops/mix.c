@@ -15,6 +15,7 @@ static bool shape(ag_node *node) {
     if (w.dim[0] != v.dim[0] || w.dim[3] != v.dim[1]) return ag_fail(node, "w and v disagree on B or S");
     if (G < 1 || w.dim[1] % G || v.dim[2] % G)
         return ag_fail(node, "%d value heads do not divide %d heads and width %d", G, w.dim[1], v.dim[2]);
+    if (!ag_fits_int(node, (size_t)w.dim[1] * (size_t)(v.dim[2] / G), "columns")) return false;
     node->val.shape = tensor_dims(3, w.dim[0], w.dim[2], w.dim[1] * (v.dim[2] / G));
     return true;
 }
@@ -54,7 +55,7 @@ static void backward(ag_node *node) {
     real *dw = ag_grad_or_first(node->in[0], &first), *dv = ag_grad(node->in[1]);
     for (int b = 0; b < s.B; b++)
         for (int h = 0; h < s.H; h++) {
-            size_t plane = (size_t)(b * s.H + h) * s.plane;
+            size_t plane = ((size_t)b * (size_t)s.H + (size_t)h) * s.plane;
             // y = w v
             if (dw) ag_attend_dots(&s.head, first ? GEMM_SET : GEMM_ADD, dy + at_y(&s, b, h), v + at_v(&s, b, h), dw + plane);
             if (dv) ag_attend_cols(&s.head, w + plane, dy + at_y(&s, b, h), dv + at_v(&s, b, h));

@@ -10,10 +10,11 @@ static void forward(ag_node *node) {
 
 static void backward(ag_node *node) {
     tensor_shape full = node->val.shape, sa = node->in[0]->val.shape, sb = node->in[1]->val.shape;
-    const real *A = node->in[0]->val.x, *B = node->in[1]->val.x, *dY = node->grad;
-    real *restrict dA = ag_grad(node->in[0]);
+    const real *restrict A = node->in[0]->val.x, *restrict B = node->in[1]->val.x;
+    const real *restrict dY = node->grad;
+    real *dA = ag_grad(node->in[0]);
     if (dA) AG_BROADCAST(full, sa, sb, dA[ia] += dY[iy] * B[ib])
-    real *restrict dB = ag_grad(node->in[1]);
+    real *dB = ag_grad(node->in[1]);
     if (dB) AG_BROADCAST(full, sa, sb, dB[ib] += dY[iy] * A[ia])
 }
 

@@ -74,7 +74,7 @@ static void backward(ag_node *node) {
                 ag_attend_rows(&packed, GEMM_SET, dy, k + at_k(&s, b, h), one);
                 for (int t = 0; t < s.head.T; t++) {
                     real *restrict row = dq + at_q(&s, b, h) + t * s.head.lda;
-                    for (int e = 0; e < s.head.E; e++) row[e] += factor * one[t * s.head.E + e];
+                    for (int e = 0; e < s.head.E; e++) row[e] += factor * one[(ptrdiff_t)t * s.head.E + e];
                 }
             }
             if (dk) ag_attend_cols(&s.head, dy, scaled + at_q(&s, b, h), dk + at_k(&s, b, h));

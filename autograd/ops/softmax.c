@@ -1,9 +1,12 @@
 /* softmax.c - y[s] = exp(x[s] - max) / sum over visible s of exp(x[s] - max), over the last dimension.
  *   dx = y (dy - sum of y dy)
  * Masked entries are neither read nor written through: their weight is exactly 0. A row that sees nothing (or only
- * -infinity) is all zeros. The query's number, which the mask wants, is the index in the dimension before the last. */
+ * -infinity) is all zeros; NaN stays NaN. The query's number, which the mask wants, is the index in the dimension
+ * before the last. */
+#include <string.h>
+
 #include "autograd/attend.h"
-#include "tensor/vec.h"
+#include "autograd/row.h"
 
 typedef struct {
     ag_mask mask;
@@ -18,31 +21,6 @@ static bool shape(ag_node *node) {
     return true;
 }
 
-static real greatest(const real *x, int n, real so_far) {
-    vreal m = vec_set(so_far);
-    int i = 0;
-    for (; i + VEC <= n; i += VEC) m = vec_max(vec_load(x + i), m);
-    if (i < n) m = vec_max(vec_load_part(x + i, n - i, so_far), m);
-    return vec_greatest(m);
-}
-
-/* y = exp(x - max); returns the sum. */
-static real exponentials(const real *x, int n, real max, real *y) {
-    vreal sum = {0};
-    int i = 0;
-    for (; i + VEC <= n; i += VEC) {
-        vreal e = vec_exp(vec_load(x + i) - max);
-        vec_store(y + i, e);
-        sum += e;
-    }
-    if (i < n) {
-        vreal e = vec_exp(vec_load_part(x + i, n - i, (real)-INFINITY) - max);
-        vec_store_part(y + i, n - i, e);
-        sum += e;
-    }
-    return vec_sum(sum);
-}
-
 static void forward(ag_node *node) {
     ag_mask mask = ((const attr *)node->attr)->mask;
     tensor_shape s = node->val.shape;
@@ -53,23 +31,16 @@ static void forward(ag_node *node) {
         real *y = node->val.x + r * (size_t)S, max = (real)-INFINITY, sum = 0;
         int ranges = ag_visible(mask, (int)(r % (size_t)T), S, begin, end);
         if (ranges != 1 || begin[0] != 0 || end[0] != S) memset(y, 0, (size_t)S * sizeof *y);
-        for (int i = 0; i < ranges; i++) max = greatest(x + begin[i], end[i] - begin[i], max);
-        if (max == (real)-INFINITY) {
-            memset(y, 0, (size_t)S * sizeof *y);
+        for (int i = 0; i < ranges; i++) max = row_max(x + begin[i], end[i] - begin[i], max);
+        if (max == (real)-INFINITY) {  // or NaN, which row_max passes over
+            for (int i = 0; i < ranges; i++)
+                for (int k = begin[i]; k < end[i]; k++) y[k] = x[k] == max ? 0 : x[k];
             continue;
         }
-        for (int i = 0; i < ranges; i++) sum += exponentials(x + begin[i], end[i] - begin[i], max, y + begin[i]);
+        for (int i = 0; i < ranges; i++) sum += row_exp(x + begin[i], end[i] - begin[i], max, y + begin[i]);
         for (int i = 0; i < ranges; i++)
             for (int k = begin[i]; k < end[i]; k++) y[k] *= 1 / sum;
     }
-}
-
-static real dot(const real *a, const real *b, int n) {
-    vreal sum = {0};
-    int i = 0;
-    for (; i + VEC <= n; i += VEC) sum += vec_load(a + i) * vec_load(b + i);
-    if (i < n) sum += vec_load_part(a + i, n - i, 0) * vec_load_part(b + i, n - i, 0);
-    return vec_sum(sum);
 }
 
 static void backward(ag_node *node) {
@@ -82,7 +53,7 @@ static void backward(ag_node *node) {
         const real *restrict y = node->val.x + r * (size_t)S, *restrict dy = node->grad + r * (size_t)S;
         real *restrict dx = DX + r * (size_t)S, mean = 0;
         int ranges = ag_visible(mask, (int)(r % (size_t)T), S, begin, end);
-        for (int i = 0; i < ranges; i++) mean += dot(y + begin[i], dy + begin[i], end[i] - begin[i]);
+        for (int i = 0; i < ranges; i++) mean += row_dot(y + begin[i], dy + begin[i], end[i] - begin[i]);
         for (int i = 0; i < ranges; i++)
             for (int k = begin[i]; k < end[i]; k++) dx[k] += y[k] * (dy[k] - mean);
     }

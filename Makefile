@@ -1,0 +1,133 @@
+# qkv: `make help` lists what there is to do. CC, CFLAGS and LDFLAGS are yours; the project's own flags stand apart.
+CC     ?= cc
+CXX    ?= c++
+CFLAGS ?= -O3 -g
+PREFIX ?= /usr/local
+# The processor to build for, as -march takes it: native, x86-64-v3, ... ; empty: the compiler's default.
+ARCH   ?= native
+
+# V=1 shows whole commands.
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-4s %s\n' $(1) $@)
+
+WARN  := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
+FLAGS := -std=gnu11 $(WARN) $(if $(WERROR),-Werror) $(if $(ARCH),-march=$(ARCH)) -fno-math-errno -fno-trapping-math \
+         -pthread -I.
+LIBS  := -ljansson -lpthread -lm
+B     := build
+
+# ---- what is built of what -----------------------------------------------------------------------------------------
+# Everything is compiled twice from the same source: float trains, double checks gradients.
+
+LIB_SRC := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c layers/*.c data/*.c train/*.c train/probe/*.c train/plot/*.c)
+LIB_SRC += $(B)/gen/plot_scripts.c
+CLI_SRC := $(wildcard train/cli/*.c)
+objs     = $(patsubst %.c,$(B)/$(1)/%.o,$(2))
+
+all: $(B)/qkv $(B)/qkv-double $(B)/libqkv.a
+.DEFAULT_GOAL := all
+
+$(B)/libqkv.a: $(call objs,float,$(LIB_SRC))
+$(B)/libqkv-double.a: $(call objs,double,$(LIB_SRC))
+$(B)/libqkv.a $(B)/libqkv-double.a:
+	$(call say,AR)
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+$(B)/qkv: $(call objs,float,$(CLI_SRC)) $(B)/libqkv.a
+$(B)/qkv-double: $(call objs,double,$(CLI_SRC)) $(B)/libqkv-double.a
+$(B)/qkv $(B)/qkv-double:
+	$(call say,LD)
+	$(Q)$(CC) $(FLAGS) $(CFLAGS) -rdynamic -o $@ $(filter %.o,$^) -Wl,--whole-archive $(filter %.a,$^) \
+	  -Wl,--no-whole-archive $(LDFLAGS) $(LIBS)
+
+$(B)/float/%.o: %.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(FLAGS) $(CFLAGS) $(EXTRA) -MMD -MP -c -o $@ $<
+$(B)/double/%.o: %.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(FLAGS) -DQKV_DOUBLE $(CFLAGS) $(EXTRA) -MMD -MP -c -o $@ $<
+# A fused multiply-add would change the last bit of initial weights; config.json says how the program was built.
+%/tensor/rng.o: EXTRA := -ffp-contract=off
+%/train/config_json.o: EXTRA = -DTRAIN_FLAGS='"$(strip $(filter-out $(WARN) -I. -Werror,$(FLAGS)) $(CFLAGS))"'
+
+$(B)/gen/plot_scripts.c: train/plot/embed.sh $(sort $(wildcard train/plot/*.gp))
+	@mkdir -p $(@D)
+	$(call say,GEN)
+	$(Q)sh train/plot/embed.sh $(filter %.gp,$^) > $@.tmp && mv $@.tmp $@
+
+# Rebuilt when the compiler or its flags change.
+$(B)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(FLAGS) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(FLAGS) $(CFLAGS)' > $@
+FORCE:
+
+# ---- tests ---------------------------------------------------------------------------------------------------------
+# tests/test_NAME.c is a program. Most are built in both precisions; the proofs of gradients in double only.
+
+TESTS       := $(patsubst tests/%.c,%,$(wildcard tests/test_*.c))
+DOUBLE_ONLY := test_gradcheck test_oracle test_mutants
+TEST_HELP   := $(filter-out $(wildcard tests/test_*.c),$(wildcard tests/*.c))
+TEST_BINS   := $(addprefix $(B)/tests/double/,$(TESTS)) $(addprefix $(B)/tests/float/,$(filter-out $(DOUBLE_ONLY),$(TESTS)))
+TEST_BINS   += $(patsubst tests/%.cc,$(B)/tests/%,$(wildcard tests/test_*.cc))
+TEST_SH     := $(wildcard tests/test_*.sh)
+
+$(B)/tests/float/%: $(B)/float/tests/%.o $(call objs,float,$(TEST_HELP)) $(B)/libqkv.a
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(FLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) -lcmocka $(LIBS)
+$(B)/tests/double/%: $(B)/double/tests/%.o $(call objs,double,$(TEST_HELP)) $(B)/libqkv-double.a
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(FLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) -lcmocka $(LIBS)
+$(B)/tests/%: tests/%.cc $(call objs,float,$(TEST_HELP)) $(B)/libqkv.a
+	@mkdir -p $(@D)
+	$(call say,CXX)
+	$(Q)$(CXX) -std=c++17 -Wall -Wextra $(if $(ARCH),-march=$(ARCH)) -I. $(CXXFLAGS) -MMD -MP -o $@ $< $(filter %.o,$^) \
+	  $(filter %.a,$^) $(LDFLAGS) -lcmocka $(LIBS)
+
+test: $(TEST_BINS) $(B)/qkv $(B)/qkv-double
+	@QKV=$(abspath $(B)/qkv) sh tests/run.sh $(TEST_BINS) $(TEST_SH)
+
+# ---- the demonstration ---------------------------------------------------------------------------------------------
+
+DEMO := runs/demo
+demo: $(B)/qkv
+	$(B)/qkv train --out $(DEMO) --force
+	$(B)/qkv eval $(DEMO)
+	$(B)/qkv plot $(DEMO)
+
+# ---- checks, installation ------------------------------------------------------------------------------------------
+
+check:
+	@CC='$(CC)' sh tests/check.sh
+
+clean:
+	rm -rf $(B)
+
+# What a build, the tests and the pictures need; `deps-check` adds what `make check` needs.
+APT       := gcc g++ make libc6-dev libjansson-dev libcmocka-dev libpcg-cpp-dev gnuplot-nox
+APT_CHECK := clang clang-format clang-tidy cppcheck
+deps:
+	@sh tests/deps.sh $(APT)
+deps-check:
+	@sh tests/deps.sh $(APT_CHECK)
+# `make deps demo` and `make deps test` install first, also under -j.
+ifneq ($(filter deps deps-check,$(MAKECMDGOALS)),)
+$(B)/flags $(B)/gen/plot_scripts.c: | $(filter deps deps-check,$(MAKECMDGOALS))
+endif
+
+help:
+	@echo 'make              the program $(B)/qkv and the library $(B)/libqkv.a'
+	@echo 'make deps         installs what is missing (Debian, Ubuntu; names it elsewhere)'
+	@echo 'make demo         trains the default task and draws loss, attention and circuits into $(DEMO)/plots'
+	@echo 'make test         runs all tests, ends with "N passed, N failed"'
+	@echo 'make check        format, includes, headers, static analysis'
+	@echo 'make clean        removes $(B)/'
+	@echo 'Variables: CC CFLAGS LDFLAGS ARCH=native|x86-64-v3|... PREFIX DESTDIR WERROR=1'
+
+.PHONY: all test demo check clean deps deps-check help FORCE
+.SECONDARY:
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,0 +1,67 @@
+/* dropout.c - y = m x; in training m is 0 with probability p, else 1 / (1 - p); not in training it is 1.
+ *   dx = m dy
+ * The mask is a pure function of (seed, step, shard) of ag_set_run(), of the name given here (a later
+ * ag_name() does not change it) and of the element's index: the same on replay, on any number of
+ * threads, after a resume. Two dropouts of one name drop the same elements. Without training, or with
+ * p = 0, y has the bits of x.
+ * Source: Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting", 2014,
+ * section 10. */
+#include "autograd/op.h"
+#include "tensor/rng.h"
+
+typedef struct {
+    double p;
+    const char *name;
+} attr;
+
+static bool shape(ag_node *node) {
+    double p = ((const attr *)node->attr)->p;
+    if (!(p >= 0 && p < 1)) return ag_fail(node, "probability %g is outside [0,1)", p);
+    node->n_save = node->in[0]->val.n;  // m
+    return ag_same_shape(node);
+}
+
+/* The stream of this node's mask: (seed, name, step) give a key, (key, shard) the stream. */
+static rng stream(const ag_run *run, const char *name) {
+    rng r = rng_stream(run->seed, name, run->step);
+    uint64_t high = rng_u32(&r), key = high << 32 | rng_u32(&r);
+    return rng_stream(key, "dropout", run->shard);
+}
+
+static void forward(ag_node *node) {
+    const attr *a = node->attr;
+    const ag_run run = ag_get_run(node->graph);
+    const real *restrict x = node->in[0]->val.x, kept = (real)(1 / (1 - a->p));
+    real *restrict y = node->val.x, *restrict m = node->save;
+    rng r = stream(&run, a->name);
+    const uint32_t dropped = (uint32_t)(a->p * 0x1p32);  // p < 1: at most 2^32 - 1
+    const bool drops = run.training && a->p > 0;
+    for (size_t i = 0; i < node->val.n; i++) m[i] = !drops ? 1 : rng_u32(&r) < dropped ? 0 : kept;
+    for (size_t i = 0; i < node->val.n; i++) y[i] = m[i] * x[i];
+}
+
+static void backward(ag_node *node) {
+    const real *restrict m = node->save, *restrict dy = node->grad;
+    real *restrict dx = ag_grad(node->in[0]);
+    for (size_t i = 0; i < node->val.n; i++) dx[i] += m[i] * dy[i];  // y[i] = m[i] * x[i]
+}
+
+static ag_node *sample(ag_graph *g, int i) {
+    static const double p[] = {0.5, 0, 0.9};
+    tensor_shape s;
+    if (i < 2) {  // an input that is also used elsewhere; in training, and not
+        ag_set_run(g, (ag_run){.seed = 1, .step = 2, .shard = 3, .training = i == 0});
+        ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(2, 3, 17));
+        return ag_add(ag_dropout(x, 0.3, "drop"), x);
+    }
+    if (!ag_sample_shape(i - 2, &s)) return NULL;
+    ag_set_run(g, (ag_run){.step = (uint64_t)i, .training = true});
+    return ag_dropout(ag_sample(g, AG_SAMPLE_NORMAL, s), p[i % 3], "drop");
+}
+
+const ag_op ag_op_dropout = {"dropout", false, shape, forward, backward, sample};
+
+ag_node *ag_dropout(ag_node *x, double p, const char *name) {
+    attr a = {.p = p, .name = ag_text(x->graph, "%s", name)};
+    return ag_name(ag_apply(&ag_op_dropout, AG_IN(x), &a, sizeof a), "%s", name);
+}

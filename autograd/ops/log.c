@@ -1,0 +1,12 @@
+/* log.c - y = ln x; -infinity at 0, NaN below.        dy/dx = 1 / x */
+#include "autograd/unary.h"
+
+static void forward(ag_node *node) { AG_EACH(node, y[i] = real_log(x[i])) }
+static void backward(ag_node *node) { AG_EACH_BACK(node, dx[i] += dy[i] / x[i]) }
+static ag_node *sample(ag_graph *g, int i) {
+    return ag_sample_unary(g, ag_log, i, AG_SAMPLE_POSITIVE);
+}
+
+const ag_op ag_op_log = {"log", false, ag_same_shape, forward, backward, sample};
+
+ag_node *ag_log(ag_node *x) { return ag_apply(&ag_op_log, AG_IN(x), NULL, 0); }

@@ -1,0 +1,91 @@
+/* rope.c - rotary positions: the pair (x[2i], x[2i+1]) of each head, at position t, is turned by the
+ * angle a = t base^(-2i/E), so that a query's dot product with a key depends on how far apart they are.
+ *   y[2i] = x[2i] cos a - x[2i+1] sin a,  y[2i+1] = x[2i] sin a + x[2i+1] cos a;  dx is dy turned back
+ * Pairs are neighbours, as in the paper (some models pair i with i + E/2: the same but for the order of
+ * columns). Source: Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding", 2021,
+ * equations 15 and 34; base 10000 there. */
+#include "autograd/op.h"
+
+typedef struct {
+    int heads;
+    double base;
+} attr;
+
+/* cos a and sin a of every position and pair, [T,E/2,2], once and for all replays. */
+static bool make_table(ag_node *node, int T, int E, double base) {
+    node->n_save = (size_t)T * (size_t)E;
+    real *at = node->save = ag_take(node->graph, node->n_save, sizeof(real));
+    for (int t = 0; at && t < T; t++)
+        for (int i = 0; i < E; i += 2, at += 2) {
+            double angle = t * pow(base, -(double)i / E);
+            at[0] = (real)cos(angle);
+            at[1] = (real)sin(angle);
+        }
+    return node->save;
+}
+
+static bool shape(ag_node *node) {
+    const attr *a = node->attr;
+    tensor_shape x = node->in[0]->val.shape;
+    if (x.rank < 2) return ag_fail(node, "x must be [..,T,H*E]");
+    int W = tensor_width(x);
+    if (a->heads < 1 || W % a->heads)
+        return ag_fail(node, "%d heads do not divide width %d", a->heads, W);
+    if (W / a->heads % 2)
+        return ag_fail(node, "a head of width %d is not made of pairs", W / a->heads);
+    if (!(a->base > 0)) return ag_fail(node, "base %g is not above 0", a->base);
+    node->val.shape = x;
+    return make_table(node, x.dim[x.rank - 2], W / a->heads, a->base);
+}
+
+static void forward(ag_node *node) {
+    tensor_shape s = node->val.shape;
+    int W = tensor_width(s), H = ((const attr *)node->attr)->heads, E = W / H;
+    const real *x = node->in[0]->val.x;
+    real *y = node->val.x;
+    for (size_t r = 0, T = (size_t)s.dim[s.rank - 2], rows = tensor_rows(s); r < rows; r++) {
+        const real *restrict turn = node->save + r % T * (size_t)E;
+        for (int h = 0; h < H; h++, x += E, y += E)
+            for (int e = 0; e < E; e += 2) {
+                y[e] = x[e] * turn[e] - x[e + 1] * turn[e + 1];
+                y[e + 1] = x[e] * turn[e + 1] + x[e + 1] * turn[e];
+            }
+    }
+}
+
+static void backward(ag_node *node) {
+    tensor_shape s = node->val.shape;
+    int W = tensor_width(s), H = ((const attr *)node->attr)->heads, E = W / H;
+    const real *dy = node->grad;
+    real *dx = ag_grad(node->in[0]);
+    for (size_t r = 0, T = (size_t)s.dim[s.rank - 2], rows = tensor_rows(s); r < rows; r++) {
+        const real *restrict turn = node->save + r % T * (size_t)E;
+        for (int h = 0; h < H; h++, dy += E, dx += E)
+            for (int e = 0; e < E; e += 2) {
+                // y[e] = x[e] * turn[e] - x[e + 1] * turn[e + 1]
+                // y[e + 1] = x[e] * turn[e + 1] + x[e + 1] * turn[e]
+                dx[e] += dy[e] * turn[e] + dy[e + 1] * turn[e + 1];
+                dx[e + 1] += dy[e + 1] * turn[e] - dy[e] * turn[e + 1];
+            }
+    }
+}
+
+static ag_node *sample(ag_graph *g, int i) {
+    static const int heads[] = {1, 2, 3, 1, 1, 2};
+    static const double base[] = {10000, 10000, 7, 10000, 10000, 10000};
+    const tensor_shape shapes[] = {tensor_dims(3, 1, 3, 2),  tensor_dims(3, 2, 5, 12),
+                                   tensor_dims(3, 1, 2, 18), tensor_dims(2, 7, 34),
+                                   tensor_dims(3, 2, 0, 4),  tensor_dims(3, 2, 3, 0)};
+    if (i == 6) {  // an input that is also used elsewhere
+        ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, 1, 3, 4));
+        return ag_mul(ag_rope(x, 1, 10000), x);
+    }
+    if (i > 6) return NULL;
+    return ag_rope(ag_sample(g, AG_SAMPLE_NORMAL, shapes[i]), heads[i], base[i]);
+}
+
+const ag_op ag_op_rope = {"rope", false, shape, forward, backward, sample};
+
+ag_node *ag_rope(ag_node *x, int heads, double base) {
+    return ag_apply(&ag_op_rope, AG_IN(x), &(attr){heads, base}, sizeof(attr));
+}

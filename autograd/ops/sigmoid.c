@@ -1,0 +1,12 @@
+/* sigmoid.c - y = 1 / (1 + e^-x).        dy/dx = y (1 - y) */
+#include "autograd/unary.h"
+
+static void forward(ag_node *node) { AG_EACH(node, y[i] = 1 / (1 + real_exp(-x[i]))) }
+static void backward(ag_node *node) { AG_EACH_BACK(node, dx[i] += dy[i] * y[i] * (1 - y[i])) }
+static ag_node *sample(ag_graph *g, int i) {
+    return ag_sample_unary(g, ag_sigmoid, i, AG_SAMPLE_NORMAL);
+}
+
+const ag_op ag_op_sigmoid = {"sigmoid", false, ag_same_shape, forward, backward, sample};
+
+ag_node *ag_sigmoid(ag_node *x) { return ag_apply(&ag_op_sigmoid, AG_IN(x), NULL, 0); }

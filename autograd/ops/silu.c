@@ -1,0 +1,23 @@
+/* silu.c - y = x s, s = 1 / (1 + e^-x), also called swish.        dy/dx = s (1 + x (1 - s))
+ * Source: Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016, section 2. */
+#include "autograd/unary.h"
+
+static real sigmoid(real x) { return 1 / (1 + real_exp(-x)); }
+
+static void forward(ag_node *node) { AG_EACH(node, y[i] = x[i] * sigmoid(x[i])) }
+
+static void backward(ag_node *node) {
+    AG_EACH_BACK(node, {
+        // y = x s
+        const real s = sigmoid(x[i]);
+        dx[i] += dy[i] * s * (1 + x[i] * (1 - s));
+    })
+}
+
+static ag_node *sample(ag_graph *g, int i) {
+    return ag_sample_unary(g, ag_silu, i, AG_SAMPLE_NORMAL);
+}
+
+const ag_op ag_op_silu = {"silu", false, ag_same_shape, forward, backward, sample};
+
+ag_node *ag_silu(ag_node *x) { return ag_apply(&ag_op_silu, AG_IN(x), NULL, 0); }

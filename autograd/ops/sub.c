@@ -1,0 +1,27 @@
+/* sub.c - y = a - b, broadcast as numpy does.
+ * dy/da = 1, dy/db = -1, summed over repeated dimensions */
+#include "autograd/broadcast.h"
+
+static void forward(ag_node *node) {
+    const ag_node *in_a = node->in[0], *in_b = node->in[1];
+    const real *A = in_a->val.x, *B = in_b->val.x;
+    real *restrict Y = node->val.x;
+    AG_BROADCAST(node->val.shape, in_a->val.shape, in_b->val.shape, Y[iy] = A[ia] - B[ib])
+}
+
+static void backward(ag_node *node) {
+    tensor_shape full = node->val.shape, sa = node->in[0]->val.shape, sb = node->in[1]->val.shape;
+    const real *restrict dY = node->grad;
+    real *dA = ag_grad(node->in[0]);
+    if (dA) AG_BROADCAST(full, sa, sb, dA[ia] += dY[iy])
+    real *dB = ag_grad(node->in[1]);
+    if (dB) AG_BROADCAST(full, sa, sb, dB[ib] -= dY[iy])
+}
+
+static ag_node *sample(ag_graph *g, int i) {
+    return ag_sample_pair(g, ag_sub, i, AG_SAMPLE_NORMAL);
+}
+
+const ag_op ag_op_sub = {"sub", false, ag_broadcast_shape, forward, backward, sample};
+
+ag_node *ag_sub(ag_node *a, ag_node *b) { return ag_apply(&ag_op_sub, AG_IN(a, b), NULL, 0); }

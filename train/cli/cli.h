@@ -1,0 +1,53 @@
+/* cli.h - what the commands of the program share. Only train/cli/ prints, reads the environment or exits. */
+#ifndef TRAIN_CLI_CLI_H
+#define TRAIN_CLI_CLI_H
+
+#include <stdbool.h>
+
+#include "train/run.h"
+
+enum {
+    CLI_OK,
+    CLI_FAILED,
+    CLI_USAGE,
+    CLI_DAMAGED,     // an input file
+    CLI_DIVERGED,    // a number is not finite
+    CLI_GRADCHECK,   // a gradient is wrong
+    CLI_NO_GNUPLOT,
+    CLI_SIGNAL = 128
+};
+
+/* The commands: argv[0] is the command's name; returns the exit code. */
+#define COMMAND(name, operands, summary) int cli_##name(int argc, char **argv);
+#include "train/cli/commands.def"
+#undef COMMAND
+
+/* An option of a command. A NULL name ends a list; a NULL argument makes it a flag; an empty name is a heading. */
+typedef struct {
+    const char *name, *argument, *help, *def;
+} cli_option;
+
+/* Called with each option found, in order; returns CLI_OK or an exit code (after cli_usage()). */
+typedef int cli_option_fn(void *ctx, const char *name, const char *value);
+
+/* Parses argv GNU-style; operands end up at argv[*first]. --help and -h print help and set *done. Returns an exit code. */
+int cli_parse(int argc, char **argv, const cli_option *options, cli_option_fn *found, void *ctx, int *first, bool *done);
+
+void cli_help(const char *command, const cli_option *options);
+
+/* One line on stderr, "qkv COMMAND: ...", control bytes made harmless; returns `code`. */
+int cli_error(int code, const char *command, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The exit code for what the library said. */
+int cli_code(train_status s);
+
+/* The name nearest to a misspelt one (at most a third of it wrong), or NULL; names end with NULL. */
+const char *cli_nearest(const char *name, const char *const *names);
+
+/* Is the stream a terminal that understands cursor movement and colour? */
+bool cli_terminal(int fd);
+
+/* Writes out stdout and reports an error (a full disk, a closed descriptor); returns the exit code. */
+int cli_finish(int code);
+
+#endif

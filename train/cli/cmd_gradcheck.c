@@ -1,0 +1,128 @@
+/* cmd_gradcheck.c - qkv gradcheck: is every backward the derivative of its forward?
+ *
+ * Finite differences need doubles, so the float program hands over to its twin, built from the same source in double. */
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "autograd/gradcheck.h"
+#include "train/cli/cli.h"
+
+static const cli_option options[] = {{"json", NULL, "one line of JSON for each name", NULL}, {NULL, NULL, NULL, NULL}};
+
+typedef struct {
+    bool json;
+} request;
+
+static int take_option(void *ctx, const char *name, const char *value) {
+    (void)name, (void)value;
+    ((request *)ctx)->json = true;
+    return CLI_OK;
+}
+
+/* Ops, then layers, as one list. */
+typedef struct {
+    const char *kind, *name;
+    ag_sample_fn *sample;
+    bool has_kinks;
+} subject;
+
+static bool subject_at(int i, subject *out) {
+    int ops = 0;
+    for (; ag_ops[ops]; ops++)
+        if (ops == i) return *out = (subject){"op", ag_ops[i]->name, ag_ops[i]->sample, ag_ops[i]->has_kinks}, true;
+    const nn_layer *l = nn_layers + (i - ops);
+    for (int k = 0; k <= i - ops; k++)
+        if (!nn_layers[k].name) return false;
+    return *out = (subject){"layer", l->name, l->sample, false}, true;
+}
+
+static bool wanted(const subject *s, int n, char **names) {
+    for (int i = 0; i < n; i++)
+        if (strcmp(names[i], s->name) == 0) return true;
+    return n == 0;
+}
+
+static int check_names(int n, char **names) {
+    const char *known[256] = {NULL};
+    subject s;
+    for (int i = 0; i < 255 && subject_at(i, &s); i++) known[i] = s.name;
+    for (int k = 0; k < n; k++) {
+        bool found = false;
+        for (int i = 0; known[i]; i++) found |= strcmp(known[i], names[k]) == 0;
+        if (found) continue;
+        const char *near = cli_nearest(names[k], known);
+        return near ? cli_error(CLI_USAGE, "gradcheck", "no op or layer is called '%s'; did you mean '%s'?", names[k], near)
+                    : cli_error(CLI_USAGE, "gradcheck", "no op or layer is called '%s' (qkv list ops, qkv list layers)", names[k]);
+    }
+    return CLI_OK;
+}
+
+static void print_row(const subject *s, const ag_check_report *r, bool json) {
+    if (!json) {
+        printf("%-6s %-14s %8d %12ld %13d %12.1e  %s\n", s->kind, s->name, r->samples, r->coordinates, r->inconclusive,
+               r->worst, r->passed ? "ok" : "WRONG");
+        if (!r->passed) printf("       %s\n", r->reason);
+        return;
+    }
+    json_t *o = json_pack("{s:s,s:s,s:i,s:I,s:i,s:f,s:b,s:s}", "kind", s->kind, "name", s->name, "samples", r->samples,
+                          "coordinates", (json_int_t)r->coordinates, "inconclusive", r->inconclusive, "worst", r->worst,
+                          "passed", r->passed, "reason", r->reason);
+    char *line = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(6));
+    if (line) puts(line);
+    free(line);
+    json_decref(o);
+}
+
+static int check_all(const request *r, int n, char **names) {
+    subject s;
+    int wrong = 0, checked = 0;
+    long coordinates = 0;
+    if (!r->json) printf("%-6s %-14s %8s %12s %13s %12s  %s\n", "", "", "samples", "coordinates", "inconclusive", "worst ratio", "verdict");
+    for (int i = 0; subject_at(i, &s); i++) {
+        if (!wanted(&s, n, names)) continue;
+        ag_check_report report;
+        wrong += !ag_gradcheck(s.sample, s.has_kinks, &report);
+        checked++;
+        coordinates += report.coordinates;
+        print_row(&s, &report, r->json);
+    }
+    if (!r->json)
+        printf("\n%d checked, %ld coordinates; the worst ratio is error / tolerance (1e-9 of the largest gradient + 1e-7 of\n"
+               "the coordinate's own): below 1 is right. %d wrong.\n", checked, coordinates, wrong);
+    return wrong ? CLI_GRADCHECK : CLI_OK;
+}
+
+#ifndef QKV_DOUBLE
+/* Becomes "qkv-double" from the directory of this program. */
+static int hand_over(char **argv) {
+    char path[TRAIN_PATH];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 16);
+    if (n < 0) return cli_error(CLI_FAILED, "gradcheck", "cannot find this program's own path: %s", strerror(errno));
+    path[n] = '\0';
+    char *slash = strrchr(path, '/');
+    strcpy(slash ? slash + 1 : path, "qkv-double");
+    char **whole = argv - 1;  // main() passed argv + 1: the program's name stands before
+    execv(path, whole);
+    return cli_error(CLI_FAILED, "gradcheck", "cannot run '%s': %s", path, strerror(errno));
+}
+#endif
+
+int cli_gradcheck(int argc, char **argv) {
+    request r = {0};
+    int first = 0;
+    bool done;
+    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    if (code != CLI_OK || done) return code;
+    code = check_names(argc - first, argv + first);
+    if (code != CLI_OK) return code;
+#ifndef QKV_DOUBLE
+    (void)check_all;
+    return hand_over(argv);
+#else
+    return check_all(&r, argc - first, argv + first);
+#endif
+}

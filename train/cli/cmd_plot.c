@@ -1,0 +1,88 @@
+/* cmd_plot.c - qkv plot: the pictures of a run, or several runs in one picture. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "train/cli/cli.h"
+#include "train/plot/plot.h"
+
+static const cli_option options[] = {{"format", "png|svg|pdf|txt", "", "png"},
+                                     {"only", "NAME", "one picture (qkv list plots)", NULL},
+                                     {"out", "DIR", "where a comparison of several runs goes", "runs/compare"},
+                                     {NULL, NULL, NULL, NULL}};
+
+typedef struct {
+    train_plot_format format;
+    const char *only, *out;
+    bool quiet;  // do not name the pictures
+} request;
+
+static int take_option(void *ctx, const char *name, const char *value) {
+    request *r = ctx;
+    if (strcmp(name, "only") == 0) {
+        const char *names[32] = {NULL};
+        int n = 0;
+        for (const train_plot_info *p = train_plot_list(); p->name && n < 31; p++) {
+            names[n++] = p->name;
+            if (strcmp(p->name, value) == 0) return r->only = value, CLI_OK;
+        }
+        const char *near = cli_nearest(value, names);
+        return near ? cli_error(CLI_USAGE, "plot", "no picture is called '%s'; did you mean '%s'?", value, near)
+                    : cli_error(CLI_USAGE, "plot", "no picture is called '%s' (qkv list plots)", value);
+    }
+    if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
+    if (train_plot_format_parse(value, &r->format)) return CLI_OK;
+    return cli_error(CLI_USAGE, "plot", "--format: '%s' is none of png, svg, pdf, txt", value);
+}
+
+static void copy_to_stdout(const char *path) {
+    char error[TRAIN_ERROR];
+    void *text;
+    size_t n;
+    if (train_read_file(&train_posix, NULL, path, 1 << 20, &text, &n, error) != TRAIN_FILE_OK) return;
+    fwrite(text, 1, n, stdout);
+    tensor_malloc.release(NULL, text);
+}
+
+static void report(void *ctx, const char *name, train_plot_status status, const char *text) {
+    const request *r = ctx;
+    char shown[1024];
+    train_printable(text, shown, sizeof shown);
+    if (status == TRAIN_PLOT_OK && r->format == TRAIN_PLOT_TXT)
+        copy_to_stdout(text);
+    else if (status == TRAIN_PLOT_OK)
+        printf("%s\n", shown);
+    else
+        fprintf(stderr, "qkv plot: %s%s: %s\n", name, status == TRAIN_PLOT_SKIPPED ? " skipped" : "", shown);
+}
+
+static int code_of(train_plot_status s) {
+    return s == TRAIN_PLOT_NO_GNUPLOT ? CLI_NO_GNUPLOT : s == TRAIN_PLOT_FAILED ? CLI_FAILED : CLI_OK;
+}
+
+int cli_plot(int argc, char **argv) {
+    request r = {.format = TRAIN_PLOT_PNG, .out = "runs/compare"};
+    char error[TRAIN_ERROR];
+    int first = 0;
+    bool done;
+    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    if (code != CLI_OK || done) return code;
+    int n = argc - first;
+    const char *const *runs = (const char *const *)argv + first;
+    if (n < 1) return cli_error(CLI_USAGE, "plot", "at least one run directory is needed");
+    if (n > 32) return cli_error(CLI_USAGE, "plot", "at most 32 runs can be compared, %d are given", n);
+    for (int i = 0; i < n; i++) {
+        train_config c;
+        data_spec spec;
+        train_status s = train_open_config(&train_posix, runs[i], &c, &spec, error);
+        if (s != TRAIN_DONE) return cli_error(cli_code(s), "plot", "%s", error);
+    }
+    if (n > 1) return code_of(train_plot_compare(runs, n, r.out, r.format, report, &r));
+    train_plot_status s = train_plot_run(runs[0], r.format, r.only, report, &r);
+    if (s == TRAIN_PLOT_OK && r.format != TRAIN_PLOT_TXT && !r.only && isatty(STDOUT_FILENO)) {
+        r.format = TRAIN_PLOT_TXT;  // a first look without leaving the terminal
+        train_plot_run(runs[0], r.format, "loss", report, &r);
+        train_plot_run(runs[0], r.format, "learning", report, &r);
+    }
+    return code_of(s);
+}

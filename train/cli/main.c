@@ -1,0 +1,52 @@
+/* main.c - the program qkv: finds the command and runs it. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "train/cli/cli.h"
+#include "train/version.h"
+
+static const struct {
+    const char *name, *operands, *summary;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+#define COMMAND(name, operands, summary) {#name, operands, summary, cli_##name},
+#include "train/cli/commands.def"
+#undef COMMAND
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static void help(void) {
+    printf("qkv - see how attention learns\n\n");
+    for (int i = 0; i < COMMANDS; i++) printf("  qkv %-10s %s\n", commands[i].name, commands[i].summary);
+    printf("\n`qkv COMMAND --help` lists a command's options.\n"
+           "Exit codes: 0 ok, 1 failure, 2 usage, 3 damaged file, 4 diverged, 5 wrong gradient, 6 no gnuplot.\n");
+}
+
+static int unknown(const char *name) {
+    const char *names[COMMANDS + 1] = {NULL};
+    for (int i = 0; i < COMMANDS; i++) names[i] = commands[i].name;
+    const char *near = cli_nearest(name, names);
+    if (near) return cli_error(CLI_USAGE, NULL, "unknown command '%s'; did you mean '%s'?", name, near);
+    return cli_error(CLI_USAGE, NULL, "unknown command '%s' (qkv --help)", name);
+}
+
+int main(int argc, char **argv) {
+    signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error of write(), not a death
+    if (argc < 2) {
+        help();
+        return cli_finish(CLI_USAGE);
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        help();
+        return cli_finish(CLI_OK);
+    }
+    if (strcmp(name, "--version") == 0) {
+        printf("qkv %s (%s, %s)\n", TRAIN_VERSION, REAL_NAME, TRAIN_COMPILER);
+        return cli_finish(CLI_OK);
+    }
+    for (int i = 0; i < COMMANDS; i++)
+        if (strcmp(commands[i].name, name) == 0) return cli_finish(commands[i].run(argc - 1, argv + 1));
+    return unknown(name);
+}

@@ -1,0 +1,148 @@
+/* options.c - parsing and showing options; errors and endings. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "train/cli/cli.h"
+
+enum { MAX_OPTIONS = 160 };
+
+int cli_error(int code, const char *command, const char *format, ...) {
+    char text[1024], shown[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(stderr, "qkv%s%s: %s\n", command ? " " : "", command ? command : "", train_printable(text, shown, sizeof shown));
+    return code;
+}
+
+int cli_code(train_status s) {
+    switch (s) {
+        case TRAIN_DONE: return CLI_OK;
+        case TRAIN_USAGE: return CLI_USAGE;
+        case TRAIN_DAMAGED: return CLI_DAMAGED;
+        case TRAIN_DIVERGED: return CLI_DIVERGED;
+        case TRAIN_FAILED:
+        case TRAIN_STOPPED: break;
+    }
+    return CLI_FAILED;
+}
+
+bool cli_terminal(int fd) {
+    const char *term = getenv("TERM");
+    return isatty(fd) && term && strcmp(term, "dumb") != 0;
+}
+
+int cli_finish(int code) {
+    bool failed = ferror(stdout) != 0;
+    errno = 0;
+    if (fclose(stdout) != 0) failed = true;
+    if (!failed) return code;
+    fprintf(stderr, "qkv: cannot write the output: %s\n", errno ? strerror(errno) : "an earlier write failed");
+    return code == CLI_OK ? CLI_FAILED : code;
+}
+
+/* ---- nearest names ---- */
+
+/* Levenshtein distance, of names shorter than 64. */
+static int distance(const char *a, const char *b) {
+    int row[64], n = (int)strlen(b);
+    for (int j = 0; j <= n; j++) row[j] = j;
+    for (int i = 1; a[i - 1]; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n; j++) {
+            int best = diagonal + (a[i - 1] != b[j - 1]);
+            if (row[j] + 1 < best) best = row[j] + 1;
+            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return row[n];
+}
+
+const char *cli_nearest(const char *name, const char *const *names) {
+    const char *best = NULL;
+    int least = (int)(strlen(name) + 2) / 3 + 1;
+    for (int i = 0; names[i]; i++) {
+        if (strlen(name) >= 63 || strlen(names[i]) >= 63) continue;
+        int d = distance(name, names[i]);
+        if (d < least) least = d, best = names[i];
+    }
+    return best;
+}
+
+/* ---- parsing ---- */
+
+static int unknown_option(const char *command, const char *given, const cli_option *options) {
+    const char *names[MAX_OPTIONS] = {NULL};
+    char name[64];
+    int n = 0;
+    for (int i = 0; options[i].name && n < MAX_OPTIONS - 1; i++)
+        if (*options[i].name) names[n++] = options[i].name;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(given, "="), given);
+    const char *near = strncmp(name, "--", 2) == 0 ? cli_nearest(name + 2, names) : NULL;
+    if (near) return cli_error(CLI_USAGE, command, "unknown option '%s'; did you mean '--%s'?", name, near);
+    return cli_error(CLI_USAGE, command, "unknown option '%s' (qkv %s --help)", name, command);
+}
+
+int cli_parse(int argc, char **argv, const cli_option *options, cli_option_fn *found, void *ctx, int *first, bool *done) {
+    struct option table[MAX_OPTIONS];
+    int index[MAX_OPTIONS], n = 0, c, at;
+    for (int i = 0; options[i].name && n < MAX_OPTIONS - 2; i++) {
+        if (!*options[i].name) continue;
+        index[n] = i;
+        table[n++] = (struct option){options[i].name, options[i].argument ? required_argument : no_argument, NULL, 1};
+    }
+    table[n++] = (struct option){"help", no_argument, NULL, 'h'};
+    table[n] = (struct option){NULL, 0, NULL, 0};
+    *done = false;
+    opterr = 0;
+    optind = 0;  // starts anew
+    while ((c = getopt_long(argc, argv, ":h", table, &at)) != -1) {
+        const char *given = argv[optind - 1];
+        if (c == 'h') {
+            cli_help(argv[0], options);
+            *done = true;
+            return CLI_OK;
+        }
+        if (c == ':') return cli_error(CLI_USAGE, argv[0], "option '%s' needs a value", given);
+        if (c == '?' && optopt > 1 && strncmp(given, "--", 2) == 0)
+            return cli_error(CLI_USAGE, argv[0], "option '%.*s' takes no value", (int)strcspn(given, "="), given);
+        if (c == '?') return unknown_option(argv[0], given, options);
+        int code = found(ctx, options[index[at]].name, optarg);
+        if (code != CLI_OK) return code;
+    }
+    *first = optind;
+    return CLI_OK;
+}
+
+static const char *operands_of(const char *command) {
+#define COMMAND(name, operands, summary) \
+    if (strcmp(command, #name) == 0) return operands "\n\n" summary;
+#include "train/cli/commands.def"
+#undef COMMAND
+    return "";
+}
+
+void cli_help(const char *command, const cli_option *options) {
+    printf("usage: qkv %s %s\n", command, operands_of(command));
+    for (int i = 0; options[i].name; i++) {
+        const cli_option *o = &options[i];
+        if (!*o->name) {
+            printf("\n%s\n", o->help);
+            continue;
+        }
+        char left[160];
+        snprintf(left, sizeof left, "--%s%s%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+        printf("  %-26s %s%s", left, strlen(left) > 26 ? "\n                             " : "", o->help);
+        if (o->def && *o->def) printf("%s(default %s)", *o->help ? " " : "", o->def);
+        printf("\n");
+    }
+}
