@@ -34,7 +34,7 @@ const tensor_allocator tensor_malloc = {malloc_alloc, malloc_release, NULL};
 tensor_arena *tensor_arena_new(const tensor_allocator *mem) {
     if (!mem) mem = &tensor_malloc;
     tensor_arena *a = mem->alloc(mem->ctx, sizeof *a);
-    if (a) *a = (tensor_arena){.mem = mem};
+    if (a) *a = (tensor_arena){.mem = mem, .bytes = sizeof *a};
     return a;
 }
 

@@ -52,8 +52,10 @@ size_t tensor_rows(tensor_shape s) {
 }
 
 bool tensor_broadcast(tensor_shape a, tensor_shape b, tensor_shape *out) {
+    size_t n;
     int rank = a.rank > b.rank ? a.rank : b.rank;
     *out = (tensor_shape){.rank = rank};
+    if (!tensor_count(a, &n) || !tensor_count(b, &n)) return false;
     for (int i = 1; i <= rank; i++) {
         int da = i <= a.rank ? a.dim[a.rank - i] : 1;
         int db = i <= b.rank ? b.dim[b.rank - i] : 1;

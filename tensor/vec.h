@@ -64,16 +64,16 @@ VEC_INLINE real vec_greatest(vreal v) { VEC_FOLD(v, VEC_MAX_); }
 /* e^x within 2 ulp: 0 below the smallest normal result, infinity above the largest, NaN stays NaN.
  * x = n ln 2 + r with |r| <= ln(2)/2, e^r by its Taylor series, 2^n added to the exponent's bits. */
 #ifdef QKV_DOUBLE
-#define EXP_LOW -708.0
-#define EXP_HIGH 709.78
+#define EXP_LOW -0x1.6232bdd7abcd2p9  // e^x is the smallest normal number
+#define EXP_HIGH 0x1.62e42fefa39efp9  // the last x whose e^x is finite
 #define EXP_ROUND 0x1.8p52  // adding it rounds to an integer, which then stands in the low bits
 #define EXP_SHIFT 52
 #define LN2_HIGH 0x1.62e42fefap-1
 #define LN2_LOW 0x1.cf79abc9e3b3ap-40
 #define EXP_TERMS 13
 #else
-#define EXP_LOW -87.3f
-#define EXP_HIGH 88.72f
+#define EXP_LOW -0x1.5d589ep6f
+#define EXP_HIGH 0x1.62e42ep6f
 #define EXP_ROUND 0x1.8p23f
 #define EXP_SHIFT 23
 #define LN2_HIGH 0x1.62e4p-1f
@@ -88,7 +88,7 @@ VEC_INLINE vreal vec_exp(vreal x) {
         (real)(1. / 24),   (real)(1. / 120),   (real)(1. / 720),     (real)(1. / 5040),
         (real)(1. / 40320), (real)(1. / 362880), (real)(1. / 3628800), (real)(1. / 39916800),
         (real)(1. / 479001600), (real)(1. / 6227020800)};
-    vreal clamped = vec_select(x < EXP_LOW, vec_set(EXP_LOW), x);
+    vreal clamped = vec_select(x > EXP_LOW, x, vec_set(EXP_LOW));  // NaN too: its bits are no exponent
     clamped = vec_select(x > EXP_HIGH, vec_set(EXP_HIGH), clamped);
     vreal shifted = clamped * LOG2_E + EXP_ROUND;
     vreal n = shifted - EXP_ROUND;

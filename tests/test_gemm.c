@@ -1,0 +1,284 @@
+/* Matrix products: gemm_naive against a product done by hand, gemm_mul against gemm_naive for every
+ * small size and every kind of view, and what neither may do: write outside C, or skip a zero. */
+#include "tensor/gemm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/rng.h"
+#include "tests/check.h"
+
+static const int SIZES[] = {0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33};
+enum { N_SIZES = sizeof SIZES / sizeof *SIZES };
+
+/* How an operand lies in memory. HEAD is the middle one of three packed side by side, as the heads
+ * in [T, H*E] are. */
+typedef enum { PLAIN, TURNED, HEAD, HEAD_TURNED, SPREAD, N_LAYOUTS } layout;
+
+typedef struct {
+    real *block;     // on the heap and not one element longer than the view, for the sanitizer
+    gemm_view view;  // into the block; what lies between its elements is NaN
+} operand;
+
+static gemm_view view_of(layout how, int rows, int cols) {
+    switch (how) {
+        case PLAIN: return (gemm_view){NULL, cols + 3, 1};
+        case TURNED: return (gemm_view){NULL, 1, rows + 3};
+        case HEAD: return (gemm_view){NULL, 3 * cols, 1};
+        case HEAD_TURNED: return (gemm_view){NULL, 1, 3 * rows};
+        default: return (gemm_view){NULL, 2 * cols + 1, 2};
+    }
+}
+
+/* A rows x cols operand. Its elements, uniform in [-1, 1), depend on the seed, not the layout. */
+static operand operand_new(layout how, int rows, int cols, uint64_t seed) {
+    operand o = {.view = view_of(how, rows, cols)};
+    ptrdiff_t first = how == HEAD ? cols : how == HEAD_TURNED ? rows : 0, length = first;
+    if (rows && cols) length += (rows - 1) * o.view.row + (cols - 1) * o.view.col + 1;
+    o.block = malloc(((size_t)length + !length) * sizeof(real));
+    for (ptrdiff_t i = 0; i < length; i++) o.block[i] = (real)NAN;
+    rng r = rng_stream(seed, "operand", 0);
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < cols; j++)
+            o.block[first + i * o.view.row + j * o.view.col] = (real)(2 * rng_double(&r) - 1);
+    o.view.x = o.block + first;
+    return o;
+}
+
+/* The absolute values, as a plain operand. */
+static operand operand_abs(operand from, int rows, int cols) {
+    operand o = operand_new(PLAIN, rows, cols, 0);
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < cols; j++)
+            o.block[i * o.view.row + j] =
+                (real)fabs((double)from.view.x[i * from.view.row + j * from.view.col]);
+    return o;
+}
+
+/* C with a border: rows are GAP longer than n, and GAP elements stand before and after. */
+enum { GAP = 5 };
+static const real GUARD = (real)-12345.678;
+
+typedef struct {
+    real *block;
+    size_t length;
+    ptrdiff_t ld;
+    real *x;  // element (0,0)
+} target;
+
+/* The inside is NaN, which GEMM_SET must not read, or numbers for GEMM_ADD to start from. */
+static target target_new(gemm_mode mode, int m, int n) {
+    target t = {.length = (size_t)(2 * GAP + m * (n + GAP)), .ld = n + GAP};
+    t.block = malloc(t.length * sizeof(real));
+    t.x = t.block + GAP;
+    for (size_t i = 0; i < t.length; i++) t.block[i] = GUARD;
+    rng r = rng_stream(3, "target", 0);
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++)
+            t.x[i * t.ld + j] = mode == GEMM_SET ? (real)NAN : (real)(2 * rng_double(&r) - 1);
+    return t;
+}
+
+static void assert_border_untouched(target t, int n) {
+    for (size_t i = 0; i < t.length; i++) {
+        bool inside = i >= GAP && i < t.length - GAP && (ptrdiff_t)(i - GAP) % t.ld < n;
+        if (!inside) assert_same_bits(t.block + i, &GUARD, 1);
+    }
+}
+
+/* Both results are within 2 sqrt(terms) u sum|terms| of each other, where GEMM_ADD has C itself as
+ * one more term. */
+static void compare(const char *what, gemm_mode mode, int m, int n, int k, operand a, operand b) {
+    target got = target_new(mode, m, n), want = target_new(mode, m, n);
+    target size = target_new(mode, m, n);
+    operand abs_a = operand_abs(a, m, k), abs_b = operand_abs(b, k, n);
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++)
+            size.x[i * size.ld + j] = (real)fabs((double)size.x[i * size.ld + j]);
+
+    gemm_mul(mode, m, n, k, a.view, b.view, got.x, got.ld);
+    gemm_naive(mode, m, n, k, a.view, b.view, want.x, want.ld);
+    gemm_naive(mode, m, n, k, abs_a.view, abs_b.view, size.x, size.ld);
+    assert_border_untouched(got, n);
+    assert_border_untouched(want, n);
+    double relative = 2 * sqrt(k + (mode == GEMM_ADD)) * (REAL_EPSILON / 2);
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++) {
+            ptrdiff_t at = i * got.ld + j;
+            double error = fabs((double)got.x[at] - (double)want.x[at]);
+            double allowed = relative * (double)size.x[at];
+            if (!(error <= allowed))
+                fail_msg("%s, mode %d, m %d n %d k %d: c[%d,%d] is %.9g, expected %.9g +- %.3g",
+                         what, mode, m, n, k, i, j, (double)got.x[at], (double)want.x[at], allowed);
+        }
+    real *blocks[] = {got.block, want.block, size.block, abs_a.block, abs_b.block};
+    for (int i = 0; i < 5; i++) free(blocks[i]);
+}
+
+static void compare_layouts(layout how_a, layout how_b, int m, int n, int k) {
+    char what[40];
+    snprintf(what, sizeof what, "layouts %d and %d", how_a, how_b);
+    operand a = operand_new(how_a, m, k, 1), b = operand_new(how_b, k, n, 2);
+    compare(what, GEMM_SET, m, n, k, a, b);
+    compare(what, GEMM_ADD, m, n, k, a, b);
+    free(a.block);
+    free(b.block);
+}
+
+/* By hand: [1 2 3; 4 5 6] [7 8; 9 10; 11 12], the same added twice, and the transposes of both. */
+static void naive_is_the_definition(void **state) {
+    (void)state;
+    const real a[] = {1, 2, 3, 4, 5, 6}, b[] = {7, 8, 9, 10, 11, 12};
+    const real set[] = {58, 64, 139, 154}, added[] = {116, 128, 278, 308};
+    const real turned[] = {39, 49, 59, 54, 68, 82, 69, 87, 105};
+    real c[9];
+    gemm_naive(GEMM_SET, 2, 2, 3, (gemm_view){a, 3, 1}, (gemm_view){b, 2, 1}, c, 2);
+    assert_same_bits(c, set, 4);
+    gemm_naive(GEMM_ADD, 2, 2, 3, (gemm_view){a, 3, 1}, (gemm_view){b, 2, 1}, c, 2);
+    assert_same_bits(c, added, 4);
+    gemm_naive(GEMM_SET, 3, 3, 2, (gemm_view){a, 1, 3}, (gemm_view){b, 1, 2}, c, 3);
+    assert_same_bits(c, turned, 9);
+
+    // A sum kept in float would drop the ones.
+    const real wide[] = {16777216, 1, 1}, ones[] = {1, 1, 1}, sum = 16777218;
+    gemm_naive(GEMM_SET, 1, 1, 3, (gemm_view){wide, 3, 1}, (gemm_view){ones, 1, 1}, c, 1);
+    assert_same_bits(c, &sum, 1);
+}
+
+static void every_size_and_transpose(void **state) {
+    (void)state;
+    for (int m = 0; m < N_SIZES; m++)
+        for (int n = 0; n < N_SIZES; n++)
+            for (int k = 0; k < N_SIZES; k++)
+                for (int turned = 0; turned < 4; turned++)
+                    compare_layouts(turned & 1 ? TURNED : PLAIN, turned & 2 ? TURNED : PLAIN,
+                                    SIZES[m], SIZES[n], SIZES[k]);
+}
+
+static void every_pair_of_layouts(void **state) {
+    (void)state;
+    static const int sizes[] = {1, 5, 8, 13, 16, 34};
+    for (int how = 0; how < N_LAYOUTS * N_LAYOUTS; how++)
+        for (int i = 0; i < 6 * 6 * 6; i++)
+            compare_layouts((layout)(how / N_LAYOUTS), (layout)(how % N_LAYOUTS), sizes[i / 36],
+                            sizes[i / 6 % 6], sizes[i % 6]);
+}
+
+/* Longer sums than the fast product takes in one go. */
+static void long_sums(void **state) {
+    (void)state;
+    static const int lengths[] = {64, 255, 256, 257, 511, 512, 513, 600, 1025};
+    static const int sizes[] = {1, 7, 16, 37};
+    for (int k = 0; k < 9; k++)
+        for (int i = 0; i < 16; i++)
+            for (int turned = 0; turned < 4; turned++)
+                compare_layouts(turned & 1 ? TURNED : HEAD, turned & 2 ? TURNED : HEAD,
+                                sizes[i / 4], sizes[i % 4], lengths[k]);
+}
+
+static void large_and_flat(void **state) {
+    (void)state;
+    compare_layouts(PLAIN, PLAIN, 129, 131, 260);
+    compare_layouts(TURNED, TURNED, 1, 700, 3);
+    compare_layouts(HEAD, TURNED, 700, 1, 3);
+    compare_layouts(HEAD_TURNED, HEAD, 65, 130, 32);
+}
+
+/* A view is a formula: rows may run backwards, or all be the same. */
+static void any_strides(void **state) {
+    (void)state;
+    enum { M = 9, N = 18, K = 11 };
+    operand a = operand_new(PLAIN, M, K, 1), b = operand_new(PLAIN, K, N, 2);
+    operand up = {.view = {a.view.x + (M - 1) * a.view.row, -a.view.row, 1}};
+    operand back = {.view = {b.view.x + (N - 1), b.view.row, -1}};
+    operand same_row = {.view = {b.view.x, 0, 1}}, same_col = {.view = {a.view.x, a.view.row, 0}};
+    for (gemm_mode mode = GEMM_SET; mode <= GEMM_ADD; mode++) {
+        compare("upside down", mode, M, N, K, up, back);
+        compare("repeated", mode, M, N, K, same_col, same_row);
+        compare("repeated and plain", mode, M, N, K, a, same_row);
+    }
+    free(a.block);
+    free(b.block);
+}
+
+static void no_terms_give_zeros(void **state) {
+    (void)state;
+    for (int m = 1; m <= 17; m++)
+        for (int n = 1; n <= 40; n++) {
+            real zero = 0;
+            gemm_view nothing = {&zero, 1, 1};
+            target set = target_new(GEMM_SET, m, n), add = target_new(GEMM_ADD, m, n);
+            target same = target_new(GEMM_ADD, m, n);
+            gemm_mul(GEMM_SET, m, n, 0, nothing, nothing, set.x, set.ld);
+            gemm_mul(GEMM_ADD, m, n, 0, nothing, nothing, add.x, add.ld);
+            for (int i = 0; i < m; i++)
+                for (int j = 0; j < n; j++) assert_same_bits(&set.x[i * set.ld + j], &zero, 1);
+            assert_same_bits(add.block, same.block, same.length);
+            free(set.block);
+            free(add.block);
+            free(same.block);
+        }
+}
+
+/* 0 * inf is NaN wherever the zero stands, in exactly the row or column it belongs to. */
+static void zero_times_infinity_is_nan(void **state) {
+    (void)state;
+    enum { M = 9, K = 5, MOST = 35 };
+    real a[M * K], b[K * MOST], c[M * MOST];
+    for (int n = 1; n <= MOST; n++)
+        for (int at = 0; at < n * K; at++) {
+            int bad_row = at % M, bad_col = at % n, p = at % K;
+            for (int i = 0; i < M * K; i++) a[i] = 1;
+            for (int i = 0; i < K * n; i++) b[i] = 1;
+            bool inf_in_b = at % 2;
+            a[bad_row * K + p] = inf_in_b ? 0 : (real)INFINITY;
+            b[p * n + bad_col] = inf_in_b ? (real)INFINITY : 0;
+            gemm_mul(GEMM_SET, M, n, K, (gemm_view){a, K, 1}, (gemm_view){b, n, 1}, c, n);
+            for (int i = 0; i < M; i++)
+                for (int j = 0; j < n; j++) {
+                    bool row = i == bad_row, col = j == bad_col, infinite = inf_in_b ? col : row;
+                    double x = (double)c[i * n + j];
+                    assert_true(row && col ? isnan(x) : infinite ? isinf(x) : isfinite(x));
+                }
+        }
+}
+
+/* The layout, the alignment and the row length of C change no bit. */
+static void place_does_not_matter(void **state) {
+    (void)state;
+    static const int sizes[] = {1, 6, 16, 37};
+    for (int s = 0; s < 64; s++) {
+        int m = sizes[s / 16], n = sizes[s / 4 % 4], k = s % 4 == 3 ? 300 : sizes[s % 4];
+        real *first = malloc((size_t)(m * n) * sizeof(real));
+        real *block = malloc((size_t)(m * (n + 3) + 8) * sizeof(real));
+        for (int how = 0; how < N_LAYOUTS * N_LAYOUTS; how++) {
+            operand a = operand_new((layout)(how / N_LAYOUTS), m, k, 1);
+            operand b = operand_new((layout)(how % N_LAYOUTS), k, n, 2);
+            real *c = block + how % 8;
+            ptrdiff_t ldc = n + how % 4;
+            gemm_mul(GEMM_SET, m, n, k, a.view, b.view, c, ldc);
+            for (int i = 0; i < m; i++) {
+                if (how == 0) memcpy(first + i * n, c + i * ldc, (size_t)n * sizeof(real));
+                assert_same_bits(c + i * ldc, first + i * n, (size_t)n);
+            }
+            free(a.block);
+            free(b.block);
+        }
+        free(first);
+        free(block);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(naive_is_the_definition),
+    cmocka_unit_test(every_size_and_transpose),
+    cmocka_unit_test(every_pair_of_layouts),
+    cmocka_unit_test(long_sums),
+    cmocka_unit_test(large_and_flat),
+    cmocka_unit_test(any_strides),
+    cmocka_unit_test(no_terms_give_zeros),
+    cmocka_unit_test(zero_times_infinity_is_nan),
+    cmocka_unit_test(place_does_not_matter),
+};
+CHECK_MAIN(tests)

@@ -1,0 +1,94 @@
+#!/bin/sh
+# test_runner.sh - feeds run.sh made-up test programs, good and bad. Reports in cmocka's words, so
+# that run.sh can run it like any other test program.
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+echo "registered 15"
+ok=0 bad=0
+
+# Makes the program $dir/NAME of the shell commands on standard input.
+program() {
+    { echo '#!/bin/sh'; cat; } >"$dir/$1"
+    chmod +x "$dir/$1"
+}
+
+# The commands which print TEXT1 to TEXTn: list n TEXT
+list() {
+    echo "i=1; while [ \$i -le $1 ]; do echo \"$2\$i\" >&2; i=\$((i + 1)); done"
+}
+
+# The commands by which a program prints what cmocka 1.1.5 would:
+# cmocka REGISTERED PASSED FAILED SKIPPED
+cmocka() {
+    echo "echo 'registered $1'"
+    echo "echo '[==========] $(($2 + $3 + $4)) test(s) run.'"
+    echo "echo '[  PASSED  ] $2 test(s).' >&2"
+    if [ "$4" -gt 0 ]; then
+        echo "echo '[  SKIPPED ] $4 test(s), listed below:' >&2"
+        list "$4" '[  SKIPPED ] idle'
+    fi
+    if [ "$3" -gt 0 ]; then
+        echo "echo '[  FAILED  ] $3 test(s), listed below:' >&2"
+        list "$3" '[  FAILED  ] broken'
+    fi
+}
+
+# expect NAME LAST-LINE EXIT-STATUS PATTERN PROGRAM...: what the runner must say about them. The
+# last line must be the only one of its form, and some line must match the pattern.
+expect() {
+    name=$1 last=$2 status=$3 pattern=$4
+    shift 4
+    echo "[ RUN      ] $name"
+    said=$(cd "$dir" && sh "$here/run.sh" "$@" 2>&1)
+    got=$?
+    if [ "$got" -eq "$status" ] && [ "$(echo "$said" | tail -n 1)" = "$last" ] &&
+        [ "$(echo "$said" | grep -c '^[0-9]* passed, [0-9]* failed')" -eq 1 ] &&
+        echo "$said" | grep -q -e "$pattern"; then
+        echo "[       OK ] $name"
+        ok=$((ok + 1))
+    else
+        echo "$said" | sed 's/^/    /'
+        echo "    exit status $got, expected $status with '$pattern' and '$last'"
+        echo "[  FAILED  ] $name"
+        bad=$((bad + 1)) broken="$broken $name"
+    fi
+}
+
+cmocka 3 3 0 0 | program good
+cmocka 2 1 0 1 | program idle
+cmocka 1 0 0 1 | program all_idle
+{ cmocka 3 2 1 0; echo 'exit 1'; } | program one_bad
+cmocka 300 44 256 0 | program all_wrap # 256 failures, and an exit status of 256 is 0
+{ cmocka 4 4 0 0; echo 'kill -SEGV $$'; } | program crash_late
+{ echo 'echo "registered 4"; echo "[       OK ] first"; kill -ABRT $$'; } | program crash_early
+{ echo 'echo "registered 4"; exit 0'; } | program silent_exit
+cmocka 0 0 0 0 | program empty
+cmocka 5 3 0 0 | program too_few
+cmocka 2 3 0 0 | program too_many
+cmocka 3 3 0 0 | sed 1d | program unregistered
+{ cmocka 3 3 0 0; echo 'exit 23'; } | program leak
+
+expect all_pass '6 passed, 0 failed' 0 '\[  PASSED  \] 3' ./good "$dir/good"
+expect one_failure '5 passed, 1 failed' 1 'one_bad: broken1' ./one_bad good
+expect skipped_are_named '4 passed, 0 failed' 0 'idle: idle1' ./idle ./good
+expect only_skipped '0 passed, 0 failed' 1 'all_idle: idle1' ./all_idle
+expect failures_that_wrap '47 passed, 256 failed' 1 'broken256' ./good ./all_wrap
+expect crash_after_summary '7 passed, 1 failed' 1 'late: killed by signal 11' ./crash_late ./good
+expect crash_before_summary '3 passed, 4 failed' 1 'early: killed by signal 6' ./crash_early ./good
+expect exit_before_summary '0 passed, 4 failed' 1 'silent_exit: printed no summary' ./silent_exit
+expect no_tests '3 passed, 1 failed' 1 'empty: has no tests' ./empty ./good
+expect too_few_ran '3 passed, 2 failed' 1 'registered 5 tests but ran 3' ./too_few
+expect too_many_ran '3 passed, 1 failed' 1 'registered 2 tests but ran 3' ./too_many
+expect not_registered '3 passed, 1 failed' 1 'does not say' ./unregistered
+expect leak_at_exit '3 passed, 1 failed' 1 'exit status 23 although no test failed' ./leak
+expect missing_program '3 passed, 1 failed' 1 'absent: ' ./absent ./good
+expect nothing_to_run '0 passed, 0 failed' 1 '^0 passed'
+
+echo "[==========] $((ok + bad)) test(s) run."
+echo "[  PASSED  ] $ok test(s)."
+[ "$bad" -eq 0 ] && exit 0
+echo "[  FAILED  ] $bad test(s), listed below:"
+for name in $broken; do echo "[  FAILED  ] $name"; done
+exit 1
