@@ -79,7 +79,7 @@ ag_params *ag_params_new(const tensor_allocator *mem, uint64_t seed);
 void ag_params_free(ag_params *p);
 
 /* After this, asking for an unknown name is an error instead of a new parameter. */
-void ag_params_freeze(ag_params *p);
+void ag_params_close(ag_params *p);
 
 int ag_params_count(const ag_params *p);
 ag_param_entry *ag_params_at(ag_params *p, int i);               // in order of first request
@@ -92,6 +92,7 @@ size_t ag_params_learned(const ag_params *p);  // numbers that learn: frozen one
  * graph recorded before still computes their gradients. False when memory is out. */
 bool ag_params_freeze_matching(ag_params *p, const char *pattern);
 int ag_params_frozen(const ag_params *p);  // how many entries are frozen
+bool ag_matches(const char *pattern, const char *name);
 
 /* ---- recording ---------------------------------------------------------------------------------------------- */
 
@@ -145,6 +146,9 @@ void ag_grads_zero(ag_graph *g);  // zeroes it, and the gradients of all other l
 
 /* The first error in words, or NULL. */
 const char *ag_error(const ag_graph *g);
+
+/* Records an error, for functions that check their arguments before there is a node to blame. Returns the inert node. */
+ag_node *ag_fail_graph(ag_graph *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- looking, and intervening ------------------------------------------------------------------------------- */
 

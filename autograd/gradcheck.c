@@ -27,9 +27,19 @@ static bool fail(check *c, const char *format, const char *name, size_t at, doub
     return c->report->passed = false;
 }
 
-/* Records sample i, with one leaf frozen (or none). False when there is no such sample, or on an error. */
+static void fail_with(check *c, const char *sentence) {
+    snprintf(c->report->reason, sizeof c->report->reason, "sample %d: %s", c->i, sentence);
+    c->report->passed = false;
+}
+
+/* Records sample i on fresh parameters, with one leaf frozen (or none). False when there is no such sample, or on an
+ * error. */
 static bool record(check *c, int frozen) {
-    ag_graph_reset(c->graph);
+    ag_graph_free(c->graph);
+    ag_params_free(c->params);
+    c->params = ag_params_new(NULL, (uint64_t)c->i);
+    c->graph = c->params ? ag_graph_new(c->params) : NULL;
+    if (!c->graph) return false;
     c->graph->samples = rng_stream(1, "sample", (uint64_t)c->i);
     c->graph->frozen_leaf = frozen;
     c->root = c->sample(c->graph, c->i);
@@ -158,6 +168,13 @@ static bool exact_laws(check *c) {
     return true;
 }
 
+/* Moves every leaf a little away from zero and replays, so that what forward keeps must be renewed by a replay. */
+static void move_leaves(check *c) {
+    for (int i = 0; i < c->graph->leaves.n; i++)
+        for (size_t k = 0; k < leaf_at(c, i)->val.n; k++) leaf_at(c, i)->val.x[k] *= (real)1.015625;
+    ag_forward(c->graph);
+}
+
 /* With one leaf frozen after the other, all other gradients keep their bits. Leaves c->grads' first part as it was. */
 static bool freezing(check *c) {
     size_t total = leaf_reals(c);
@@ -166,6 +183,7 @@ static bool freezing(check *c) {
     gradients(c, c->cotangent[0], 1, all);
     for (int frozen = 0; frozen < leaves; frozen++) {
         if (!record(c, frozen)) return fail(c, "recording again failed", "", 0, 0, 0);
+        move_leaves(c);
         gradients(c, c->cotangent[0], 1, other);
         size_t flat = 0;
         for (int i = 0; i < leaves; flat += leaf_at(c, i++)->val.n) {
@@ -192,6 +210,7 @@ static bool one_sample(check *c, tensor_arena *arena) {
     c->grads = tensor_arena_reals(arena, COTANGENTS * total);
     if (!room || !c->values || !c->again || !c->grads) return fail(c, "out of memory", "", 0, 0, 0);
     c->report->samples++;
+    move_leaves(c);
     return all_coordinates(c) && exact_laws(c) && freezing(c);
 }
 
@@ -199,24 +218,20 @@ bool ag_gradcheck(ag_sample_fn *sample, bool has_kinks, ag_check_report *report)
     *report = (ag_check_report){.passed = true};
     check c = {.sample = sample, .has_kinks = has_kinks, .report = report};
     tensor_arena *arena = tensor_arena_new(NULL);
-    for (c.i = 0; arena && report->passed; c.i++) {
+    bool more = arena != NULL;
+    for (; more && report->passed; c.i++) {
         tensor_arena_reset(arena);
-        c.params = ag_params_new(NULL, (uint64_t)c.i);
-        c.graph = c.params ? ag_graph_new(c.params) : NULL;
-        bool more = c.graph && record(&c, NO_LEAF);
-        if (!c.graph)
+        more = record(&c, NO_LEAF);
+        if (more)
+            one_sample(&c, arena);
+        else if (!c.graph)
             fail(&c, "out of memory", "", 0, 0, 0);
         else if (ag_error(c.graph))
-            snprintf(report->reason, sizeof report->reason, "sample %d: %s", c.i, ag_error(c.graph)), report->passed = false;
-        else if (more)
-            one_sample(&c, arena);
-        ag_graph_free(c.graph);
-        ag_params_free(c.params);
-        if (!more) break;
+            fail_with(&c, ag_error(c.graph));
     }
+    if (report->samples == 0 && report->passed) fail_with(&c, arena ? "there are no samples" : "out of memory");
+    ag_graph_free(c.graph);
+    ag_params_free(c.params);
     tensor_arena_free(arena);
-    if (!arena || report->samples == 0) {
-        if (report->passed) fail(&c, "there are no samples", "", 0, 0, 0);
-    }
     return report->passed;
 }

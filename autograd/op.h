@@ -24,9 +24,6 @@ ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *att
  * so that a shape rule can end in `return ag_fail(...)`. The first error stays. */
 bool ag_fail(ag_node *node, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same against a graph, for constructors that check their arguments before there is a node. Returns the inert node. */
-ag_node *ag_fail_graph(ag_graph *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 /* Memory of the graph that lives as long as the node, zeroed; NULL (and an error) when memory is out. */
 void *ag_take(ag_graph *g, size_t count, size_t size);
 

@@ -21,7 +21,7 @@ void ag_params_free(ag_params *p) {
     if (p) tensor_arena_free(p->arena);
 }
 
-void ag_params_freeze(ag_params *p) { p->closed = true; }
+void ag_params_close(ag_params *p) { p->closed = true; }
 int ag_params_count(const ag_params *p) { return p->n; }
 ag_param_entry *ag_params_at(ag_params *p, int i) { return p->at[i]; }
 size_t ag_params_size(const ag_params *p) { return p->size; }
@@ -42,7 +42,7 @@ size_t ag_params_learned(const ag_params *p) {
 /* ---- freezing ---- */
 
 /* '*' matches any run of characters. On a mismatch the last star takes one character more. */
-static bool matches(const char *pattern, const char *name) {
+bool ag_matches(const char *pattern, const char *name) {
     const char *star = NULL, *resume = name;
     while (*name) {
         if (*pattern == '*') {
@@ -64,7 +64,7 @@ static bool matches(const char *pattern, const char *name) {
 
 static bool born_frozen(const ag_params *p, const char *name) {
     for (const frozen_pattern *f = p->frozen; f; f = f->next)
-        if (matches(f->text, name)) return true;
+        if (ag_matches(f->text, name)) return true;
     return false;
 }
 
@@ -81,7 +81,7 @@ bool ag_params_freeze_matching(ag_params *p, const char *pattern) {
     if (!f || !text) return false;
     *f = (frozen_pattern){.text = text, .next = p->frozen};
     p->frozen = f;
-    for (int i = 0; i < p->n; i++) p->at[i]->frozen |= matches(text, p->at[i]->name);
+    for (int i = 0; i < p->n; i++) p->at[i]->frozen |= ag_matches(text, p->at[i]->name);
     return true;
 }
 

@@ -29,3 +29,8 @@ bool ag_sample_shape(int i, tensor_shape *shape) {
     *shape = shapes[i];
     return true;
 }
+
+ag_node *ag_sample_unary(ag_graph *g, ag_node *(*op)(ag_node *), int i, ag_sample_kind kind) {
+    tensor_shape s;
+    return ag_sample_shape(i, &s) ? op(ag_sample(g, kind, s)) : NULL;
+}

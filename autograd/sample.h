@@ -16,6 +16,9 @@ ag_node *ag_sample(ag_graph *g, ag_sample_kind kind, tensor_shape shape);
 /* The i-th of the shapes on which every elementwise op is tried: scalar, short, odd, empty. False after the last. */
 bool ag_sample_shape(int i, tensor_shape *shape);
 
+/* The i-th example of such an op: on one leaf of that shape. */
+ag_node *ag_sample_unary(ag_graph *g, ag_node *(*op)(ag_node *), int i, ag_sample_kind kind);
+
 /* n ids in 0..bound-1, duplicates included; `absent`: some are -1. Owned by the graph. */
 const int *ag_sample_ids(ag_graph *g, int n, int bound, bool absent);
 

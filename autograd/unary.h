@@ -1,5 +1,5 @@
 /* unary.h - the loops of an op that makes each element of y from the one of x; internal to autograd/.
- * ops/exp.c shows all of it. The shape rule is ag_same_shape. */
+ * ops/exp.c shows all of it. The shape rule is ag_same_shape, the samples are ag_sample_unary. */
 #ifndef AUTOGRAD_UNARY_H
 #define AUTOGRAD_UNARY_H
 
@@ -22,8 +22,5 @@
         (void)x, (void)y;                                                     \
         for (size_t i = 0, n_ = (node)->val.n; i < n_; i++) __VA_ARGS__;      \
     }
-
-/* Its samples: every elementwise shape, then an input that is also used elsewhere. */
-ag_node *ag_sample_unary(ag_graph *g, ag_node *(*op)(ag_node *), int i, ag_sample_kind kind);
 
 #endif

@@ -22,11 +22,15 @@ bool data_configure(const data_task *task, data_options options, data_spec *spec
 }
 
 bool data_batch_new(tensor_arena *arena, const data_spec *spec, int B, data_batch *out) {
-    size_t n = (size_t)B * (size_t)spec->T;
+    size_t n = (size_t)B * (size_t)spec->side[DATA_SEQUENCE].T;
     *out = (data_batch){.spec = spec, .B = B};
     bool room = (out->rows.scratch = tensor_arena_take(arena, (size_t)spec->scratch, sizeof(int)));
-    for (int i = 0; i < spec->n_streams; i++)
-        room = (out->rows.ids[i] = tensor_arena_take(arena, n, sizeof(int))) && room;
+    for (int side = 0; side < DATA_SIDES; side++)
+        for (int i = 0; i < spec->side[side].n_streams; i++) {
+            int *ids = tensor_arena_take(arena, (size_t)B * (size_t)spec->side[side].T, sizeof(int));
+            out->rows.ids[side][i] = ids;
+            room = room && ids;
+        }
     for (int i = 0; i < spec->n_readouts; i++) {
         room = (out->rows.target[i] = tensor_arena_take(arena, n, sizeof(int))) && room;
         room = (out->rows.source[i] = tensor_arena_take(arena, n, sizeof(int))) && room;
@@ -37,8 +41,10 @@ bool data_batch_new(tensor_arena *arena, const data_spec *spec, int B, data_batc
 /* The arrays of example b alone. */
 static data_example row_of(const data_batch *batch, int b) {
     data_example row = batch->rows;
-    size_t at = (size_t)b * (size_t)batch->spec->T;
-    for (int i = 0; i < batch->spec->n_streams; i++) row.ids[i] += at;
+    const data_side *sides = batch->spec->side;
+    size_t at = (size_t)b * (size_t)sides[DATA_SEQUENCE].T;
+    for (int s = 0; s < DATA_SIDES; s++)
+        for (int i = 0; i < sides[s].n_streams; i++) row.ids[s][i] += (size_t)b * (size_t)sides[s].T;
     for (int i = 0; i < batch->spec->n_readouts; i++) row.target[i] += at, row.source[i] += at;
     return row;
 }
@@ -53,15 +59,17 @@ void data_fill(data_batch *b, uint64_t seed, const char *split, uint64_t first, 
         data_example e = row_of(b, row);
         bool wanted = row < count;
         for (int i = 0; i < s->n_readouts; i++) {
-            fill_with(e.target[i], s->T, -1);
-            fill_with(e.source[i], s->T, -1);
+            fill_with(e.target[i], s->side[DATA_SEQUENCE].T, -1);
+            fill_with(e.source[i], s->side[DATA_SEQUENCE].T, -1);
         }
-        for (int i = 0; i < s->n_streams; i++) {
-            if (wanted || count == 0)
-                fill_with(e.ids[i], s->T, -1);
-            else
-                memcpy(e.ids[i], row_of(b, count - 1).ids[i], (size_t)s->T * sizeof(int));
-        }
+        for (int side = 0; side < DATA_SIDES; side++)
+            for (int i = 0; i < s->side[side].n_streams; i++) {
+                int *ids = e.ids[side][i], T = s->side[side].T;
+                if (wanted || count == 0)
+                    fill_with(ids, T, -1);
+                else
+                    memcpy(ids, row_of(b, count - 1).ids[side][i], (size_t)T * sizeof(int));
+            }
         if (!wanted) continue;
         rng r = rng_stream(seed, split, first + (uint64_t)row);
         s->task->example(s, &r, &e);

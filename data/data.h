@@ -16,7 +16,10 @@
 extern "C" {
 #endif
 
-enum { DATA_MAXSTREAMS = 16, DATA_MAXREADOUTS = 8, DATA_SYMBOL = 24 };
+enum { DATA_MAXSTREAMS = 12, DATA_MAXREADOUTS = 8, DATA_SYMBOL = 24 };
+
+/* A task has one sequence, and for cross-attention a memory beside it. */
+typedef enum { DATA_SEQUENCE, DATA_MEMORY, DATA_SIDES } data_side_name;
 
 typedef struct data_task data_task;
 
@@ -27,7 +30,12 @@ typedef struct {
     int marker;                 // the id that is shown as "?"; -1: none
 } data_stream;
 
-/* A question put at scored positions. */
+typedef struct {
+    int T, n_streams;  // T 0: the task has no such side
+    data_stream stream[DATA_MAXSTREAMS];
+} data_side;
+
+/* A question put at scored positions of the sequence. */
 typedef struct {
     const char *name, *prefix;
     int classes;
@@ -35,33 +43,33 @@ typedef struct {
 
 /* What can be chosen; 0: the task's own default. */
 typedef struct {
-    int pairs, keys, values;
+    int pairs, keys, values, queries;
 } data_options;
 
 typedef struct {
     const data_task *task;
     data_options options;  // resolved
-    int T, n_streams;
-    data_stream stream[DATA_MAXSTREAMS];
+    data_side side[DATA_SIDES];
     int n_readouts;
     data_readout readout[DATA_MAXREADOUTS];
     int scored;            // positions scored in every example
-    bool causal;           // may a position see later ones?
-    int entries;           // positions 0..entries-1 are the memory
+    bool causal;           // does a position of the sequence see earlier ones only?
+    data_side_name store;  // where the entries stand that can be asked for:
+    int entries;           // its positions 0..entries-1
     double chance, bag;    // accuracy of a blind guess, and of a model which knows the entries but cannot match
-    /* What the circuits are read from: the stream that asks (with a marker beside it), that is found, that is carried.
-     * key -1: the task has no such roles. */
+    /* What the circuits are read from: the stream of the sequence that asks (with a marker beside it); the streams of
+     * the store that are found, and carried. key -1: the task has no such roles. */
     struct {
         int query, marker_stream, marker, key, value;
     } roles;
     int scratch;           // ints of scratch that an example needs
 } data_spec;
 
-/* One example to be written: arrays of T. */
+/* One example to be written: arrays of T (ids: of each side's T). */
 typedef struct {
-    int *ids[DATA_MAXSTREAMS];
+    int *ids[DATA_SIDES][DATA_MAXSTREAMS];
     int *target[DATA_MAXREADOUTS];  // class, or -1: not scored
-    int *source[DATA_MAXREADOUTS];  // the position where the answer stands; -1 where not scored
+    int *source[DATA_MAXREADOUTS];  // the position of the store where the answer stands; -1 where not scored
     int *scratch;
 } data_example;
 
@@ -87,7 +95,7 @@ bool data_configure(const data_task *task, data_options options, data_spec *spec
 typedef struct {
     const data_spec *spec;
     int B;
-    data_example rows;  // the arrays of all examples; example b begins at b*T
+    data_example rows;  // the arrays of all examples; example b begins at b*T of its side
 } data_batch;
 
 /* False when memory is out. spec must outlive the batch. */
@@ -95,6 +103,11 @@ bool data_batch_new(tensor_arena *arena, const data_spec *spec, int B, data_batc
 
 /* Examples first .. first+count-1 of a split into rows 0..count-1; the other rows repeat the last one, unscored. */
 void data_fill(data_batch *b, uint64_t seed, const char *split, uint64_t first, int count);
+
+/* The stream that plays a role, and its ids of all examples. */
+static inline const data_stream *data_key(const data_spec *s) { return &s->side[s->store].stream[s->roles.key]; }
+static inline const data_stream *data_value(const data_spec *s) { return &s->side[s->store].stream[s->roles.value]; }
+static inline const data_stream *data_query(const data_spec *s) { return &s->side[DATA_SEQUENCE].stream[s->roles.query]; }
 
 /* How many symbols a stream has, its marker left out (which is the last id). */
 int data_symbols(const data_stream *s);

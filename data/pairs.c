@@ -21,10 +21,11 @@ static bool configure(data_spec *s, char *error, size_t size) {
                  o->pairs, o->keys, o->values);
         return false;
     }
-    s->T = o->pairs + 1;
-    s->n_streams = 2;
-    s->stream[0] = (data_stream){"key", "k", o->keys, -1};
-    s->stream[1] = (data_stream){"value", "v", o->values + 1, o->values};
+    data_side *sequence = &s->side[DATA_SEQUENCE];
+    sequence->T = o->pairs + 1;
+    sequence->n_streams = 2;
+    sequence->stream[0] = (data_stream){"key", "k", o->keys, -1};
+    sequence->stream[1] = (data_stream){"value", "v", o->values + 1, o->values};
     s->n_readouts = 1;
     s->readout[0] = (data_readout){"value", "v", o->values};
     s->scored = 1;
@@ -40,7 +41,7 @@ static bool configure(data_spec *s, char *error, size_t size) {
 }
 
 static void example(const data_spec *s, rng *r, const data_example *out) {
-    int n = s->options.pairs, *key = out->ids[0], *value = out->ids[1];
+    int n = s->options.pairs, *key = out->ids[DATA_SEQUENCE][0], *value = out->ids[DATA_SEQUENCE][1];
     rng_choose(r, s->options.keys, n, key, out->scratch);
     rng_choose(r, s->options.values, n, value, out->scratch);
     int t = (int)rng_below(r, (uint32_t)n);

@@ -1,28 +1,60 @@
 /* embedding.c - the streams of a sequence, looked up and summed        ids: [B,T] -> [B,T,D] */
+#include <math.h>
+
 #include "autograd/sample.h"
 #include "layers/nn.h"
 
-ag_node *nn_embedding(ag_graph *g, const char *name, int B, const nn_sequence *s, int D, nn_positions positions,
-                      double std) {
-    ag_node *table[AG_EMBED_MAX + 1];
-    const int *ids[AG_EMBED_MAX + 1];
+/* The streams' tables "NAME.STREAM", their rows summed at each position; with_positions: and one row a position. */
+static ag_node *look_up(ag_graph *g, const char *name, int B, const nn_sequence *s, int D, double std, bool with_positions) {
+    ag_node *table[AG_EMBED_MAX];
+    const int *ids[AG_EMBED_MAX];
     ag_init start = {AG_NORMAL, std};
     int n = 0;
-    for (; n < s->n_streams && n < AG_EMBED_MAX; n++) {
+    for (; n < s->n_streams && n < AG_EMBED_MAX - 1; n++) {
         table[n] = ag_param(g, ag_text(g, "%s.%s", name, s->stream[n]), tensor_dims(2, s->vocab[n], D), start);
         ids[n] = s->ids[n];
     }
-    if (positions == NN_POSITIONS_LEARNED) {
+    if (with_positions) {
         table[n] = ag_param(g, ag_text(g, "%s.position", name), tensor_dims(2, s->T, D), start);
         ids[n++] = NULL;
     }
-    return ag_name(ag_embedding(n, table, ids, tensor_dims(2, B, s->T)), "%s", name);
+    return ag_embedding(n, table, ids, tensor_dims(2, B, s->T));
+}
+
+/* [T,D]: sin and cos of t / 10000^(2i/D) in columns 2i and 2i+1 (Vaswani et al., 2017, section 3.5). */
+static ag_node *sinusoids(ag_graph *g, const char *name, int T, int D) {
+    ag_node *p = ag_input(g, ag_text(g, "%s.sinusoids", name), tensor_dims(2, T, D));
+    for (size_t i = 0; i < p->val.n; i++) {
+        int t = (int)i / D, d = (int)i % D;
+        double angle = t / pow(10000, (double)(d / 2 * 2) / D);
+        p->val.x[i] = (real)(d % 2 ? cos(angle) : sin(angle));
+    }
+    return p;
+}
+
+/* y[t] = x[t-1], y[0] = 0. */
+static ag_node *shift(ag_graph *g, ag_node *x, const char *name, int B, int T, int D) {
+    ag_node *nothing = ag_input(g, ag_text(g, "%s.before", name), tensor_dims(3, B, 1, D));
+    return ag_concat(2, (ag_node *[]){nothing, ag_slice(x, 1, 0, T - 1)}, 1);
+}
+
+ag_node *nn_embedding(ag_graph *g, const char *name, int B, const nn_sequence *s, const nn_model_config *c) {
+    int D = c->d_model;
+    ag_node *x = look_up(g, name, B, s, D, c->embed_std, c->positions == NN_POSITIONS_LEARNED);
+    if (c->positions == NN_POSITIONS_SINUSOIDAL) x = ag_add(x, sinusoids(g, name, s->T, D));
+    if (c->token_shift) {
+        const char *previous = ag_text(g, "%s.previous", name);
+        x = ag_add(x, shift(g, look_up(g, previous, B, s, D, c->embed_std, false), name, B, s->T, D));
+    }
+    return ag_name(x, "%s", name);
 }
 
 ag_node *nn_sample_embedding(ag_graph *g, int i) {
-    if (i >= 2) return NULL;
+    static const nn_positions positions[] = {NN_POSITIONS_NONE, NN_POSITIONS_LEARNED, NN_POSITIONS_SINUSOIDAL};
+    if (i >= 3) return NULL;
     nn_sequence s = {.T = 4, .n_streams = 2, .stream = {"key", "value"}, .vocab = {5, 3}};
     s.ids[0] = ag_sample_ids(g, 8, 5, false);
     s.ids[1] = ag_sample_ids(g, 8, 3, true);
-    return nn_embedding(g, "embed", 2, &s, 3, i ? NN_POSITIONS_LEARNED : NN_POSITIONS_NONE, 0.3);
+    nn_model_config c = {.d_model = 3, .positions = positions[i], .token_shift = i == 2, .embed_std = 0.3};
+    return nn_embedding(g, "embed", 2, &s, &c);
 }

@@ -2,36 +2,67 @@
 #include "autograd/sample.h"
 #include "layers/affine.h"
 
+/* The memory, embedded and passed through the encoder's blocks; NULL where the batch has none. */
+static ag_node *encode(ag_graph *g, const nn_model_config *c, const nn_batch *batch) {
+    if (batch->memory.T == 0) return NULL;
+    nn_model_config encoder = *c;
+    encoder.self_attention = true;
+    encoder.attention.mask = (ag_mask){0};
+    ag_node *m = nn_embedding(g, "memory", batch->B, &batch->memory, c);
+    for (int l = 0; l < c->encoder_layers; l++) m = nn_block(m, NULL, ag_text(g, "encoder%d", l), &encoder);
+    if (c->encoder_layers > 0 && !c->post_norm) m = nn_norm(m, "encoder.norm", c->norm);
+    return m;
+}
+
+/* x times the unembedding: a table of its own, or the embedding's rows of the readout's stream, transposed. */
+static ag_node *unembed(ag_node *x, const nn_model_config *c, const nn_readout *readout) {
+    const nn_init init = {.uniform = c->init.uniform, .gain = 1};
+    if (!c->tied_unembedding)
+        return nn_affine(x, ag_text(x->graph, "unembed.%s", readout->name), "", readout->classes, &init);
+    ag_node *table = ag_find(x->graph, ag_text(x->graph, "embed.%s", readout->name));
+    if (!table) table = ag_find(x->graph, ag_text(x->graph, "memory.%s", readout->name));
+    if (!table) return ag_fail_graph(x->graph, "no embedding is called '%s', to which the unembedding could be tied", readout->name);
+    table = ag_slice(table, 0, 0, readout->classes);
+    return ag_linear(x, ag_permute(table, 2, (int[]){1, 0}), NULL);
+}
+
 nn_outputs nn_model(ag_graph *g, const nn_model_config *c, const nn_batch *batch) {
     nn_outputs out = {0};
-    const nn_init unembed = {.uniform = c->init.uniform, .gain = 1};
-    ag_node *x = nn_embedding(g, "embed", batch->B, &batch->sequence, c->d_model, c->positions, c->embed_std);
-    for (int l = 0; l < c->layers; l++) x = nn_block(x, ag_text(g, "layer%d", l), c);
+    ag_node *memory = encode(g, c, batch);
+    ag_node *x = nn_embedding(g, "embed", batch->B, &batch->sequence, c);
+    if (c->dropout > 0) x = ag_dropout(x, c->dropout, "embed");
+    for (int l = 0; l < c->layers; l++) x = nn_block(x, memory, ag_text(g, "layer%d", l), c);
     x = ag_gather(x, batch->rows, batch->n_rows);  // logits only where something is scored
-    x = ag_name(nn_norm(x, "norm", c->norm), "final");
+    x = ag_name(c->post_norm ? x : nn_norm(x, "norm", c->norm), "final");
     for (int r = 0; r < batch->n_readouts; r++) {
         const nn_readout *readout = &batch->readout[r];
-        ag_node *logits = nn_affine(x, ag_text(g, "unembed.%s", readout->name), "", readout->classes, &unembed);
-        out.logits[r] = ag_name(logits, "logits.%s", readout->name);
+        out.logits[r] = ag_name(unembed(x, c, readout), "logits.%s", readout->name);
         ag_node *loss = ag_cross_entropy(out.logits[r], readout->targets, readout->weight);
         out.loss = ag_name(r == 0 ? loss : ag_add(out.loss, loss), "loss");
     }
     return out;
 }
 
+/* Decoder-only; with norms, positions and two readouts; encoder-decoder; tied, with token shift. */
 ag_node *nn_sample_model(ag_graph *g, int i) {
     static const int rows[] = {3, 7, 5};
-    if (i >= 2) return NULL;
-    nn_batch b = {.B = 2, .sequence = {.T = 4, .n_streams = 2, .stream = {"key", "value"}, .vocab = {5, 3}},
-                  .n_rows = 3, .rows = rows, .n_readouts = 1 + i};
+    if (i >= 4) return NULL;
+    nn_batch b = {.B = 2, .sequence = {.T = 4, .n_streams = 2, .stream = {"key", "first"}, .vocab = {5, 3}},
+                  .n_rows = 3, .rows = rows, .n_readouts = i == 1 ? 2 : 1};
     b.sequence.ids[0] = ag_sample_ids(g, 8, 5, false);
     b.sequence.ids[1] = ag_sample_ids(g, 8, 3, true);
+    if (i == 2) {
+        b.memory = (nn_sequence){.T = 3, .n_streams = 1, .stream = {"key"}, .vocab = {4}};
+        b.memory.ids[0] = ag_sample_ids(g, 6, 4, false);
+    }
     for (int r = 0; r < b.n_readouts; r++)
         b.readout[r] = (nn_readout){r ? "second" : "first", 3, ag_sample_ids(g, 3, 3, true), NULL};
-    nn_model_config c = {.layers = 1 + i, .d_model = 4, .d_ff = 5 * i,
-                         .attention = {2, 2, 2, 2, {.causal = true}, {.gain = 1}},
-                         .norm = i ? NN_NORM_LAYER : NN_NORM_NONE, .activation = NN_ACT_GELU,
-                         .positions = i ? NN_POSITIONS_LEARNED : NN_POSITIONS_NONE,
+    nn_model_config c = {.layers = 1 + (i == 1), .d_model = 4, .d_ff = i == 1 ? 5 : 0,
+                         .encoder_layers = i == 2, .self_attention = true,
+                         .attention = {2, 2, 2, 2, .mask = {.causal = true}, .init = {.gain = 1}},
+                         .norm = i == 1 ? NN_NORM_LAYER : NN_NORM_NONE, .activation = NN_ACT_GELU,
+                         .positions = i == 1 ? NN_POSITIONS_LEARNED : NN_POSITIONS_NONE,
+                         .token_shift = i == 3, .tied_unembedding = i == 3,
                          .residual = true, .embed_std = 1, .init = {.gain = 1}};
     return nn_model(g, &c, &b).loss;
 }

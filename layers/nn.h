@@ -20,16 +20,40 @@ typedef struct {
     bool bias;  // do linear maps have one (starting at 0)?
 } nn_init;
 
-typedef enum { NN_NORM_NONE, NN_NORM_LAYER } nn_norm_kind;
-typedef enum { NN_ACT_RELU, NN_ACT_GELU, NN_ACT_GELU_TANH } nn_activation;
-typedef enum { NN_POSITIONS_NONE, NN_POSITIONS_LEARNED } nn_positions;
+typedef enum { NN_NORM_NONE, NN_NORM_LAYER, NN_NORM_RMS } nn_norm_kind;
+typedef enum { NN_ACT_RELU, NN_ACT_GELU, NN_ACT_GELU_TANH, NN_ACT_SILU_GATED } nn_activation;
+typedef enum { NN_POSITIONS_NONE, NN_POSITIONS_LEARNED, NN_POSITIONS_SINUSOIDAL, NN_POSITIONS_ROTARY } nn_positions;
+
+/* Which projections are one and the same matrix. */
+typedef enum { NN_TIE_NONE, NN_TIE_QK, NN_TIE_KV, NN_TIE_QV, NN_TIE_QKV } nn_tie;
+
+/* What the scores q k^T are multiplied by. */
+typedef enum {
+    NN_SCALE_SQRT,    // 1/sqrt(d_k)
+    NN_SCALE_NONE,    // 1
+    NN_SCALE_VALUE,   // 1; instead the values are multiplied by 1/sqrt(d_k)
+    NN_SCALE_ZERO,    // 0: attention is uniform
+    NN_SCALE_LEARNED  // 1/sqrt(d_k) times a learned temperature "NAME.temperature", 1 at first
+} nn_scale;
 
 typedef struct {
-    int heads, kv_heads;  // kv_heads divides heads
-    int d_k, d_v;         // width of one head's keys and queries, and of its values
+    int heads, kv_heads;  // kv_heads divides heads: fewer is grouped-query (GQA), 1 multi-query attention (MQA)
+    int d_k, d_v;         // width of one head's queries and keys, and of its values
+    int latent;           // > 0: keys and values are made from this many numbers of a position (MLA)
+    nn_tie tie;
+    bool plain_q, plain_k, plain_v;  // no projection: the input itself
+    bool plain_o;                    // no W^O: the heads' results side by side
+    nn_scale scale;
+    bool rotary;   // queries and keys are turned by their position
+    bool gated;    // scores are multiplied by the input "gate" (1 at first): 0 switches matching off
+    double dropout;  // of the weights
     ag_mask mask;
     nn_init init;
 } nn_attention_config;
+
+/* The name of the parameter that projects to queries ('q'), keys ('k') or values ('v') under a configuration's ties:
+ * "wq", "wk" or "wv"; NULL: the input itself. */
+const char *nn_attention_matrix(const nn_attention_config *c, char role);
 
 /* ---- the model ---------------------------------------------------------------------------------------------- */
 
@@ -53,7 +77,7 @@ typedef struct {
 
 typedef struct {
     int B;
-    nn_sequence sequence;
+    nn_sequence sequence, memory;  // memory.T 0: there is none
     int n_rows;
     const int *rows;  // [n_rows] scored positions as b*T + t; -1: none
     int n_readouts;
@@ -62,12 +86,17 @@ typedef struct {
 
 typedef struct {
     int layers, d_model, d_ff;  // d_ff 0: no feed-forward
+    int encoder_layers;         // blocks over the memory, each position seeing all of it
+    bool self_attention;        // do the layers attend within the sequence? (With a memory they also attend to it.)
     nn_attention_config attention;
-    nn_norm_kind norm;          // before each sublayer and before the unembedding
+    nn_norm_kind norm;
+    bool post_norm;             // after each residual sum (Transformer of 2017) instead of before each sublayer
     nn_activation activation;
     nn_positions positions;
+    bool token_shift;           // each position also gets an embedding of the one before it
     bool residual;
-    double embed_std;
+    bool tied_unembedding;      // logits by the embedding table of the readout's own name
+    double embed_std, dropout;
     nn_init init;
 } nn_model_config;
 
@@ -77,8 +106,9 @@ typedef struct {
 } nn_outputs;
 
 /* Records the model that the configuration describes:
- *   embed -> layers x (attention, feed-forward) -> the scored rows -> unembed -> loss.
- * Nodes: "embed", "layerL.attn.{q,k,v,scores,weights,mix,o}", "layerL.out", "final", "logits.NAME", "loss". */
+ *   embed -> layers x (attention, cross-attention, feed-forward) -> the scored rows -> unembed -> loss.
+ * Nodes: "embed", "layerL.attn.{q,k,v,scores,weights,mix,o}", the same with "cross" for attention to the memory,
+ * "layerL.out", "memory", "encoderL...", "final", "logits.NAME", "loss". */
 nn_outputs nn_model(ag_graph *g, const nn_model_config *c, const nn_batch *batch);
 
 /* The i-th small model, for the automatic tests: returns its loss. */

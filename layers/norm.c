@@ -1,17 +1,20 @@
-/* norm.c - normalisation with learned gain and bias        x: [..,D] -> [..,D] */
+/* norm.c - normalisation with a learned gain, in layer norm also a bias        x: [..,D] -> [..,D] */
 #include "autograd/sample.h"
 #include "layers/nn.h"
 
 ag_node *nn_norm(ag_node *x, const char *name, nn_norm_kind kind) {
+    static const double eps = 1e-5;
     if (kind == NN_NORM_NONE) return x;
     ag_graph *g = x->graph;
     tensor_shape width = tensor_dims(1, tensor_width(x->val.shape));
     ag_node *gain = ag_param(g, ag_text(g, "%s.gain", name), width, (ag_init){AG_ONES, 0});
+    if (kind == NN_NORM_RMS) return ag_name(ag_rms_norm(x, gain, eps), "%s", name);
     ag_node *bias = ag_param(g, ag_text(g, "%s.bias", name), width, (ag_init){AG_ZEROS, 0});
-    return ag_name(ag_layer_norm(x, gain, bias, 1e-5), "%s", name);
+    return ag_name(ag_layer_norm(x, gain, bias, eps), "%s", name);
 }
 
 ag_node *nn_sample_norm(ag_graph *g, int i) {
-    if (i >= 1) return NULL;
-    return nn_norm(ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, 2, 3, 5)), "norm", NN_NORM_LAYER);
+    if (i >= 2) return NULL;
+    ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, 2, 3, 5));
+    return nn_norm(x, "norm", i ? NN_NORM_RMS : NN_NORM_LAYER);
 }

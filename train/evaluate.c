@@ -28,7 +28,7 @@ int train_argmax(const real *x, int n) {
 }
 
 bool train_is_stored(const data_spec *s, const train_worker *w, int example, int value) {
-    const int *ids = w->data.rows.ids[s->roles.value] + (ptrdiff_t)example * s->T;
+    const int *ids = w->data.rows.ids[s->store][s->roles.value] + (ptrdiff_t)example * s->side[s->store].T;
     for (int e = 0; e < s->entries; e++)
         if (ids[e] == value) return true;
     return false;
@@ -38,7 +38,7 @@ static void count_answers(const train_trainer *t, const train_worker *w, tally *
     const data_spec *s = &t->spec;
     int wrong_in = -1;  // the example last seen wrong
     for (int n = 0; n < w->n_rows && w->rows[n] >= 0; n++) {
-        int example = w->rows[n] / s->T;
+        int example = w->rows[n] / s->side[DATA_SEQUENCE].T;
         for (int r = 0; r < s->n_readouts; r++) {
             if (w->target[r][n] < 0) continue;
             int answer = train_argmax(w->out.logits[r]->val.x + (size_t)n * (size_t)s->readout[r].classes,
@@ -48,22 +48,22 @@ static void count_answers(const train_trainer *t, const train_worker *w, tally *
             if (answer != w->target[r][n]) wrong_in = example;
             if (s->roles.value >= 0) sum->in_bag += train_is_stored(s, w, example, answer);
         }
-        bool last = n + 1 == w->n_rows || w->rows[n + 1] < 0 || w->rows[n + 1] / s->T != example;
+        bool last = n + 1 == w->n_rows || w->rows[n + 1] < 0 || w->rows[n + 1] / s->side[DATA_SEQUENCE].T != example;
         if (last) sum->all_right += wrong_in != example;
     }
 }
 
 /* Adds the attention that each head pays from scored rows to where the answer stands. */
 static void add_mass(const train_trainer *t, const train_worker *w, double *mass) {
-    int T = t->spec.T, H = t->config.heads;
+    int T = t->spec.side[DATA_SEQUENCE].T, S = t->spec.side[t->spec.store].T, H = t->config.heads;
     for (int l = 0; l < t->config.layers; l++)
         for (int n = 0; n < w->n_rows && w->rows[n] >= 0; n++)
             for (int r = 0; r < t->spec.n_readouts; r++) {
                 if (w->source[r][n] < 0) continue;
                 int b = w->rows[n] / T, q = w->rows[n] % T;
                 for (int h = 0; h < H; h++)
-                    mass[l * H + h] += (double)w->weights[l]->val.x[((size_t)(b * H + h) * (size_t)T + (size_t)q) *
-                                                                        (size_t)T + (size_t)w->source[r][n]];
+                    mass[l * H + h] += (double)w->weights[l]->val.x[((ptrdiff_t)(b * H + h) * T + q) * S +
+                                                                    w->source[r][n]];
             }
 }
 
@@ -74,6 +74,8 @@ static void run_shard(void *ctx, int shard, int worker) {
     tally *sum = &j->shards[shard];
     int first = shard * t->shard, count = j->count - first < t->shard ? j->count - first : t->shard;
     train_load(t, w, j->split, j->first + (uint64_t)first, count, j->count);
+    if (w->gate) w->gate->val.x[0] = t->open;
+    ag_set_run(w->graph, (ag_run){.training = false});
     if (!ag_forward(w->graph)) return;
     sum->loss = (double)w->out.loss->val.x[0];
     count_answers(t, w, sum);

@@ -43,6 +43,7 @@ char *train_printable(const char *text, char *out, size_t size) {
     }
     while (*s && n + 1 < size) {
         size_t k = shown_length(s);
+        if (n + k >= size) break;
         if (k) memcpy(out + n, s, k);
         if (!k) out[n] = '?', k = 1;
         n += k;

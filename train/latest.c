@@ -91,7 +91,7 @@ static bool sweep_temporary(void *ctx, const char *name) {
 bool train_prune(const train_io *io, const tensor_allocator *mem, const char *dir, int keep, char *error) {
     char path[TRAIN_PATH];
     long step = LONG_MAX;
-    for (int valid = 0; valid < keep;) {
+    for (int valid = 0; valid < (keep < 1 ? 1 : keep);) {
         if (!next_older(io, dir, &step, path, error)) return false;
         if (step < 0) break;
         train_file_status status = train_checkpoint_check(io, mem, path, error);

@@ -18,9 +18,12 @@ static void run_lane(void *ctx, int lane, int worker) {
     int batch = t->config.batch, lanes = t->config.lanes;
     memset(t->lane[lane], 0, ag_params_size(t->params) * sizeof(real));
     ag_grads_into(w->graph, t->lane[lane]);
+    if (w->gate) w->gate->val.x[0] = t->open;
     for (int shard = lane; shard < t->shards; shard += lanes) {
         int first = shard * t->shard, count = batch - first < t->shard ? batch - first : t->shard;
         train_load(t, w, "train", (uint64_t)j->step * (uint64_t)batch + (uint64_t)first, count, batch);
+        ag_set_run(w->graph, (ag_run){.seed = (uint64_t)t->config.seed, .step = (uint64_t)j->step,
+                                      .shard = (uint64_t)shard, .training = true});
         if (!ag_forward(w->graph) || !ag_backward(w->out.loss, NULL)) return;
         t->losses[shard] = (double)w->out.loss->val.x[0];
     }
@@ -62,6 +65,7 @@ static bool diverged(train_step *out, char *error, int step, const char *what) {
 
 bool train_gradient(train_trainer *t, int step, train_step *out, char *error) {
     *out = (train_step){0};
+    t->open = step >= t->config.scores_from;
     train_pool_run(t->pool, run_lane, &(job){t, step}, t->config.lanes < t->shards ? t->config.lanes : t->shards);
     if (graph_error(t)) return snprintf(error, TRAIN_ERROR, "step %d: %s", step, graph_error(t)), false;
     sum_lanes(t);

@@ -17,15 +17,21 @@ static int shard_size(const train_config *c, int T) {
     return size < c->batch ? size : c->batch;
 }
 
+static nn_sequence side_of(const data_side *side, int *const *ids) {
+    nn_sequence s = {.T = side->T, .n_streams = side->n_streams};
+    for (int i = 0; i < side->n_streams; i++) {
+        s.stream[i] = side->stream[i].name;
+        s.vocab[i] = side->stream[i].vocab;
+        s.ids[i] = ids[i];
+    }
+    return s;
+}
+
 static nn_batch batch_of(const train_trainer *t, const train_worker *w) {
     const data_spec *s = &t->spec;
     nn_batch b = {.B = w->B, .n_rows = w->n_rows, .rows = w->rows, .n_readouts = s->n_readouts};
-    b.sequence = (nn_sequence){.T = s->T, .n_streams = s->n_streams};
-    for (int i = 0; i < s->n_streams; i++) {
-        b.sequence.stream[i] = s->stream[i].name;
-        b.sequence.vocab[i] = s->stream[i].vocab;
-        b.sequence.ids[i] = w->data.rows.ids[i];
-    }
+    b.sequence = side_of(&s->side[DATA_SEQUENCE], w->data.rows.ids[DATA_SEQUENCE]);
+    b.memory = side_of(&s->side[DATA_MEMORY], w->data.rows.ids[DATA_MEMORY]);
     for (int r = 0; r < s->n_readouts; r++)
         b.readout[r] = (nn_readout){s->readout[r].name, s->readout[r].classes, w->target[r], &w->weight[r]};
     return b;
@@ -50,9 +56,10 @@ static bool worker_init(train_trainer *t, train_worker *w, char *error) {
     nn_batch batch = batch_of(t, w);
     w->out = nn_model(w->graph, &model, &batch);
     if (ag_error(w->graph)) return snprintf(error, TRAIN_ERROR, "%s", ag_error(w->graph)), false;
+    w->gate = ag_find(w->graph, "gate");
     for (int l = 0; l < t->config.layers; l++) {
         char name[64];
-        snprintf(name, sizeof name, "layer%d.attn.weights", l);
+        snprintf(name, sizeof name, "layer%d.%s.weights", l, train_looker(s));
         w->weights[l] = ag_find(w->graph, name);
     }
     return true;
@@ -71,15 +78,39 @@ static bool buffers_init(train_trainer *t) {
     return room && t->mean && (t->square || t->config.optimizer == TRAIN_SGD) && t->losses && t->head_mass;
 }
 
+/* Freezes what the comma-separated patterns name. */
+static bool freeze(train_trainer *t, char *error) {
+    char list[TRAIN_TEXT], *rest = NULL;
+    snprintf(list, sizeof list, "%s", t->config.freeze);
+    for (char *pattern = strtok_r(list, ",", &rest); pattern; pattern = strtok_r(NULL, ",", &rest))
+        if (!ag_params_freeze_matching(t->params, pattern)) return snprintf(error, TRAIN_ERROR, "out of memory"), false;
+    return true;
+}
+
+/* Does every pattern name something? A misspelt one would otherwise train what was to stay. */
+static bool freeze_fits(train_trainer *t, char *error) {
+    char list[TRAIN_TEXT], *rest = NULL;
+    snprintf(list, sizeof list, "%s", t->config.freeze);
+    for (char *pattern = strtok_r(list, ",", &rest); pattern; pattern = strtok_r(NULL, ",", &rest)) {
+        bool fits = false;
+        for (int i = 0; i < ag_params_count(t->params); i++)
+            fits = fits || ag_matches(pattern, ag_params_at(t->params, i)->name);
+        if (!fits) return snprintf(error, TRAIN_ERROR, "--freeze: no parameter is called '%s'", pattern), false;
+    }
+    return true;
+}
+
 static bool init(train_trainer *t, int threads, char *error) {
     if (threads > t->config.lanes) threads = t->config.lanes;
     t->params = ag_params_new(t->mem, (uint64_t)t->config.seed);
     t->pool = train_pool_new(t->mem, threads < 1 ? 1 : threads);
     if (!t->params || !t->pool) return snprintf(error, TRAIN_ERROR, "out of memory"), false;
     for (int i = 0; i < train_pool_size(t->pool); i++) {
+        if (i == 0 && !freeze(t, error)) return false;
         if (!worker_init(t, &t->workers[i], error)) return false;
-        ag_params_freeze(t->params);
+        ag_params_close(t->params);
     }
+    if (!freeze_fits(t, error)) return false;
     if (!buffers_init(t)) return snprintf(error, TRAIN_ERROR, "out of memory"), false;
     return true;
 }
@@ -94,8 +125,8 @@ train_trainer *train_trainer_new(const tensor_allocator *mem, const train_config
         snprintf(error, TRAIN_ERROR, "out of memory");
         return NULL;
     }
-    *t = (train_trainer){.mem = mem, .arena = arena, .config = *c, .spec = *spec};
-    t->shard = shard_size(c, spec->T);
+    *t = (train_trainer){.mem = mem, .arena = arena, .config = *c, .spec = *spec, .open = true};
+    t->shard = shard_size(c, spec->side[DATA_SEQUENCE].T + spec->side[DATA_MEMORY].T);
     if (init(t, threads, error)) return t;
     train_trainer_free(t);
     return NULL;
@@ -115,6 +146,9 @@ ag_params *train_trainer_params(train_trainer *t) { return t->params; }
 const real *train_trainer_grads(const train_trainer *t) { return t->lane[0]; }
 train_worker *train_trainer_worker(train_trainer *t) { return &t->workers[0]; }
 
+const char *train_looker(const data_spec *s) { return s->store == DATA_MEMORY ? "cross" : "attn"; }
+const char *train_store_name(const data_spec *s) { return s->store == DATA_MEMORY ? "memory" : "embed"; }
+
 /* ---- loading a shard ---- */
 
 void train_load(train_trainer *t, train_worker *w, const char *split, uint64_t first, int count, double total) {
@@ -132,7 +166,7 @@ static bool scored_at(const train_worker *w, int n_readouts, int at) {
 
 void train_reload(train_trainer *t, train_worker *w) {
     int n = 0, readouts = t->spec.n_readouts;
-    for (int at = 0; at < w->B * t->spec.T && n < w->n_rows; at++) {
+    for (int at = 0; at < w->B * t->spec.side[DATA_SEQUENCE].T && n < w->n_rows; at++) {
         if (!scored_at(w, readouts, at)) continue;
         w->rows[n] = at;
         for (int r = 0; r < readouts; r++) {

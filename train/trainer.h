@@ -24,7 +24,8 @@ typedef struct {
     int *target[DATA_MAXREADOUTS];    // [n_rows]
     int *source[DATA_MAXREADOUTS];    // [n_rows] the position where the answer stands, or -1
     real weight[DATA_MAXREADOUTS];    // of a scored row in the loss
-    ag_node **weights;                // [layers] "layerL.attn.weights"
+    ag_node *gate;                    // NULL, or what switches scores on
+    ag_node **weights;                // [layers] [B,H,T,S]: the attention that reads the store
 } train_worker;
 
 typedef struct train_trainer train_trainer;
@@ -40,6 +41,12 @@ const data_spec *train_trainer_spec(const train_trainer *t);
 ag_params *train_trainer_params(train_trainer *t);
 const real *train_trainer_grads(const train_trainer *t);  // flat, as ag_param_entry.offset says
 train_worker *train_trainer_worker(train_trainer *t);     // one worker, for probes; idle between steps
+
+/* The sublayer whose attention reads the store: "attn" (self-attention) or "cross". */
+const char *train_looker(const data_spec *s);
+
+/* The node, and the prefix of the tables, that embeds the store: "embed" or "memory". */
+const char *train_store_name(const data_spec *s);
 
 /* Loads examples first.. of a split into a worker, count <= B. Each scored row weighs 1 / (total * scored positions). */
 void train_load(train_trainer *t, train_worker *w, const char *split, uint64_t first, int count, double total);

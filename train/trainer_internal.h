@@ -20,6 +20,7 @@ struct train_trainer {
     real *mean, *square;                   // the optimiser's memory
     double *losses;                        // [shards]
     double *head_mass;                     // [layers * heads]
+    bool open;                             // the scores' gate (scores_from); evaluation follows training
 };
 
 #endif

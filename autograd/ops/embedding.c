@@ -78,7 +78,7 @@ static void backward(ag_node *node) {
 
 static ag_node *sample(ag_graph *g, int i) {
     static const int V[] = {3, 5, 4, 1}, tables[] = {1, 2, 3, 2, 2, 1}, widths[] = {5, 3, 1, 17, 2, 4};
-    const tensor_shape shapes[] = {tensor_dims(1, 7), tensor_dims(2, 2, 3), tensor_dims(2, 2, 2),
+    const tensor_shape shapes[] = {tensor_dims(1, 7), tensor_dims(2, 3, 5), tensor_dims(2, 2, 7),
                                    tensor_dims(0),    tensor_dims(1, 0),    tensor_dims(2, 3, 4)};
     if (i >= 6) return NULL;
     size_t n = 0;

@@ -33,12 +33,7 @@ static void backward(ag_node *node) {
 }
 
 static ag_node *sample(ag_graph *g, int i) {
-    tensor_shape s;
-    if (i == 0) {  // in place of the scalar: far apart, and used twice
-        ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(2, 3, 4));
-        return ag_mul(ag_log_softmax(ag_scale(x, 30)), ag_log_softmax(x));
-    }
-    return ag_sample_shape(i, &s) ? ag_log_softmax(ag_sample(g, AG_SAMPLE_NORMAL, s)) : NULL;
+    return ag_sample_unary(g, ag_log_softmax, i + 1, AG_SAMPLE_NORMAL);  // the first shape is a scalar
 }
 
 const ag_op ag_op_log_softmax = {"log_softmax", false, shape, forward, backward, sample};

@@ -77,7 +77,8 @@ static ag_node *sample(ag_graph *g, int i) {
     if (i >= 8) return NULL;
     ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(4, c[i].B, c[i].H, c[i].T, c[i].S));
     ag_node *v = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, c[i].B, c[i].S, c[i].G * c[i].E));
-    return ag_mix(ag_softmax(x, c[i].mask), v, c[i].G, c[i].mask);
+    ag_node *w = i < 2 ? x : ag_softmax(x, c[i].mask);  // where there is a mask, 0 behind it
+    return ag_mix(w, v, c[i].G, c[i].mask);
 }
 
 const ag_op ag_op_mix = {"mix", false, shape, forward, backward, sample};

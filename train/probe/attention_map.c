@@ -14,45 +14,64 @@ static int answer_at(const data_spec *s, train_map_change change, int asked) {
     return asked == i ? j : asked == j ? i : asked;
 }
 
-/* Every row of the worker: the same example, row b asking for entry first + b. */
-static void ask_for_each(train_trainer *t, train_worker *w, train_map_change change, int first, int count) {
-    const data_spec *s = train_trainer_spec(t);
-    int T = s->T;
-    train_load(t, w, "picture", 0, 1, 1);
-    int at = w->rows[0] % T;
+/* Repeats example 0 of the worker in every row up to `count`. */
+static void repeat(const data_spec *s, train_worker *w, int count) {
+    for (int side = 0; side < DATA_SIDES; side++)
+        for (int i = 0; i < s->side[side].n_streams; i++)
+            for (int b = 1; b < count; b++) {
+                int *ids = w->data.rows.ids[side][i], T = s->side[side].T;
+                memcpy(ids + (ptrdiff_t)b * T, ids, (size_t)T * sizeof(int));
+            }
     w->count = count;
-    for (int b = count - 1; b >= 0; b--) {  // row 0, which is copied from, comes last
-        for (int i = 0; i < s->n_streams; i++)
-            memmove(w->data.rows.ids[i] + b * T, w->data.rows.ids[i], (size_t)T * sizeof(int));
-        w->data.rows.ids[s->roles.query][b * T + at] = w->data.rows.ids[s->roles.key][first + b];
-        int *key = w->data.rows.ids[s->roles.key] + b * T, *value = w->data.rows.ids[s->roles.value] + b * T;
-        int i = swapped(s->entries, 0), j = swapped(s->entries, 1);
+}
+
+/* Every row of the worker: the same example, row b asking for entry first + b. */
+static void ask_for_each(train_trainer *t, train_worker *w, train_map_change change, int first, int count, int *at) {
+    const data_spec *s = train_trainer_spec(t);
+    int T = s->side[DATA_SEQUENCE].T, S = s->side[s->store].T;
+    train_load(t, w, "picture", 0, 1, 1);
+    *at = w->rows[0] % T;
+    repeat(s, w, count);
+    for (int b = 0; b < count; b++) {
+        int *key = w->data.rows.ids[s->store][s->roles.key] + (ptrdiff_t)b * S;
+        int *value = w->data.rows.ids[s->store][s->roles.value] + (ptrdiff_t)b * S, cell = b * T + *at;
+        w->data.rows.ids[DATA_SEQUENCE][s->roles.query][cell] = key[first + b];
+        for (int p = 0; p < T; p++)  // only the asked position is scored
+            w->data.rows.target[0][b * T + p] = w->data.rows.source[0][b * T + p] = -1;
+        int i = swapped(s->entries, 0), j = swapped(s->entries, 1), source = answer_at(s, change, first + b);
         if (change == TRAIN_MAP_KEYS_SWAPPED) train_swap(key, i, j);
         if (change == TRAIN_MAP_VALUES_SWAPPED) train_swap(value, i, j);
-        int source = answer_at(s, change, first + b);
-        w->data.rows.target[0][b * T + at] = value[source];
-        w->data.rows.source[0][b * T + at] = source;
+        w->data.rows.target[0][cell] = value[source];
+        w->data.rows.source[0][cell] = source;
     }
     train_reload(t, w);
 }
 
+/* The symbols of one position of the store: "k6 v12"; "self" where the question stands. */
+static void add_position(const data_spec *s, const train_worker *w, int b, int col, int at, train_text *out) {
+    const data_side *store = &s->side[s->store];
+    char symbol[DATA_SYMBOL];
+    if (s->store == DATA_SEQUENCE && col == at) {
+        train_text_add(out, "self");
+        return;
+    }
+    for (int i = 0; i < store->n_streams; i++) {
+        data_symbol(&store->stream[i], w->data.rows.ids[s->store][i][b * store->T + col], symbol);
+        train_text_add(out, "%s%s", i && *symbol ? " " : "", symbol);
+    }
+}
+
 static void add_row(const data_spec *s, const train_worker *w, const train_view *view, int b, int row, int at,
                     int source, train_text *out) {
-    char asked[DATA_SYMBOL], said[DATA_SYMBOL], symbol[DATA_SYMBOL];
-    const data_stream *values = &s->stream[s->roles.value];
-    data_symbol(&s->stream[s->roles.query], w->data.rows.ids[s->roles.query][b * s->T + at], asked);
-    data_symbol(values, view->answer[b], said);
-    for (int col = 0; col < s->T; col++) {
+    char asked[DATA_SYMBOL], said[DATA_SYMBOL];
+    int id = w->data.rows.ids[DATA_SEQUENCE][s->roles.query][b * s->side[DATA_SEQUENCE].T + at];
+    data_symbol(data_query(s), id, asked);
+    data_symbol(data_value(s), view->answer[b], said);
+    for (int col = 0; col < view->S; col++) {
         train_text_add(out, "%d,%d,", row, col);
-        train_text_number(out, (double)view->attention[b * s->T + col]);
+        train_text_number(out, (double)view->attention[b * view->S + col]);
         train_text_add(out, ",%d,\"%s > %s\",\"", col == source, asked, said);
-        if (col == at)
-            train_text_add(out, "self");
-        else
-            for (int i = 0; i < s->n_streams; i++) {
-                data_symbol(&s->stream[i], w->data.rows.ids[i][b * s->T + col], symbol);
-                train_text_add(out, "%s%s", i && *symbol ? " " : "", symbol);
-            }
+        add_position(s, w, b, col, at, out);
         train_text_add(out, "\"\n");
     }
 }
@@ -61,13 +80,13 @@ bool train_attention_map(train_trainer *t, train_map_change change, train_text *
     const data_spec *s = train_trainer_spec(t);
     train_worker *w = train_trainer_worker(t);
     train_view view;
+    int at;
     if (s->roles.key < 0 || s->entries < 2 || !train_view_new(out->arena, t, &view)) return false;
     train_text_add(out, "row,col,weight,target,row_label,col_label\n");
     for (int first = 0; first < s->entries; first += w->B) {
         int count = s->entries - first < w->B ? s->entries - first : w->B;
-        ask_for_each(t, w, change, first, count);
+        ask_for_each(t, w, change, first, count, &at);
         if (!train_observe(t, w, &view)) return false;
-        int at = w->rows[0] % s->T;
         for (int b = 0; b < count; b++) add_row(s, w, &view, b, first + b, at, answer_at(s, change, first + b), out);
     }
     return !out->failed;

@@ -8,20 +8,27 @@
 const char *const train_circuit_names[TRAIN_CIRCUITS] = {"qk_key", "qk_value", "ov_value", "ov_key"};
 
 const data_stream *train_circuit_rows(const data_spec *s, train_circuit c) {
-    return &s->stream[c == TRAIN_OV_VALUE ? s->roles.value : c == TRAIN_OV_KEY ? s->roles.key : s->roles.query];
+    return c == TRAIN_OV_VALUE ? data_value(s) : c == TRAIN_OV_KEY ? data_key(s) : data_query(s);
 }
 
 const data_stream *train_circuit_cols(const data_spec *s, train_circuit c) {
-    return &s->stream[c == TRAIN_QK_KEY ? s->roles.key : s->roles.value];
+    return c == TRAIN_QK_KEY ? data_key(s) : data_value(s);
+}
+
+/* A parameter "PREFIX.NAME", or NULL. */
+static const ag_param_entry *parameter(train_trainer *t, const char *prefix, const char *name) {
+    char full[192];
+    snprintf(full, sizeof full, "%s.%s", prefix, name);
+    return ag_params_find(train_trainer_params(t), full);
 }
 
 bool train_circuits_new(tensor_arena *arena, train_trainer *t, train_circuits *out) {
     const data_spec *s = train_trainer_spec(t);
     const train_config *c = train_trainer_config(t);
     *out = (train_circuits){0};
-    if (s->roles.key < 0) return false;
+    if (s->roles.key < 0 || c->tie_unembedding) return false;
     bool room = true;
-    int most = 0;
+    int most = 0, E = c->d_k > c->d_v ? c->d_k : c->d_v;
     for (train_circuit i = 0; i < TRAIN_CIRCUITS; i++) {
         out->rows[i] = data_symbols(train_circuit_rows(s, i));
         out->cols[i] = data_symbols(train_circuit_cols(s, i));
@@ -30,20 +37,38 @@ bool train_circuits_new(tensor_arena *arena, train_trainer *t, train_circuits *o
         if (out->rows[i] > most) most = out->rows[i];
         if (out->cols[i] > most) most = out->cols[i];
     }
-    int width = c->d_model + c->d_k + c->d_k + c->d_v + c->d_model;  // of a row of work: see train_circuits_read
-    out->work = tensor_arena_reals(arena, (size_t)most * (size_t)width);
-    return room && out->work;
-}
-
-/* A parameter "PREFIX.NAME" as a matrix. */
-static gemm_view matrix(train_trainer *t, const char *prefix, const char *name) {
-    char full[128];
-    snprintf(full, sizeof full, "%s.%s", prefix, name);
-    const ag_param_entry *p = ag_params_find(train_trainer_params(t), full);
-    return p ? (gemm_view){p->val.x, p->val.shape.dim[1], 1} : (gemm_view){0};
+    for (int i = 0; i < 2; i++) {
+        out->matrix[i] = tensor_arena_reals(arena, (size_t)c->d_model * (size_t)E);
+        out->wide[i] = tensor_arena_reals(arena, (size_t)most * (size_t)c->d_model);
+        out->narrow[i] = tensor_arena_reals(arena, (size_t)most * (size_t)E);
+        room = room && out->matrix[i] && out->wide[i] && out->narrow[i];
+    }
+    return room;
 }
 
 static gemm_view dense(const real *x, int width) { return (gemm_view){x, width, 1}; }
+static gemm_view view(const ag_param_entry *p) { return dense(p->val.x, p->val.shape.dim[1]); }
+
+/* What one head does to the input on its way to queries, keys or values, as one matrix [D,E]: the role's matrix under
+ * the ties, after the latent if there is one; a part of the identity where the input is taken as it is. */
+static void effective(train_trainer *t, const char *attn, char role, int head, real *out) {
+    const train_config *c = train_trainer_config(t);
+    nn_attention_config config = train_model_config(c, train_trainer_spec(t)).attention;
+    const char *name = nn_attention_matrix(&config, role);
+    const ag_param_entry *w = name ? parameter(t, attn, name) : NULL;
+    const ag_param_entry *down = c->latent && role != 'q' ? parameter(t, attn, "wd") : NULL;
+    int D = c->d_model, E = role == 'v' ? c->d_v : c->d_k, first = (role == 'q' ? head : head / (c->heads / c->kv_heads)) * E;
+    for (int d = 0; d < D; d++)
+        for (int e = 0; e < E; e++) {
+            const real *row = down ? down->val.x + (ptrdiff_t)d * c->latent : NULL;
+            real sum = 0;
+            if (!w) sum = down ? row[first + e] : (real)(d == first + e);
+            for (int i = 0, width = w ? w->val.shape.dim[1] : 0; down && w && i < c->latent; i++)
+                sum += row[i] * w->val.x[i * width + first + e];
+            if (w && !down) sum = w->val.x[d * w->val.shape.dim[1] + first + e];
+            out[d * E + e] = sum;
+        }
+}
 
 /* The fraction of rows whose greatest entry stands on the diagonal; *margin: mean diagonal - mean of all others. */
 static double diagonal(const real *x, int n, int cols, double *margin) {
@@ -77,50 +102,65 @@ static void scale(real *x, size_t n, double factor) {
     for (size_t i = 0; i < n; i++) x[i] *= (real)factor;
 }
 
+/* The factor between q k^T and the scores. */
+static double score_factor(train_trainer *t, const char *attn) {
+    const train_config *c = train_trainer_config(t);
+    const ag_param_entry *temperature = parameter(t, attn, "temperature");
+    if (c->scale == NN_SCALE_ZERO) return 0;
+    if (c->scale == NN_SCALE_NONE || c->scale == NN_SCALE_VALUE) return 1;
+    return (temperature ? (double)temperature->val.x[0] : 1) / sqrt(c->d_k);
+}
+
 static void read_qk(train_trainer *t, const char *attn, int head, train_circuits *out) {
     const data_spec *s = train_trainer_spec(t);
-    const train_config *c = train_trainer_config(t);
-    int D = c->d_model, E = c->d_k, Nq = out->rows[TRAIN_QK_KEY], group = c->heads / c->kv_heads;
-    gemm_view asks = matrix(t, "embed", s->stream[s->roles.query].name), wq = matrix(t, attn, "wq");
-    gemm_view wk = matrix(t, attn, "wk");
-    wq.x += head * E;
-    wk.x += head / group * E;
-    real *x = out->work, *q = x + (ptrdiff_t)Nq * D, *k = q + (ptrdiff_t)Nq * E;
-    const real *marker = NULL;
-    if (s->roles.marker >= 0)
-        marker = matrix(t, "embed", s->stream[s->roles.marker_stream].name).x + s->roles.marker * D;
-    for (int i = 0; i < Nq; i++)
-        for (int d = 0; d < D; d++) x[i * D + d] = asks.x[i * D + d] + (marker ? marker[d] : 0);
-    gemm_mul(GEMM_SET, Nq, E, D, dense(x, D), wq, q, E);
+    int D = train_trainer_config(t)->d_model, E = train_trainer_config(t)->d_k, N = out->rows[TRAIN_QK_KEY];
+    const real *asks = parameter(t, "embed", data_query(s)->name)->val.x, *marker = NULL;
+    if (s->roles.marker >= 0) {
+        const data_stream *marks = &s->side[DATA_SEQUENCE].stream[s->roles.marker_stream];
+        marker = parameter(t, "embed", marks->name)->val.x + (ptrdiff_t)s->roles.marker * D;
+    }
+    real *x = out->wide[0], *q = out->narrow[0], *k = out->narrow[1];
+    for (int i = 0; i < N; i++)
+        for (int d = 0; d < D; d++) x[i * D + d] = asks[i * D + d] + (marker ? marker[d] : 0);
+    effective(t, attn, 'q', head, out->matrix[0]);
+    effective(t, attn, 'k', head, out->matrix[1]);
+    gemm_mul(GEMM_SET, N, E, D, dense(x, D), dense(out->matrix[0], E), q, E);
     for (train_circuit i = TRAIN_QK_KEY; i <= TRAIN_QK_VALUE; i++) {
-        gemm_mul(GEMM_SET, out->cols[i], E, D, matrix(t, "embed", train_circuit_cols(s, i)->name), wk, k, E);
-        gemm_mul(GEMM_SET, Nq, out->cols[i], E, dense(q, E), (gemm_view){k, 1, E}, out->map[i], out->cols[i]);
-        scale(out->map[i], (size_t)Nq * (size_t)out->cols[i], 1 / sqrt(E));
+        const ag_param_entry *table = parameter(t, train_store_name(s), train_circuit_cols(s, i)->name);
+        gemm_mul(GEMM_SET, out->cols[i], E, D, view(table), dense(out->matrix[1], E), k, E);
+        gemm_mul(GEMM_SET, N, out->cols[i], E, dense(q, E), (gemm_view){k, 1, E}, out->map[i], out->cols[i]);
+        scale(out->map[i], (size_t)N * (size_t)out->cols[i], score_factor(t, attn));
     }
 }
 
 static void read_ov(train_trainer *t, const char *attn, int head, train_circuits *out) {
     const data_spec *s = train_trainer_spec(t);
     const train_config *c = train_trainer_config(t);
-    int D = c->d_model, E = c->d_v, group = c->heads / c->kv_heads;
-    gemm_view wv = matrix(t, attn, "wv"), wo = matrix(t, attn, "wo"), u = matrix(t, "unembed", s->readout[0].name);
-    wv.x += head / group * E;
-    wo.x += (ptrdiff_t)head * E * D;
+    const ag_param_entry *wo = c->wo ? parameter(t, attn, "wo") : NULL, *u = parameter(t, "unembed", s->readout[0].name);
+    int D = c->d_model, E = c->d_v;
+    effective(t, attn, 'v', head, out->matrix[0]);
+    if (c->scale == NN_SCALE_VALUE) scale(out->matrix[0], (size_t)D * (size_t)E, 1 / sqrt(c->d_k));
     for (train_circuit i = TRAIN_OV_VALUE; i <= TRAIN_OV_KEY; i++) {
         int N = out->rows[i];
-        real *v = out->work, *o = v + (ptrdiff_t)N * E;
-        gemm_mul(GEMM_SET, N, E, D, matrix(t, "embed", train_circuit_rows(s, i)->name), wv, v, E);
-        gemm_mul(GEMM_SET, N, D, E, dense(v, E), wo, o, D);
-        gemm_mul(GEMM_SET, N, out->cols[i], D, dense(o, D), u, out->map[i], out->cols[i]);
+        const ag_param_entry *table = parameter(t, train_store_name(s), train_circuit_rows(s, i)->name);
+        gemm_mul(GEMM_SET, N, E, D, view(table), dense(out->matrix[0], E), out->narrow[0], E);
+        // W^O's rows for this head; without W^O the head's own part of the residual stream
+        gemm_view rest = wo ? dense(wo->val.x + (ptrdiff_t)head * E * D, D) : dense(u->val.x + (ptrdiff_t)head * E * out->cols[i], out->cols[i]);
+        if (wo) {
+            gemm_mul(GEMM_SET, N, D, E, dense(out->narrow[0], E), rest, out->wide[0], D);
+            gemm_mul(GEMM_SET, N, out->cols[i], D, dense(out->wide[0], D), view(u), out->map[i], out->cols[i]);
+        } else {
+            gemm_mul(GEMM_SET, N, out->cols[i], E, dense(out->narrow[0], E), rest, out->map[i], out->cols[i]);
+        }
     }
 }
 
 void train_circuits_read(train_trainer *t, int layer, int head, train_circuits *out) {
     char attn[64];
-    snprintf(attn, sizeof attn, "layer%d.attn", layer);
+    double variance[TRAIN_CIRCUITS];
+    snprintf(attn, sizeof attn, "layer%d.%s", layer, train_looker(train_trainer_spec(t)));
     read_qk(t, attn, head, out);
     read_ov(t, attn, head, out);
-    double variance[TRAIN_CIRCUITS];
     for (train_circuit i = 0; i < TRAIN_CIRCUITS; i++) variance[i] = row_variance(out->map[i], out->rows[i], out->cols[i]);
     out->qk_diag = diagonal(out->map[TRAIN_QK_KEY], out->rows[TRAIN_QK_KEY], out->cols[TRAIN_QK_KEY], &out->qk_margin);
     out->ov_diag = diagonal(out->map[TRAIN_OV_VALUE], out->rows[TRAIN_OV_VALUE], out->cols[TRAIN_OV_VALUE], &out->ov_margin);

@@ -24,13 +24,14 @@ typedef struct {
     /* diag: rows whose greatest entry is the right one; margin: mean right - mean other entry; ratio: variance within
      * rows of the map that should be flat, over that of the one which should not. */
     double qk_diag, qk_margin, qk_ratio, ov_diag, ov_margin, ov_ratio;
-    real *work;  // scratch
+    real *matrix[2], *wide[2], *narrow[2];  // scratch: [D,E], [N,D], [N,E]
 } train_circuits;
 
 /* "qk_key", "qk_value", "ov_value", "ov_key" */
 extern const char *const train_circuit_names[TRAIN_CIRCUITS];
 
-/* Memory for the circuits of a trainer's task. False when memory is out, or the task has no keys and values. */
+/* Memory for the circuits of a trainer's task. False when memory is out, the task has no keys and values, or the model
+ * no unembedding of its own. */
 bool train_circuits_new(tensor_arena *arena, train_trainer *t, train_circuits *out);
 
 /* Reads the circuits of one head as the parameters stand now. No allocation. */

@@ -18,19 +18,20 @@ typedef struct {
     rng random;
 } bench;
 
+/* The ids of a stream of the store, for one example. */
 static int *ids(const bench *b, int stream, int example) {
-    return b->w->data.rows.ids[stream] + (ptrdiff_t)example * b->spec->T;
+    return b->w->data.rows.ids[b->spec->store][stream] + (ptrdiff_t)example * b->spec->side[b->spec->store].T;
 }
 
 /* The changes, for one example. */
 static void swap_keys(bench *b, int e) { train_swap(ids(b, b->spec->roles.key, e), b->right[e], b->other[e]); }
 static void swap_values(bench *b, int e) { train_swap(ids(b, b->spec->roles.value, e), b->right[e], b->other[e]); }
 static void other_query(bench *b, int e) {
-    int at = b->w->rows[train_scored_row(b->t, b->w, e)] % b->spec->T;
-    ids(b, b->spec->roles.query, e)[at] = ids(b, b->spec->roles.key, e)[b->other[e]];
+    int row = b->w->rows[train_scored_row(b->t, b->w, e)];
+    b->w->data.rows.ids[DATA_SEQUENCE][b->spec->roles.query][row] = ids(b, b->spec->roles.key, e)[b->other[e]];
 }
 static void random_values(bench *b, int e) {
-    int *x = ids(b, b->spec->roles.value, e), symbols = data_symbols(&b->spec->stream[b->spec->roles.value]);
+    int *x = ids(b, b->spec->roles.value, e), symbols = data_symbols(data_value(b->spec));
     for (int i = 0; i < b->spec->entries; i++) x[i] = (int)rng_below(&b->random, (uint32_t)symbols);
 }
 
@@ -45,7 +46,8 @@ static const struct {
 
 static bool bench_new(tensor_arena *arena, train_trainer *t, bench *b) {
     *b = (bench){.t = t, .w = train_trainer_worker(t), .spec = train_trainer_spec(t)};
-    size_t B = (size_t)b->w->B, all = (size_t)b->spec->n_streams * B * (size_t)b->spec->T;
+    size_t B = (size_t)b->w->B, all = 0;
+    for (int s = 0; s < DATA_SIDES; s++) all += (size_t)b->spec->side[s].n_streams * B * (size_t)b->spec->side[s].T;
     b->random = rng_stream((uint64_t)train_trainer_config(t)->seed, "interventions", 0);
     b->right = tensor_arena_take(arena, B, sizeof(int));
     b->other = tensor_arena_take(arena, B, sizeof(int));
@@ -69,18 +71,21 @@ static void choose_entries(bench *b) {
 }
 
 static void copy_ids(bench *b, bool back) {
-    size_t n = (size_t)b->w->B * (size_t)b->spec->T;
-    for (int s = 0; s < b->spec->n_streams; s++) {
-        int *live = b->w->data.rows.ids[s], *kept = b->kept + (size_t)s * n;
-        memcpy(back ? live : kept, back ? kept : live, n * sizeof(int));
-    }
+    int *kept = b->kept;
+    for (int side = 0; side < DATA_SIDES; side++)
+        for (int s = 0; s < b->spec->side[side].n_streams; s++) {
+            size_t n = (size_t)b->w->B * (size_t)b->spec->side[side].T;
+            int *live = b->w->data.rows.ids[side][s];
+            memcpy(back ? live : kept, back ? kept : live, n * sizeof(int));
+            kept += n;
+        }
 }
 
 static void tally(const bench *b, train_intervention *sum) {
     for (int e = 0; e < b->w->count; e++) {
-        const real *now = b->view.attention + (ptrdiff_t)e * b->spec->T;
-        const real *was = b->clean.attention + (ptrdiff_t)e * b->spec->T;
-        for (int s = 0; s < b->spec->T; s++) sum->moved += fabs((double)(now[s] - was[s])) / 2;
+        const real *now = b->view.attention + (ptrdiff_t)e * b->view.S;
+        const real *was = b->clean.attention + (ptrdiff_t)e * b->view.S;
+        for (int s = 0; s < b->view.S; s++) sum->moved += fabs((double)(now[s] - was[s])) / 2;
         sum->looks_at_t += b->view.looks_at[e] == b->right[e];
         sum->looks_at_j += b->view.looks_at[e] == b->other[e];
         sum->mass_t += (double)now[b->right[e]];
@@ -110,23 +115,23 @@ static bool run_changes(bench *b, train_interventions *out) {
 static bool run_cross(tensor_arena *arena, bench *b, const char *split, uint64_t first, uint64_t distance,
                       train_cross_patch *out) {
     char name[64];
-    int count = b->w->count;
-    int *stored = tensor_arena_take(arena, (size_t)b->w->B * (size_t)b->spec->T, sizeof(int));
+    int count = b->w->count, S = b->view.S;
+    int *stored = tensor_arena_take(arena, (size_t)b->w->B * (size_t)S, sizeof(int));
     int *y_own = tensor_arena_take(arena, (size_t)b->w->B, sizeof(int));
     if (!stored || !y_own) return false;
     train_load(b->t, b->w, split, first + distance, count, count);
     if (!ag_forward(b->w->graph)) return false;
-    memcpy(stored, ids(b, b->spec->roles.value, 0), (size_t)b->w->B * (size_t)b->spec->T * sizeof(int));
+    memcpy(stored, ids(b, b->spec->roles.value, 0), (size_t)b->w->B * (size_t)S * sizeof(int));
     for (int e = 0; e < count; e++) y_own[e] = b->w->target[0][train_scored_row(b->t, b->w, e)];
     train_patch v;
-    snprintf(name, sizeof name, "layer%d.attn.v", train_trainer_config(b->t)->layers - 1);
+    snprintf(name, sizeof name, "layer%d.%s.v", train_trainer_config(b->t)->layers - 1, train_looker(b->spec));
     if (!train_patch_take(arena, b->w, name, &v)) return false;
     train_load(b->t, b->w, split, first, count, count);
     train_patch_on(&v);
     bool ran = train_observe(b->t, b->w, &b->view);
     train_patch_off(&v);
     for (int e = 0; ran && e < count; e++) {
-        out->says_y_at_t += b->view.answer[e] == stored[(ptrdiff_t)e * b->spec->T + b->right[e]];
+        out->says_y_at_t += b->view.answer[e] == stored[(ptrdiff_t)e * S + b->right[e]];
         out->says_x += b->view.answer[e] == b->says_right[e];
         out->says_y += b->view.answer[e] == y_own[e];
     }

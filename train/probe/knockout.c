@@ -26,11 +26,11 @@ typedef struct {
 
 static void blur_embedding(ag_node *node, void *ctx) {
     const blur *b = ctx;
-    int D = tensor_width(node->val.shape), T = b->spec->T;
+    int D = tensor_width(node->val.shape), S = b->spec->side[b->spec->store].T;
     for (int e = 0; e < b->w->count; e++)
         for (int p = 0; p < b->spec->entries; p++) {
-            int id = b->w->data.rows.ids[b->stream][e * T + p];
-            real *x = node->val.x + ((ptrdiff_t)e * T + p) * D;
+            int id = b->w->data.rows.ids[b->spec->store][b->stream][e * S + p];
+            real *x = node->val.x + ((ptrdiff_t)e * S + p) * D;
             for (int d = 0; id >= 0 && d < D; d++) x[d] += b->mean[d] - b->table->val.x[(ptrdiff_t)id * D + d];
         }
 }
@@ -38,10 +38,11 @@ static void blur_embedding(ag_node *node, void *ctx) {
 static bool blur_new(tensor_arena *arena, train_trainer *t, train_worker *w, int stream, blur *out) {
     const data_spec *s = train_trainer_spec(t);
     char name[96];
-    snprintf(name, sizeof name, "embed.%s", s->stream[stream].name);
+    const data_stream *hidden = &s->side[s->store].stream[stream];
+    snprintf(name, sizeof name, "%s.%s", train_store_name(s), hidden->name);
     *out = (blur){s, w, ag_params_find(train_trainer_params(t), name), stream, NULL};
     if (!out->table) return false;
-    int D = out->table->val.shape.dim[1], N = data_symbols(&s->stream[stream]);
+    int D = out->table->val.shape.dim[1], N = data_symbols(hidden);
     out->mean = tensor_arena_reals(arena, (size_t)D);
     for (int i = 0; out->mean && i < N; i++)
         for (int d = 0; d < D; d++) out->mean[d] += out->table->val.x[(ptrdiff_t)i * D + d] / (real)N;
@@ -52,9 +53,9 @@ static bool blur_new(tensor_arena *arena, train_trainer *t, train_worker *w, int
 static bool take_sights(tensor_arena *arena, train_trainer *t, train_worker *w, train_patch *k, train_patch *v) {
     const data_spec *s = train_trainer_spec(t);
     char k_name[64], v_name[64];
-    snprintf(k_name, sizeof k_name, "layer%d.attn.k", train_trainer_config(t)->layers - 1);
-    snprintf(v_name, sizeof v_name, "layer%d.attn.v", train_trainer_config(t)->layers - 1);
-    ag_node *embed = ag_find(w->graph, "embed");
+    snprintf(k_name, sizeof k_name, "layer%d.%s.k", train_trainer_config(t)->layers - 1, train_looker(s));
+    snprintf(v_name, sizeof v_name, "layer%d.%s.v", train_trainer_config(t)->layers - 1, train_looker(s));
+    ag_node *embed = ag_find(w->graph, train_store_name(s));
     for (int sight = 0; sight < SIGHTS; sight++) {
         blur hide;
         if (!blur_new(arena, t, w, sight == KEY_ONLY ? s->roles.value : s->roles.key, &hide)) return false;
@@ -87,7 +88,7 @@ bool train_knock_out(tensor_arena *arena, train_trainer *t, train_worker *w, tra
             int n = train_scored_row(t, w, e);
             sum->accuracy += view.answer[e] == w->target[0][n];
             sum->in_bag += train_is_stored(s, w, e, view.answer[e]);
-            sum->mass += (double)view.attention[(ptrdiff_t)e * s->T + w->source[0][n]];
+            sum->mass += (double)view.attention[(ptrdiff_t)e * view.S + w->source[0][n]];
         }
     }
     return true;

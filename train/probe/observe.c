@@ -3,31 +3,36 @@
 #include <string.h>
 
 bool train_view_new(tensor_arena *arena, train_trainer *t, train_view *out) {
-    size_t B = (size_t)train_trainer_worker(t)->B, T = (size_t)train_trainer_spec(t)->T;
-    *out = (train_view){.T = (int)T, .attention = tensor_arena_reals(arena, B * T)};
+    const data_spec *s = train_trainer_spec(t);
+    size_t B = (size_t)train_trainer_worker(t)->B;
+    *out = (train_view){.S = s->side[s->store].T};
+    out->attention = tensor_arena_reals(arena, B * (size_t)out->S);
     out->looks_at = tensor_arena_take(arena, B, sizeof(int));
     out->answer = tensor_arena_take(arena, B, sizeof(int));
     return out->attention && out->looks_at && out->answer;
 }
 
 int train_scored_row(const train_trainer *t, const train_worker *w, int b) {
-    int T = train_trainer_spec(t)->T;
+    int T = train_trainer_spec(t)->side[DATA_SEQUENCE].T;
     for (int n = 0; n < w->n_rows && w->rows[n] >= 0; n++)
         if (w->rows[n] / T == b) return n;
     return -1;
 }
 
 bool train_observe(train_trainer *t, train_worker *w, train_view *out) {
-    int T = out->T, H = train_trainer_config(t)->heads, classes = train_trainer_spec(t)->readout[0].classes;
+    const data_spec *spec = train_trainer_spec(t);
+    int T = spec->side[DATA_SEQUENCE].T, S = out->S, H = train_trainer_config(t)->heads;
+    int classes = spec->readout[0].classes;
+    ag_set_run(w->graph, (ag_run){.training = false});
     if (!ag_forward(w->graph)) return false;
-    const real *weights = w->weights[train_trainer_config(t)->layers - 1]->val.x;  // [B,H,T,T]
+    const real *weights = w->weights[train_trainer_config(t)->layers - 1]->val.x;  // [B,H,T,S]
     for (int b = 0; b < w->count; b++) {
         int n = train_scored_row(t, w, b), q = w->rows[n] % T;
-        real *row = out->attention + (ptrdiff_t)b * T;
-        memset(row, 0, (size_t)T * sizeof *row);
+        real *row = out->attention + (ptrdiff_t)b * S;
+        memset(row, 0, (size_t)S * sizeof *row);
         for (int h = 0; h < H; h++)
-            for (int s = 0; s < T; s++) row[s] += weights[((ptrdiff_t)(b * H + h) * T + q) * T + s] / (real)H;
-        out->looks_at[b] = train_argmax(row, T);
+            for (int s = 0; s < S; s++) row[s] += weights[((ptrdiff_t)(b * H + h) * T + q) * S + s] / (real)H;
+        out->looks_at[b] = train_argmax(row, S);
         out->answer[b] = train_argmax(w->out.logits[0]->val.x + (ptrdiff_t)n * classes, classes);
     }
     return true;

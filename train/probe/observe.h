@@ -10,8 +10,8 @@ extern "C" {
 
 /* One row for each example: its first scored position. */
 typedef struct {
-    int T;
-    real *attention;  // [B,T] the last layer's weights from that position, mean over heads
+    int S;
+    real *attention;  // [B,S] the last layer's weights from that position to the store, mean over heads
     int *looks_at;    // [B] where the greatest weight is
     int *answer;      // [B] first readout
 } train_view;

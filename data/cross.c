@@ -1,0 +1,55 @@
+/* cross.c - cross-attention: the questions stand in one sequence, the pairs in another.
+ *
+ *     memory     key    k_1 ... k_n        sequence    query   s_1 ... s_m  (m distinct stored keys, in random order)
+ *                value  v_1 ... v_n        answer              the value stored with s_i
+ *
+ * The decoder has a table of its own for the questions: nothing says beforehand that question 5 and key 5 belong
+ * together. */
+#include <stdio.h>
+
+#include "data/data.h"
+
+static bool configure(data_spec *s, char *error, size_t size) {
+    data_options *o = &s->options;
+    if (!o->pairs) o->pairs = 8;
+    if (!o->keys) o->keys = 32;
+    if (!o->values) o->values = 32;
+    if (!o->queries) o->queries = o->pairs > 1 ? o->pairs / 2 : 1;
+    if (o->pairs >= o->keys || o->pairs >= o->values) {
+        snprintf(error, size, "cross: %d pairs need more than %d keys and values, there are %d and %d", o->pairs,
+                 o->pairs, o->keys, o->values);
+        return false;
+    }
+    if (o->queries > o->pairs) {
+        snprintf(error, size, "cross: %d distinct questions need as many pairs, there are %d", o->queries, o->pairs);
+        return false;
+    }
+    s->side[DATA_SEQUENCE] = (data_side){o->queries, 1, {{"query", "q", o->keys, -1}}};
+    s->side[DATA_MEMORY] = (data_side){o->pairs, 2, {{"key", "k", o->keys, -1}, {"value", "v", o->values, -1}}};
+    s->n_readouts = 1;
+    s->readout[0] = (data_readout){"value", "v", o->values};
+    s->scored = o->queries;
+    s->store = DATA_MEMORY;
+    s->entries = o->pairs;
+    s->chance = 1.0 / o->values;
+    s->bag = 1.0 / o->pairs;
+    s->roles.query = s->roles.key = 0;
+    s->roles.value = 1;
+    s->scratch = o->keys > o->values ? o->keys : o->values;
+    return true;
+}
+
+static void example(const data_spec *s, rng *r, const data_example *out) {
+    int n = s->options.pairs, m = s->options.queries;
+    int *key = out->ids[DATA_MEMORY][0], *value = out->ids[DATA_MEMORY][1], *query = out->ids[DATA_SEQUENCE][0];
+    rng_choose(r, s->options.keys, n, key, out->scratch);
+    rng_choose(r, s->options.values, n, value, out->scratch);
+    rng_choose(r, n, m, out->source[0], out->scratch);
+    for (int i = 0; i < m; i++) {
+        query[i] = key[out->source[0][i]];
+        out->target[0][i] = value[out->source[0][i]];
+    }
+}
+
+const data_task data_task_cross = {
+    "cross", "questions in one sequence, (key, value) pairs in another", configure, example};

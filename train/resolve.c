@@ -1,0 +1,116 @@
+/* resolve.c - from options to a model: what belongs together, and what "0: ..." stands for. */
+#include <stdio.h>
+
+#include "train/config.h"
+
+static bool refuse(char *error, const char *format, int a, int b) {
+    snprintf(error, TRAIN_ERROR, format, a, b);
+    return false;
+}
+
+static bool resolve_task(train_config *c, data_spec *spec, char *error) {
+    const data_task *task = data_find(c->task);
+    if (!task) {
+        snprintf(error, TRAIN_ERROR, "there is no task '%.60s' (qkv list tasks)", c->task);
+        return false;
+    }
+    data_options options = {c->pairs, c->keys, c->values, c->queries};
+    if (!data_configure(task, options, spec, error, TRAIN_ERROR)) return false;
+    c->pairs = spec->options.pairs;
+    c->keys = spec->options.keys;
+    c->values = spec->options.values;
+    c->queries = spec->options.queries;
+    return true;
+}
+
+static bool resolve_arch(train_config *c, const data_spec *spec, char *error) {
+    bool across = c->arch == TRAIN_ARCH_CROSS || c->arch == TRAIN_ARCH_ENCODER_DECODER;
+    bool has_memory = spec->side[DATA_MEMORY].T > 0;
+    if (c->arch == TRAIN_ARCH_TASK) return true;
+    if (across == has_memory) return true;
+    snprintf(error, TRAIN_ERROR, has_memory ? "the task '%s' has a memory: --arch cross or encoder-decoder"
+                                            : "the task '%s' has no memory: --arch decoder or encoder", c->task);
+    return false;
+}
+
+static bool resolve_heads(train_config *c, char *error) {
+    if ((!c->d_k || !c->d_v) && c->d_model % c->heads)
+        return refuse(error, "%d heads do not divide the width %d", c->heads, c->d_model);
+    if (!c->d_k) c->d_k = c->d_model / c->heads;
+    if (!c->d_v) c->d_v = c->d_model / c->heads;
+    if (!c->kv_heads) c->kv_heads = c->heads;
+    if (c->heads % c->kv_heads)
+        return refuse(error, "%d key/value heads do not divide %d heads", c->kv_heads, c->heads);
+    if (c->positions == NN_POSITIONS_ROTARY && c->d_k % 2)
+        return refuse(error, "rotary positions need an even d-k, it is %d", c->d_k, 0);
+    return true;
+}
+
+/* Ties need equal shapes, and an input taken as it is must have the width that the heads want. */
+static bool resolve_projections(const train_config *c, char *error) {
+    nn_tie tie = (nn_tie)c->tie;
+    bool q_tied = tie == NN_TIE_QK || tie == NN_TIE_QV || tie == NN_TIE_QKV, v_tied = tie != NN_TIE_NONE && tie != NN_TIE_QK;
+    int input = c->latent ? c->latent : c->d_model;
+    if (q_tied && c->heads != c->kv_heads)
+        return refuse(error, "Q cannot be tied: there are %d heads of queries and %d of keys and values", c->heads, c->kv_heads);
+    if (q_tied && c->latent) return refuse(error, "Q cannot be tied: keys and values come from a latent of %d", c->latent, 0);
+    if (v_tied && c->d_k != c->d_v) return refuse(error, "V cannot be tied: d-k is %d and d-v %d", c->d_k, c->d_v);
+    if (!c->wq && c->heads * c->d_k != c->d_model)
+        return refuse(error, "without W^Q the heads' d-k must add up to the width: %d, not %d", c->d_model, c->heads * c->d_k);
+    if (!c->wk && c->kv_heads * c->d_k != input)
+        return refuse(error, "without W^K the heads' d-k must add up to the width: %d, not %d", input, c->kv_heads * c->d_k);
+    if (!c->wv && c->kv_heads * c->d_v != input)
+        return refuse(error, "without W^V the heads' d-v must add up to the width: %d, not %d", input, c->kv_heads * c->d_v);
+    if (!c->wo && c->heads * c->d_v != c->d_model)
+        return refuse(error, "without W^O the heads' d-v must add up to the width: %d, not %d", c->d_model, c->heads * c->d_v);
+    return true;
+}
+
+bool train_config_resolve(train_config *c, data_spec *spec, char *error) {
+    return resolve_task(c, spec, error) && resolve_arch(c, spec, error) && resolve_heads(c, error) &&
+           resolve_projections(c, error);
+}
+
+static ag_mask mask_of(const train_config *c, const data_spec *spec) {
+    bool causal = c->mask == TRAIN_MASK_CAUSAL;
+    if (c->mask == TRAIN_MASK_TASK || c->mask == TRAIN_MASK_MEMORY)
+        causal = c->arch == TRAIN_ARCH_DECODER || (c->arch != TRAIN_ARCH_ENCODER && spec->causal);
+    bool memory = c->mask == TRAIN_MASK_MEMORY && spec->store == DATA_SEQUENCE;
+    return (ag_mask){.causal = causal, .no_self = !c->self, .memory = memory ? spec->entries : 0};
+}
+
+nn_model_config train_model_config(const train_config *c, const data_spec *spec) {
+    nn_init init = {.uniform = c->init == 1, .gain = c->init_gain, .bias = c->bias};
+    bool encodes = c->arch == TRAIN_ARCH_ENCODER_DECODER, across = spec->side[DATA_MEMORY].T > 0;
+    return (nn_model_config){.layers = c->layers,
+                             .d_model = c->d_model,
+                             .d_ff = c->d_ff,
+                             .encoder_layers = encodes ? c->layers : 0,
+                             .self_attention = encodes || !across,
+                             .attention = {.heads = c->heads,
+                                           .kv_heads = c->kv_heads,
+                                           .d_k = c->d_k,
+                                           .d_v = c->d_v,
+                                           .latent = c->latent,
+                                           .tie = (nn_tie)c->tie,
+                                           .plain_q = !c->wq,
+                                           .plain_k = !c->wk,
+                                           .plain_v = !c->wv,
+                                           .plain_o = !c->wo,
+                                           .scale = (nn_scale)c->scale,
+                                           .rotary = c->positions == NN_POSITIONS_ROTARY,
+                                           .gated = c->scores_from > 0,
+                                           .dropout = c->dropout,
+                                           .mask = mask_of(c, spec),
+                                           .init = init},
+                             .norm = (nn_norm_kind)c->norm,
+                             .post_norm = c->post_norm,
+                             .activation = (nn_activation)c->activation,
+                             .positions = (nn_positions)c->positions,
+                             .token_shift = c->token_shift,
+                             .residual = c->residual,
+                             .tied_unembedding = c->tie_unembedding,
+                             .embed_std = c->embed_std,
+                             .dropout = c->dropout,
+                             .init = init};
+}
