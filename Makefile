@@ -13,7 +13,7 @@ say = $(if $(V),,@printf '  %-4s %s\n' $(1) $@)
 WARN  := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
 FLAGS := -std=gnu11 $(WARN) $(if $(WERROR),-Werror) $(if $(ARCH),-march=$(ARCH)) -fno-math-errno -fno-trapping-math \
          -pthread -I.
-LIBS  := -ljansson -lpthread -lm
+LIBS  := -ljansson -lpthread -ldl -lm
 B     := build
 
 # ---- what is built of what -----------------------------------------------------------------------------------------

@@ -31,7 +31,8 @@ nn_outputs nn_model(ag_graph *g, const nn_model_config *c, const nn_batch *batch
     ag_node *memory = encode(g, c, batch);
     ag_node *x = nn_embedding(g, "embed", batch->B, &batch->sequence, c);
     if (c->dropout > 0) x = ag_dropout(x, c->dropout, "embed");
-    for (int l = 0; l < c->layers; l++) x = nn_block(x, memory, ag_text(g, "layer%d", l), c);
+    nn_block_fn *block = c->block ? c->block : nn_block;
+    for (int l = 0; l < c->layers; l++) x = block(x, memory, ag_text(g, "layer%d", l), c);
     x = ag_gather(x, batch->rows, batch->n_rows);  // logits only where something is scored
     x = ag_name(c->post_norm ? x : nn_norm(x, "norm", c->norm), "final");
     for (int r = 0; r < batch->n_readouts; r++) {

@@ -84,7 +84,13 @@ typedef struct {
     nn_readout readout[NN_MAXREADOUTS];
 } nn_batch;
 
-typedef struct {
+typedef struct nn_model_config nn_model_config;
+
+/* What stands between embedding and unembedding, `layers` times: nn_block(), or a block of your own. */
+typedef ag_node *nn_block_fn(ag_node *x, ag_node *memory, const char *name, const nn_model_config *c);
+
+struct nn_model_config {
+    nn_block_fn *block;         // NULL: nn_block
     int layers, d_model, d_ff;  // d_ff 0: no feed-forward
     int encoder_layers;         // blocks over the memory, each position seeing all of it
     bool self_attention;        // do the layers attend within the sequence? (With a memory they also attend to it.)
@@ -98,7 +104,7 @@ typedef struct {
     bool tied_unembedding;      // logits by the embedding table of the readout's own name
     double embed_std, dropout;
     nn_init init;
-} nn_model_config;
+};
 
 typedef struct {
     ag_node *loss;                     // scalar: the readouts' weighted cross-entropies, summed

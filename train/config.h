@@ -25,6 +25,7 @@ typedef struct {
 #define CHOICE(field, option, def, choices, help) int field;
 #define FLAG(field, option, def, help) bool field;
 #include "train/config.def"
+    const struct train_plugin *plugin;  // where tasks and blocks are looked up beside the built-in ones; may be NULL
 #undef SECTION
 #undef TEXT
 #undef INT
@@ -64,7 +65,11 @@ char *train_config_get(const train_config *c, const train_option *o, char *out, 
 /* Checks what belongs together, replaces every "0: ..." by what it stands for, and describes the task. */
 bool train_config_resolve(train_config *c, data_spec *spec, char *error);
 
-/* The model's part, for nn_model(). */
+/* The task and the block of that name, the plugin's first; NULL if there is none. */
+const data_task *train_find_task(const train_config *c);
+nn_block_fn *train_find_block(const train_config *c);
+
+/* The model's part of a resolved configuration, for nn_model(). */
 nn_model_config train_model_config(const train_config *c, const data_spec *spec);
 
 /* config.json: every option, then version, precision, compiler and flags. The result is malloc'd; NULL: out of memory.

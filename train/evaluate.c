@@ -57,7 +57,7 @@ static void count_answers(const train_trainer *t, const train_worker *w, tally *
 static void add_mass(const train_trainer *t, const train_worker *w, double *mass) {
     int T = t->spec.side[DATA_SEQUENCE].T, S = t->spec.side[t->spec.store].T, H = t->config.heads;
     for (int l = 0; l < t->config.layers; l++)
-        for (int n = 0; n < w->n_rows && w->rows[n] >= 0; n++)
+        for (int n = 0; w->weights[l] && n < w->n_rows && w->rows[n] >= 0; n++)
             for (int r = 0; r < t->spec.n_readouts; r++) {
                 if (w->source[r][n] < 0) continue;
                 int b = w->rows[n] / T, q = w->rows[n] % T;
@@ -103,6 +103,7 @@ static void conclude(train_trainer *t, const job *j, int shards, train_scores *o
                           .in_bag = t->spec.roles.value >= 0 ? (double)all.in_bag / scored : (double)NAN,
                           .head_mass = t->head_mass};
     for (int h = 0; h < heads; h++) t->head_mass[h] /= scored;
+    if (!train_has_attention(t)) out->mass = (double)NAN;
     for (int h = 0; h < t->config.heads; h++)
         out->mass += t->head_mass[heads - t->config.heads + h] / t->config.heads;
 }

@@ -1,17 +1,37 @@
 /* resolve.c - from options to a model: what belongs together, and what "0: ..." stands for. */
 #include <stdio.h>
+#include <string.h>
 
 #include "train/config.h"
+#include "train/plugin.h"
 
 static bool refuse(char *error, const char *format, int a, int b) {
     snprintf(error, TRAIN_ERROR, format, a, b);
     return false;
 }
 
+const data_task *train_find_task(const train_config *c) {
+    const data_task *const *own = c->plugin ? c->plugin->tasks : NULL;
+    for (int i = 0; own && own[i]; i++)
+        if (strcmp(own[i]->name, c->task) == 0) return own[i];
+    return data_find(c->task);
+}
+
+nn_block_fn *train_find_block(const train_config *c) {
+    const train_block *own = c->plugin ? c->plugin->blocks : NULL;
+    for (int i = 0; own && own[i].name; i++)
+        if (strcmp(own[i].name, c->block) == 0) return own[i].block;
+    return strcmp(c->block, "transformer") == 0 ? nn_block : NULL;
+}
+
 static bool resolve_task(train_config *c, data_spec *spec, char *error) {
-    const data_task *task = data_find(c->task);
+    const data_task *task = train_find_task(c);
     if (!task) {
-        snprintf(error, TRAIN_ERROR, "there is no task '%.60s' (qkv list tasks)", c->task);
+        snprintf(error, TRAIN_ERROR, "there is no task '%.60s' (qkv list tasks; a plugin's own need --plugin)", c->task);
+        return false;
+    }
+    if (!train_find_block(c)) {
+        snprintf(error, TRAIN_ERROR, "there is no block '%.60s' (a plugin's own need --plugin)", c->block);
         return false;
     }
     data_options options = {c->pairs, c->keys, c->values, c->queries};
@@ -82,7 +102,8 @@ static ag_mask mask_of(const train_config *c, const data_spec *spec) {
 nn_model_config train_model_config(const train_config *c, const data_spec *spec) {
     nn_init init = {.uniform = c->init == 1, .gain = c->init_gain, .bias = c->bias};
     bool encodes = c->arch == TRAIN_ARCH_ENCODER_DECODER, across = spec->side[DATA_MEMORY].T > 0;
-    return (nn_model_config){.layers = c->layers,
+    return (nn_model_config){.block = train_find_block(c),
+                             .layers = c->layers,
                              .d_model = c->d_model,
                              .d_ff = c->d_ff,
                              .encoder_layers = encodes ? c->layers : 0,

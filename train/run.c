@@ -137,10 +137,11 @@ static train_status begin(loop *l, bool *resumed) {
 }
 
 static train_status train_and_probe(loop *l, bool resumed, train_summary *out) {
+    const train_circuits *circuits = l->now.has_circuits ? &l->now.circuits : NULL;
     if (!train_write_descriptions(l->io, l->t, l->o->dir, l->error) || !open_metrics(l, resumed)) return TRAIN_FAILED;
     if (!resumed) {
         if (!look(l, "valid", l->c->eval_examples)) return TRAIN_FAILED;
-        if (!train_write_probes(l->io, l->t, &l->now.circuits, l->o->dir, "before", l->error)) return TRAIN_FAILED;
+        if (!train_write_probes(l->io, l->t, circuits, l->o->dir, "before", l->error)) return TRAIN_FAILED;
     }
     train_status s = steps_from(l, l->progress.step);
     char ignored[TRAIN_ERROR];
@@ -148,7 +149,7 @@ static train_status train_and_probe(loop *l, bool resumed, train_summary *out) {
     if (s != TRAIN_DONE) return s;
     enum { TEST_EXAMPLES = 2048 };
     if (!closed || !look(l, "test", TEST_EXAMPLES)) return TRAIN_FAILED;
-    if (!train_write_probes(l->io, l->t, &l->now.circuits, l->o->dir, "after", l->error)) return TRAIN_FAILED;
+    if (!train_write_probes(l->io, l->t, circuits, l->o->dir, "after", l->error)) return TRAIN_FAILED;
     *out = (train_summary){.last = l->now, .steps = l->c->steps, .steps99 = l->steps99};
     return TRAIN_DONE;
 }
@@ -187,7 +188,8 @@ train_status train_run(const train_io *io, const train_config *c, const data_spe
 
 /* ---- opening a run ---- */
 
-train_status train_open_config(const train_io *io, const char *dir, train_config *c, data_spec *spec, char *error) {
+train_status train_open_config(const train_io *io, const char *dir, const struct train_plugin *plugin, train_config *c,
+                               data_spec *spec, char *error) {
     char path[TRAIN_PATH], why[TRAIN_ERROR], shown[200];
     void *text;
     size_t n;
@@ -195,6 +197,7 @@ train_status train_open_config(const train_io *io, const char *dir, train_config
     train_file_status f = train_read_file(io, NULL, path, 1 << 20, &text, &n, error);
     if (f != TRAIN_FILE_OK) return f == TRAIN_FILE_DAMAGED ? TRAIN_DAMAGED : TRAIN_FAILED;
     train_config_default(c);
+    c->plugin = plugin;
     bool ok = train_config_from_json(c, text, n, why) && train_config_resolve(c, spec, why);
     tensor_malloc.release(NULL, text);
     if (ok) return TRAIN_DONE;
@@ -202,13 +205,13 @@ train_status train_open_config(const train_io *io, const char *dir, train_config
     return TRAIN_DAMAGED;
 }
 
-train_trainer *train_open_run(const train_io *io, const char *dir, int threads, train_progress *progress,
-                              train_status *status, char *error) {
+train_trainer *train_open_run(const train_io *io, const char *dir, const struct train_plugin *plugin, int threads,
+                              train_progress *progress, train_status *status, char *error) {
     char path[TRAIN_PATH];
     train_config c;
     data_spec spec;
     int skipped;
-    *status = train_open_config(io, dir, &c, &spec, error);
+    *status = train_open_config(io, dir, plugin, &c, &spec, error);
     if (*status != TRAIN_DONE) return NULL;
     train_file_status f = train_latest(io, NULL, dir, path, &skipped, error);
     if (f != TRAIN_FILE_OK) {

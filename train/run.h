@@ -52,10 +52,11 @@ typedef struct {
 train_status train_run(const train_io *io, const train_config *c, const data_spec *spec, const train_run_options *options,
                        train_summary *out, char *error);
 
-/* config.json of a run directory, resolved; and a trainer with its latest weights. NULL with status and error. */
-train_status train_open_config(const train_io *io, const char *dir, train_config *c, data_spec *spec, char *error);
-train_trainer *train_open_run(const train_io *io, const char *dir, int threads, train_progress *progress,
-                              train_status *status, char *error);
+/* config.json of a run directory, resolved (plugin may be NULL); and a trainer with its latest weights. NULL with status and error. */
+train_status train_open_config(const train_io *io, const char *dir, const struct train_plugin *plugin, train_config *c,
+                               data_spec *spec, char *error);
+train_trainer *train_open_run(const train_io *io, const char *dir, const struct train_plugin *plugin, int threads,
+                              train_progress *progress, train_status *status, char *error);
 
 #ifdef __cplusplus
 }

@@ -136,7 +136,7 @@ bool train_write_probes(const train_io *io, train_trainer *t, const train_circui
                         const char *when, char *error) {
     char dir[TRAIN_PATH];
     const data_spec *s = train_trainer_spec(t);
-    if (s->roles.key < 0 || s->entries < 2) return true;
+    if (s->roles.key < 0 || s->entries < 2 || !train_has_attention(t)) return true;
     if (!train_path(dir, run, "probe", error) || !train_make_directory(io, dir, error)) return false;
     tensor_arena *arena = tensor_arena_new(NULL);
     train_text text = {.arena = arena, .failed = !arena};
@@ -148,7 +148,7 @@ bool train_write_probes(const train_io *io, train_trainer *t, const train_circui
         ok = ok && write_attention(io, t, TRAIN_MAP_KEYS_SWAPPED, dir, "attention-keys-swapped.csv", &text, error);
         ok = ok && write_attention(io, t, TRAIN_MAP_VALUES_SWAPPED, dir, "attention-values-swapped.csv", &text, error);
     }
-    for (train_circuit i = 0; ok && i < TRAIN_CIRCUITS; i++)
+    for (train_circuit i = 0; ok && circuits && i < TRAIN_CIRCUITS; i++)
         ok = write_circuit(io, s, circuits, i, dir, when, &text, error);
     tensor_arena_free(arena);
     return ok;

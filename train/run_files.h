@@ -13,7 +13,7 @@ void train_close_directory(const train_io *io, int lock);
 bool train_write_descriptions(const train_io *io, const train_trainer *t, const char *dir, char *error);
 
 /* The files of probe/ ending in -WHEN.csv, WHEN being "before" or "after": attention and circuits; after training also attention with keys and
- * with values swapped. Tasks without keys and values have none. */
+ * with values swapped. circuits may be NULL. Tasks without keys and values, and models without attention, have none. */
 bool train_write_probes(const train_io *io, train_trainer *t, const train_circuits *circuits, const char *dir,
                         const char *when, char *error);
 

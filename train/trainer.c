@@ -37,6 +37,13 @@ static nn_batch batch_of(const train_trainer *t, const train_worker *w) {
     return b;
 }
 
+/* Has a node of that name the shape of attention weights? A block of somebody's own may use the name otherwise. */
+static bool is_attention(const train_trainer *t, const ag_node *node) {
+    const data_spec *s = &t->spec;
+    return tensor_same_shape(node->val.shape, tensor_dims(4, t->shard, t->config.heads, s->side[DATA_SEQUENCE].T,
+                                                          s->side[s->store].T));
+}
+
 /* Memory and a recorded graph for one worker; false when memory is out or the graph has an error. */
 static bool worker_init(train_trainer *t, train_worker *w, char *error) {
     const data_spec *s = &t->spec;
@@ -61,6 +68,7 @@ static bool worker_init(train_trainer *t, train_worker *w, char *error) {
         char name[64];
         snprintf(name, sizeof name, "layer%d.%s.weights", l, train_looker(s));
         w->weights[l] = ag_find(w->graph, name);
+        if (w->weights[l] && !is_attention(t, w->weights[l])) w->weights[l] = NULL;
     }
     return true;
 }
@@ -145,6 +153,8 @@ const data_spec *train_trainer_spec(const train_trainer *t) { return &t->spec; }
 ag_params *train_trainer_params(train_trainer *t) { return t->params; }
 const real *train_trainer_grads(const train_trainer *t) { return t->lane[0]; }
 train_worker *train_trainer_worker(train_trainer *t) { return &t->workers[0]; }
+
+bool train_has_attention(const train_trainer *t) { return t->workers[0].weights[t->config.layers - 1] != NULL; }
 
 const char *train_looker(const data_spec *s) { return s->store == DATA_MEMORY ? "cross" : "attn"; }
 const char *train_store_name(const data_spec *s) { return s->store == DATA_MEMORY ? "memory" : "embed"; }

@@ -25,7 +25,7 @@ typedef struct {
     int *source[DATA_MAXREADOUTS];    // [n_rows] the position where the answer stands, or -1
     real weight[DATA_MAXREADOUTS];    // of a scored row in the loss
     ag_node *gate;                    // NULL, or what switches scores on
-    ag_node **weights;                // [layers] [B,H,T,S]: the attention that reads the store
+    ag_node **weights;                // [layers] [B,H,T,S]: the attention that reads the store; NULL: a block without
 } train_worker;
 
 typedef struct train_trainer train_trainer;
@@ -41,6 +41,9 @@ const data_spec *train_trainer_spec(const train_trainer *t);
 ag_params *train_trainer_params(train_trainer *t);
 const real *train_trainer_grads(const train_trainer *t);  // flat, as ag_param_entry.offset says
 train_worker *train_trainer_worker(train_trainer *t);     // one worker, for probes; idle between steps
+
+/* Has the last layer attention weights that can be looked at? Else mass is NaN and the probes refuse. */
+bool train_has_attention(const train_trainer *t);
 
 /* The sublayer whose attention reads the store: "attn" (self-attention) or "cross". */
 const char *train_looker(const data_spec *s);
@@ -77,7 +80,7 @@ typedef struct {
     double loss, accuracy;
     double all_right;  // examples with every scored position right
     double in_bag;     // answer is one of the values stored in the example; NaN if the task stores none
-    double mass;       // attention from scored positions to the answer's position: last layer, mean over heads
+    double mass;       // attention from scored positions to the answer's position: last layer, mean over heads; NaN without
     double *head_mass; // [layers * heads]
 } train_scores;
 

@@ -38,6 +38,9 @@ void cli_help(const char *command, const cli_option *options);
 /* One line on stderr, "qkv COMMAND: ...", control bytes made harmless; returns `code`. */
 int cli_error(int code, const char *command, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Opens what --plugin names: a shared object, or a C file which is compiled first. An exit code, and a message. */
+int cli_load_plugin(const char *command, const char *path, const struct train_plugin **out);
+
 /* The exit code for what the library said. */
 int cli_code(train_status s);
 

@@ -9,18 +9,21 @@
 #include "train/number.h"
 #include "train/probe/interventions.h"
 
-static const cli_option options[] = {{"examples", "N", "held-out examples", "2000"},
+static const cli_option options[] = {{"plugin", "FILE", "the plugin with the run's task or block", NULL},
+                                     {"examples", "N", "held-out examples", "2000"},
                                      {"json", NULL, "one line of JSON", NULL},
                                      {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     long examples;
     bool json;
+    const struct train_plugin *plugin;
 } request;
 
 static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
+    if (strcmp(name, "plugin") == 0) return cli_load_plugin("eval", value, &r->plugin);
     if (!train_parse_int(value, &r->examples)) return cli_error(CLI_USAGE, "eval", "--examples: '%s' is not a whole number", value);
     if (r->examples < 1 || r->examples > 10000000)
         return cli_error(CLI_USAGE, "eval", "--examples: %s is not between 1 and 10000000", value);
@@ -69,8 +72,9 @@ static json_t *json_interventions(const train_interventions *v) {
 static void print_json(const char *run, const train_progress *p, const train_scores *s, const train_interventions *v) {
     char shown[TRAIN_PATH];
     json_t *name = json_string(run);
-    json_t *o = json_pack("{s:o,s:i,s:f,s:f,s:f}", "run", name ? name : json_string(train_printable(run, shown, sizeof shown)),
-                          "step", p->step, "accuracy", s->accuracy, "loss", s->loss, "mass", s->mass);
+    json_t *o = json_pack("{s:o,s:i,s:f,s:f}", "run", name ? name : json_string(train_printable(run, shown, sizeof shown)),
+                          "step", p->step, "accuracy", s->accuracy, "loss", s->loss);
+    json_object_set_new(o, "mass", isnan(s->mass) ? json_null() : json_real(s->mass));
     json_object_set_new(o, "in_bag", isnan(s->in_bag) ? json_null() : json_real(s->in_bag));
     if (v) json_object_set_new(o, "interventions", json_interventions(v));
     char *line = json_dumps(o, JSON_REAL_PRECISION(9) | JSON_COMPACT);
@@ -92,17 +96,18 @@ int cli_eval(int argc, char **argv) {
     train_status status;
     train_scores scores;
     train_interventions v;
-    train_trainer *t = train_open_run(&train_posix, run, 1, &progress, &status, error);
+    train_trainer *t = train_open_run(&train_posix, run, r.plugin, 1, &progress, &status, error);
     if (!t) return cli_error(cli_code(status), "eval", "%s", error);
     bool evaluated = train_evaluate(t, "test", 0, (int)r.examples, &scores, error);
-    bool has_roles = train_trainer_spec(t)->roles.key >= 0;
+    bool has_roles = train_trainer_spec(t)->roles.key >= 0 && train_has_attention(t);
     bool ok = evaluated && (!has_roles || train_intervene(t, "test", (int)r.examples, &v, error));
     if (!ok) code = cli_error(CLI_FAILED, "eval", "%s", error);
     if (ok && r.json) print_json(run, &progress, &scores, has_roles ? &v : NULL);
     if (ok && !r.json) {
-        printf("%s after %d steps, on %ld held-out examples: accuracy %.2f %%, loss %.4f, attention on the answer %.3f\n",
-               train_printable(run, shown, sizeof shown), progress.step, r.examples, 100 * scores.accuracy, scores.loss,
-               scores.mass);
+        printf("%s after %d steps, on %ld held-out examples: accuracy %.2f %%, loss %.4f",
+               train_printable(run, shown, sizeof shown), progress.step, r.examples, 100 * scores.accuracy, scores.loss);
+        if (!isnan(scores.mass)) printf(", attention on the answer %.3f", scores.mass);
+        printf("\n");
         if (has_roles) print_table(&v);
     }
     train_trainer_free(t);

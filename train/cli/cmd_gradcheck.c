@@ -10,34 +10,52 @@
 
 #include "autograd/gradcheck.h"
 #include "train/cli/cli.h"
+#include "train/plugin.h"
 
-static const cli_option options[] = {{"json", NULL, "one line of JSON for each name", NULL}, {NULL, NULL, NULL, NULL}};
+static const cli_option options[] = {{"plugin", "FILE", "your own ops, layers and blocks too", NULL},
+                                     {"json", NULL, "one line of JSON for each name", NULL},
+                                     {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     bool json;
+    const char *plugin_path;
 } request;
 
 static int take_option(void *ctx, const char *name, const char *value) {
-    (void)name, (void)value;
-    ((request *)ctx)->json = true;
+    request *r = ctx;
+    if (strcmp(name, "plugin") == 0) r->plugin_path = value;
+    if (strcmp(name, "json") == 0) r->json = true;
     return CLI_OK;
 }
 
-/* Ops, then layers, as one list. */
+enum { MAX_SUBJECTS = 512 };
+
+/* What can be checked: ops and layers, the built-in ones first. */
 typedef struct {
     const char *kind, *name;
     ag_sample_fn *sample;
     bool has_kinks;
 } subject;
 
-static bool subject_at(int i, subject *out) {
-    int ops = 0;
-    for (; ag_ops[ops]; ops++)
-        if (ops == i) return *out = (subject){"op", ag_ops[i]->name, ag_ops[i]->sample, ag_ops[i]->has_kinks}, true;
-    const nn_layer *l = nn_layers + (i - ops);
-    for (int k = 0; k <= i - ops; k++)
-        if (!nn_layers[k].name) return false;
-    return *out = (subject){"layer", l->name, l->sample, false}, true;
+typedef struct {
+    subject at[MAX_SUBJECTS];
+    int n;
+} subjects;
+
+static void add(subjects *all, const char *kind, const char *name, ag_sample_fn *sample, bool has_kinks) {
+    if (all->n < MAX_SUBJECTS) all->at[all->n++] = (subject){kind, name, sample, has_kinks};
+}
+
+static void add_lists(subjects *all, const ag_op *const *ops, const nn_layer *layers) {
+    for (; ops && *ops; ops++) add(all, "op", (*ops)->name, (*ops)->sample, (*ops)->has_kinks);
+    for (; layers && layers->name; layers++) add(all, "layer", layers->name, layers->sample, false);
+}
+
+static void collect(subjects *all, const train_plugin *plugin) {
+    add_lists(all, ag_ops, nn_layers);
+    if (!plugin) return;
+    add_lists(all, plugin->ops, plugin->layers);
+    for (const train_block *b = plugin->blocks; b && b->name; b++) add(all, "block", b->name, b->sample, false);
 }
 
 static bool wanted(const subject *s, int n, char **names) {
@@ -46,13 +64,12 @@ static bool wanted(const subject *s, int n, char **names) {
     return n == 0;
 }
 
-static int check_names(int n, char **names) {
-    const char *known[256] = {NULL};
-    subject s;
-    for (int i = 0; i < 255 && subject_at(i, &s); i++) known[i] = s.name;
+static int check_names(const subjects *all, int n, char **names) {
+    const char *known[MAX_SUBJECTS + 1] = {NULL};
+    for (int i = 0; i < all->n; i++) known[i] = all->at[i].name;
     for (int k = 0; k < n; k++) {
         bool found = false;
-        for (int i = 0; known[i]; i++) found |= strcmp(known[i], names[k]) == 0;
+        for (int i = 0; i < all->n; i++) found |= strcmp(known[i], names[k]) == 0;
         if (found) continue;
         const char *near = cli_nearest(names[k], known);
         return near ? cli_error(CLI_USAGE, "gradcheck", "no op or layer is called '%s'; did you mean '%s'?", names[k], near)
@@ -77,18 +94,19 @@ static void print_row(const subject *s, const ag_check_report *r, bool json) {
     json_decref(o);
 }
 
-static int check_all(const request *r, int n, char **names) {
-    subject s;
+static int check_all(const request *r, const subjects *all, int n, char **names) {
     int wrong = 0, checked = 0;
     long coordinates = 0;
-    if (!r->json) printf("%-6s %-14s %8s %12s %13s %12s  %s\n", "", "", "samples", "coordinates", "inconclusive", "worst ratio", "verdict");
-    for (int i = 0; subject_at(i, &s); i++) {
-        if (!wanted(&s, n, names)) continue;
-        ag_check_report report;
-        wrong += !ag_gradcheck(s.sample, s.has_kinks, &report);
+    if (!r->json)
+        printf("%-6s %-14s %8s %12s %13s %12s  %s\n", "", "", "samples", "coordinates", "inconclusive", "worst ratio", "verdict");
+    for (int i = 0; i < all->n; i++) {
+        const subject *s = &all->at[i];
+        ag_check_report report = {.reason = "there are no samples"};
+        if (!wanted(s, n, names)) continue;
+        wrong += !(s->sample && ag_gradcheck(s->sample, s->has_kinks, &report));
         checked++;
         coordinates += report.coordinates;
-        print_row(&s, &report, r->json);
+        print_row(s, &report, r->json);
     }
     if (!r->json)
         printf("\n%d checked, %ld coordinates; the worst ratio is error / tolerance (1e-9 of the largest gradient + 1e-7 of\n"
@@ -96,7 +114,6 @@ static int check_all(const request *r, int n, char **names) {
     return wrong ? CLI_GRADCHECK : CLI_OK;
 }
 
-#ifndef QKV_DOUBLE
 /* Becomes "qkv-double" from the directory of this program. */
 static int hand_over(char **argv) {
     char path[TRAIN_PATH];
@@ -109,20 +126,19 @@ static int hand_over(char **argv) {
     execv(path, whole);
     return cli_error(CLI_FAILED, "gradcheck", "cannot run '%s': %s", path, strerror(errno));
 }
-#endif
 
 int cli_gradcheck(int argc, char **argv) {
     request r = {0};
+    subjects all = {.n = 0};
+    const train_plugin *plugin = NULL;
     int first = 0;
     bool done;
     int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
     if (code != CLI_OK || done) return code;
-    code = check_names(argc - first, argv + first);
+    if (sizeof(real) != sizeof(double)) return hand_over(argv);
+    if (r.plugin_path) code = cli_load_plugin("gradcheck", r.plugin_path, &plugin);
     if (code != CLI_OK) return code;
-#ifndef QKV_DOUBLE
-    (void)check_all;
-    return hand_over(argv);
-#else
-    return check_all(&r, argc - first, argv + first);
-#endif
+    collect(&all, plugin);
+    code = check_names(&all, argc - first, argv + first);
+    return code == CLI_OK ? check_all(&r, &all, argc - first, argv + first) : code;
 }

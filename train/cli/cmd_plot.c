@@ -1,4 +1,5 @@
 /* cmd_plot.c - qkv plot: the pictures of a run, or several runs in one picture. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -72,10 +73,9 @@ int cli_plot(int argc, char **argv) {
     if (n < 1) return cli_error(CLI_USAGE, "plot", "at least one run directory is needed");
     if (n > 32) return cli_error(CLI_USAGE, "plot", "at most 32 runs can be compared, %d are given", n);
     for (int i = 0; i < n; i++) {
-        train_config c;
-        data_spec spec;
-        train_status s = train_open_config(&train_posix, runs[i], &c, &spec, error);
-        if (s != TRAIN_DONE) return cli_error(cli_code(s), "plot", "%s", error);
+        char path[TRAIN_PATH];
+        if (!train_path(path, runs[i], "metrics.csv", error)) return cli_error(CLI_USAGE, "plot", "%s", error);
+        if (access(path, R_OK) != 0) return cli_error(CLI_FAILED, "plot", "'%s' is no run: %s", runs[i], strerror(errno));
     }
     if (n > 1) return code_of(train_plot_compare(runs, n, r.out, r.format, report, &r));
     train_plot_status s = train_plot_run(runs[0], r.format, r.only, report, &r);

@@ -21,6 +21,7 @@ static const cli_option own[] = {
     {"out", "DIR", "the run's directory", "runs/TASK-N"},
     {"force", NULL, "replace an earlier run in it", NULL},
     {"resume", NULL, "go on with the run in --out", NULL},
+    {"plugin", "FILE", "your own tasks and blocks: a .c file or a shared object", NULL},
     {"config", "FILE", "start from a config.json", NULL},
     {"save-every", "N", "steps between checkpoints; 0: only at the end", "0"},
     {"keep", "N", "checkpoints that stay, at least 2", "2"},
@@ -37,6 +38,7 @@ typedef struct {
     setting given[MAX_OPTIONS * 2];
     int n;
     const char *out, *config_file;
+    const struct train_plugin *plugin;
     bool force, resume, quiet, json;
     long threads, save_every, keep;
 } request;
@@ -70,6 +72,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
     if (strcmp(name, "config") == 0) return r->config_file = value, CLI_OK;
+    if (strcmp(name, "plugin") == 0) return cli_load_plugin("train", value, &r->plugin);
     if (strcmp(name, "force") == 0) return r->force = true, CLI_OK;
     if (strcmp(name, "resume") == 0) return r->resume = true, CLI_OK;
     if (strcmp(name, "quiet") == 0) return r->quiet = true, CLI_OK;
@@ -112,6 +115,7 @@ static int configure(const request *r, train_config *c, data_spec *spec) {
     struct stat there;
     int code = CLI_OK;
     train_config_default(c);
+    c->plugin = r->plugin;
     if (r->resume && !r->out) return cli_error(CLI_USAGE, "train", "--resume needs --out");
     if (r->resume && r->force) return cli_error(CLI_USAGE, "train", "--resume and --force exclude each other");
     if (r->resume && !train_path(path, r->out, "config.json", error)) return cli_error(CLI_USAGE, "train", "%s", error);

@@ -81,7 +81,7 @@ bool train_attention_map(train_trainer *t, train_map_change change, train_text *
     train_worker *w = train_trainer_worker(t);
     train_view view;
     int at;
-    if (s->roles.key < 0 || s->entries < 2 || !train_view_new(out->arena, t, &view)) return false;
+    if (s->roles.key < 0 || s->entries < 2 || !train_has_attention(t) || !train_view_new(out->arena, t, &view)) return false;
     train_text_add(out, "row,col,weight,target,row_label,col_label\n");
     for (int first = 0; first < s->entries; first += w->B) {
         int count = s->entries - first < w->B ? s->entries - first : w->B;

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tensor/gemm.h"
 
@@ -22,11 +23,35 @@ static const ag_param_entry *parameter(train_trainer *t, const char *prefix, con
     return ag_params_find(train_trainer_params(t), full);
 }
 
+static gemm_view dense(const real *x, int width) { return (gemm_view){x, width, 1}; }
+static gemm_view view(const ag_param_entry *p) { return dense(p->val.x, p->val.shape.dim[1]); }
+
+/* Does the layer consist of the parameters that the circuits are read from? */
+static bool has_matrices(train_trainer *t) {
+    const train_config *c = train_trainer_config(t);
+    nn_attention_config config = train_model_config(c, train_trainer_spec(t)).attention;
+    char attn[64];
+    snprintf(attn, sizeof attn, "layer0.%s", train_looker(train_trainer_spec(t)));
+    for (const char *role = "qkv"; *role; role++) {
+        const char *name = nn_attention_matrix(&config, *role);
+        if (name && !parameter(t, attn, name)) return false;
+    }
+    return (!c->wo || parameter(t, attn, "wo")) && (!c->latent || parameter(t, attn, "wd"));
+}
+
+/* U [D,N_v]: a parameter of its own, or the values' embedding read across. */
+static gemm_view unembedding(train_trainer *t) {
+    const data_spec *s = train_trainer_spec(t);
+    const ag_param_entry *own = parameter(t, "unembed", s->readout[0].name);
+    if (own) return view(own);
+    return (gemm_view){parameter(t, train_store_name(s), data_value(s)->name)->val.x, 1, train_trainer_config(t)->d_model};
+}
+
 bool train_circuits_new(tensor_arena *arena, train_trainer *t, train_circuits *out) {
     const data_spec *s = train_trainer_spec(t);
     const train_config *c = train_trainer_config(t);
     *out = (train_circuits){0};
-    if (s->roles.key < 0 || c->tie_unembedding) return false;
+    if (s->roles.key < 0 || c->layers > 1 || !train_has_attention(t) || !has_matrices(t)) return false;
     bool room = true;
     int most = 0, E = c->d_k > c->d_v ? c->d_k : c->d_v;
     for (train_circuit i = 0; i < TRAIN_CIRCUITS; i++) {
@@ -45,9 +70,6 @@ bool train_circuits_new(tensor_arena *arena, train_trainer *t, train_circuits *o
     }
     return room;
 }
-
-static gemm_view dense(const real *x, int width) { return (gemm_view){x, width, 1}; }
-static gemm_view view(const ag_param_entry *p) { return dense(p->val.x, p->val.shape.dim[1]); }
 
 /* What one head does to the input on its way to queries, keys or values, as one matrix [D,E]: the role's matrix under
  * the ties, after the latent if there is one; a part of the identity where the input is taken as it is. */
@@ -136,7 +158,8 @@ static void read_qk(train_trainer *t, const char *attn, int head, train_circuits
 static void read_ov(train_trainer *t, const char *attn, int head, train_circuits *out) {
     const data_spec *s = train_trainer_spec(t);
     const train_config *c = train_trainer_config(t);
-    const ag_param_entry *wo = c->wo ? parameter(t, attn, "wo") : NULL, *u = parameter(t, "unembed", s->readout[0].name);
+    const ag_param_entry *wo = c->wo ? parameter(t, attn, "wo") : NULL;
+    gemm_view u = unembedding(t);
     int D = c->d_model, E = c->d_v;
     effective(t, attn, 'v', head, out->matrix[0]);
     if (c->scale == NN_SCALE_VALUE) scale(out->matrix[0], (size_t)D * (size_t)E, 1 / sqrt(c->d_k));
@@ -144,14 +167,13 @@ static void read_ov(train_trainer *t, const char *attn, int head, train_circuits
         int N = out->rows[i];
         const ag_param_entry *table = parameter(t, train_store_name(s), train_circuit_rows(s, i)->name);
         gemm_mul(GEMM_SET, N, E, D, view(table), dense(out->matrix[0], E), out->narrow[0], E);
-        // W^O's rows for this head; without W^O the head's own part of the residual stream
-        gemm_view rest = wo ? dense(wo->val.x + (ptrdiff_t)head * E * D, D) : dense(u->val.x + (ptrdiff_t)head * E * out->cols[i], out->cols[i]);
-        if (wo) {
-            gemm_mul(GEMM_SET, N, D, E, dense(out->narrow[0], E), rest, out->wide[0], D);
-            gemm_mul(GEMM_SET, N, out->cols[i], D, dense(out->wide[0], D), view(u), out->map[i], out->cols[i]);
-        } else {
-            gemm_mul(GEMM_SET, N, out->cols[i], E, dense(out->narrow[0], E), rest, out->map[i], out->cols[i]);
-        }
+        real *o = out->wide[0];  // [N,D]: through the head's rows of W^O, or into the head's own part of the stream
+        memset(o, 0, (size_t)N * (size_t)D * sizeof *o);
+        if (wo)
+            gemm_mul(GEMM_SET, N, D, E, dense(out->narrow[0], E), dense(wo->val.x + (ptrdiff_t)head * E * D, D), o, D);
+        else
+            for (int n = 0; n < N; n++) memcpy(o + n * D + head * E, out->narrow[0] + n * E, (size_t)E * sizeof *o);
+        gemm_mul(GEMM_SET, N, out->cols[i], D, dense(o, D), u, out->map[i], out->cols[i]);
     }
 }
 

@@ -30,8 +30,9 @@ typedef struct {
 /* "qk_key", "qk_value", "ov_value", "ov_key" */
 extern const char *const train_circuit_names[TRAIN_CIRCUITS];
 
-/* Memory for the circuits of a trainer's task. False when memory is out, the task has no keys and values, or the model
- * no unembedding of its own. */
+/* Memory for the circuits of a trainer's task. False when memory is out, or there is nothing to read: the task has no
+ * keys and values, or the model is not one layer made of these matrices (with more layers a token's meaning is no longer
+ * its embedding's). */
 bool train_circuits_new(tensor_arena *arena, train_trainer *t, train_circuits *out);
 
 /* Reads the circuits of one head as the parameters stand now. No allocation. */

@@ -158,8 +158,8 @@ static void divide(train_interventions *out) {
 bool train_intervene(train_trainer *t, const char *split, int count, train_interventions *out, char *error) {
     *out = (train_interventions){0};
     const data_spec *s = train_trainer_spec(t);
-    if (s->roles.key < 0 || s->entries < 2)
-        return snprintf(error, TRAIN_ERROR, "the task '%s' has no keys and values to swap", s->task->name), false;
+    if (s->roles.key < 0 || s->entries < 2 || !train_has_attention(t))
+        return snprintf(error, TRAIN_ERROR, "the task '%s' has no keys and values to swap, or the model no attention", s->task->name), false;
     tensor_arena *arena = tensor_arena_new(NULL), *scratch = tensor_arena_new(NULL);
     bench b;
     bool ok = arena && scratch && bench_new(arena, t, &b);
