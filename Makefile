@@ -50,7 +50,7 @@ $(B)/double/%.o: %.c $(B)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(FLAGS) -DQKV_DOUBLE $(CFLAGS) $(EXTRA) -MMD -MP -c -o $@ $<
 # A fused multiply-add would change the last bit of initial weights; config.json says how the program was built.
-%/tensor/rng.o: EXTRA := -ffp-contract=off
+%/tensor/rng.o %/autograd/params.o: EXTRA := -ffp-contract=off
 %/train/config_json.o: EXTRA = -DTRAIN_FLAGS='"$(strip $(filter-out $(WARN) -I. -Werror,$(FLAGS)) $(CFLAGS))"'
 
 $(B)/gen/plot_scripts.c: train/plot/embed.sh $(sort $(wildcard train/plot/*.gp))

@@ -60,10 +60,10 @@ struct ag_op {
 
 /* ---- parameters: what learns, by name --------------------------------------------------------------------- */
 
-typedef enum { AG_ZEROS, AG_ONES, AG_NORMAL, AG_UNIFORM, AG_IDENTITY } ag_init_kind;
+typedef enum { AG_ZEROS, AG_ONES, AG_NORMAL, AG_UNIFORM, AG_UNIT_ROWS } ag_init_kind;
 typedef struct {
     ag_init_kind kind;
-    double scale;  // standard deviation of AG_NORMAL and AG_UNIFORM
+    double scale;  // standard deviation of AG_NORMAL and AG_UNIFORM; length of each row of AG_UNIT_ROWS
 } ag_init;
 
 struct ag_param_entry {

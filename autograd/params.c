@@ -1,4 +1,5 @@
 /* params.c - parameters by name, and their initial values. */
+#include <math.h>
 #include <string.h>
 
 #include "autograd/graph_internal.h"
@@ -93,9 +94,19 @@ int ag_params_frozen(const ag_params *p) {
 
 /* ---- making and finding ---- */
 
+/* Makes every row of x as long as `length`. */
+static void set_row_lengths(tensor x, double length) {
+    size_t rows = tensor_rows(x.shape), width = (size_t)tensor_width(x.shape);
+    for (size_t r = 0; r < rows; r++) {
+        real *row = x.x + r * width;
+        double squares = 0;
+        for (size_t i = 0; i < width; i++) squares += (double)row[i] * (double)row[i];
+        for (size_t i = 0; i < width && squares > 0; i++) row[i] = (real)((double)row[i] * length / sqrt(squares));
+    }
+}
+
 /* The same bits on every machine: only PCG and + - * / sqrt. */
 static void initialise(tensor val, ag_init init, rng stream) {
-    int width = tensor_width(val.shape);
     for (size_t i = 0; i < val.n; i++) switch (init.kind) {
             case AG_ZEROS: val.x[i] = 0; break;
             case AG_ONES: val.x[i] = 1; break;
@@ -103,8 +114,9 @@ static void initialise(tensor val, ag_init init, rng stream) {
             case AG_UNIFORM:  // on [-sqrt(3), sqrt(3)] the deviation is 1
                 val.x[i] = (real)(init.scale * 1.7320508075688772 * (2 * rng_double(&stream) - 1));
                 break;
-            case AG_IDENTITY: val.x[i] = i / (size_t)width == i % (size_t)width; break;
+            case AG_UNIT_ROWS: val.x[i] = (real)rng_normal(&stream); break;
         }
+    if (init.kind == AG_UNIT_ROWS) set_row_lengths(val, init.scale);
 }
 
 static bool room_for_one(ag_params *p) {

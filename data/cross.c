@@ -11,31 +11,25 @@
 
 static bool configure(data_spec *s, char *error, size_t size) {
     data_options *o = &s->options;
-    if (!o->pairs) o->pairs = 8;
-    if (!o->keys) o->keys = 32;
-    if (!o->values) o->values = 32;
+    if (!data_pairs_options(s, 8, 32, 32, error, size)) return false;
     if (!o->queries) o->queries = o->pairs > 1 ? o->pairs / 2 : 1;
-    if (o->pairs >= o->keys || o->pairs >= o->values) {
-        snprintf(error, size, "cross: %d pairs need more than %d keys and values, there are %d and %d", o->pairs,
-                 o->pairs, o->keys, o->values);
-        return false;
-    }
     if (o->queries > o->pairs) {
         snprintf(error, size, "cross: %d distinct questions need as many pairs, there are %d", o->queries, o->pairs);
         return false;
     }
-    s->side[DATA_SEQUENCE] = (data_side){o->queries, 1, {{"query", "q", o->keys, -1}}};
-    s->side[DATA_MEMORY] = (data_side){o->pairs, 2, {{"key", "k", o->keys, -1}, {"value", "v", o->values, -1}}};
+    s->side[DATA_SEQUENCE] = (data_side){o->queries, 1, {{"query", "q", o->keys, -1, NULL}}};
+    s->side[DATA_MEMORY] = (data_side){
+        o->pairs, 2, {{"key", "k", o->keys, -1, NULL}, {"value", "v", o->values, -1, NULL}}};
     s->n_readouts = 1;
-    s->readout[0] = (data_readout){"value", "v", o->values};
+    s->readout[0] = (data_readout){"value", "v", o->values, NULL};
     s->scored = o->queries;
+    s->sees = DATA_FULL;
     s->store = DATA_MEMORY;
     s->entries = o->pairs;
     s->chance = 1.0 / o->values;
     s->bag = 1.0 / o->pairs;
     s->roles.query = s->roles.key = 0;
     s->roles.value = 1;
-    s->scratch = o->keys > o->values ? o->keys : o->values;
     return true;
 }
 
@@ -52,4 +46,4 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
 }
 
 const data_task data_task_cross = {
-    "cross", "questions in one sequence, (key, value) pairs in another", configure, example};
+    "cross", "questions in one sequence, (key, value) pairs in another: cross-attention", "batch=32", configure, example};

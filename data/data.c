@@ -17,7 +17,7 @@ const data_task *data_find(const char *name) {
 }
 
 bool data_configure(const data_task *task, data_options options, data_spec *spec, char *error, size_t size) {
-    *spec = (data_spec){.task = task, .options = options, .roles = {-1, -1, -1, -1, -1}};
+    *spec = (data_spec){.task = task, .options = options, .roles = {-1, -1, -1, -1, -1, NULL}};
     return task->configure(spec, error, size);
 }
 
@@ -34,6 +34,7 @@ bool data_batch_new(tensor_arena *arena, const data_spec *spec, int B, data_batc
     for (int i = 0; i < spec->n_readouts; i++) {
         room = (out->rows.target[i] = tensor_arena_take(arena, n, sizeof(int))) && room;
         room = (out->rows.source[i] = tensor_arena_take(arena, n, sizeof(int))) && room;
+        room = (out->rows.decoy[i] = tensor_arena_take(arena, n, sizeof(int))) && room;
     }
     return room;
 }
@@ -45,7 +46,8 @@ static data_example row_of(const data_batch *batch, int b) {
     size_t at = (size_t)b * (size_t)sides[DATA_SEQUENCE].T;
     for (int s = 0; s < DATA_SIDES; s++)
         for (int i = 0; i < sides[s].n_streams; i++) row.ids[s][i] += (size_t)b * (size_t)sides[s].T;
-    for (int i = 0; i < batch->spec->n_readouts; i++) row.target[i] += at, row.source[i] += at;
+    for (int i = 0; i < batch->spec->n_readouts; i++)
+        row.target[i] += at, row.source[i] += at, row.decoy[i] += at;
     return row;
 }
 
@@ -55,12 +57,14 @@ static void fill_with(int *x, int n, int value) {
 
 void data_fill(data_batch *b, uint64_t seed, const char *split, uint64_t first, int count) {
     const data_spec *s = b->spec;
+    bool held_out = strcmp(split, "heldout") == 0;
     for (int row = 0; row < b->B; row++) {
         data_example e = row_of(b, row);
         bool wanted = row < count;
         for (int i = 0; i < s->n_readouts; i++) {
             fill_with(e.target[i], s->side[DATA_SEQUENCE].T, -1);
             fill_with(e.source[i], s->side[DATA_SEQUENCE].T, -1);
+            fill_with(e.decoy[i], s->side[DATA_SEQUENCE].T, -1);
         }
         for (int side = 0; side < DATA_SIDES; side++)
             for (int i = 0; i < s->side[side].n_streams; i++) {
@@ -72,18 +76,37 @@ void data_fill(data_batch *b, uint64_t seed, const char *split, uint64_t first, 
             }
         if (!wanted) continue;
         rng r = rng_stream(seed, split, first + (uint64_t)row);
+        e.held_out = held_out;
         s->task->example(s, &r, &e);
     }
 }
 
 int data_symbols(const data_stream *s) { return s->marker >= 0 ? s->marker : s->vocab; }
 
-char *data_symbol(const data_stream *s, int id, char out[DATA_SYMBOL]) {
-    if (id < 0)
-        out[0] = '\0';
-    else if (id == s->marker)
-        snprintf(out, DATA_SYMBOL, "?");
+static char *show(const char *prefix, const char *const *words, int id, char out[DATA_SYMBOL]) {
+    if (words)
+        snprintf(out, DATA_SYMBOL, "%s", words[id]);
     else
-        snprintf(out, DATA_SYMBOL, "%s%d", s->prefix, id);
+        snprintf(out, DATA_SYMBOL, "%s%d", prefix, id);
     return out;
+}
+
+char *data_symbol(const data_stream *s, int id, char out[DATA_SYMBOL]) {
+    if (id >= 0 && id != s->marker) return show(s->prefix, s->words, id, out);
+    snprintf(out, DATA_SYMBOL, "%s", id < 0 ? "" : "?");
+    return out;
+}
+
+char *data_answer(const data_readout *r, int id, char out[DATA_SYMBOL]) { return show(r->prefix, r->words, id, out); }
+
+bool data_pairs_options(data_spec *s, int pairs, int keys, int values, char *error, size_t size) {
+    data_options *o = &s->options;
+    if (!o->pairs) o->pairs = pairs;
+    if (!o->keys) o->keys = keys;
+    if (!o->values) o->values = values;
+    s->scratch = o->keys > o->values ? o->keys : o->values;
+    if (o->pairs < o->keys && o->pairs < o->values) return true;
+    snprintf(error, size, "%s: %d pairs need more than %d keys and values, there are %d and %d", s->task->name, o->pairs,
+             o->pairs, o->keys, o->values);
+    return false;
 }

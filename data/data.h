@@ -16,18 +16,20 @@
 extern "C" {
 #endif
 
-enum { DATA_MAXSTREAMS = 12, DATA_MAXREADOUTS = 8, DATA_SYMBOL = 24 };
+enum { DATA_MAXSTREAMS = 14, DATA_MAXREADOUTS = 8, DATA_SYMBOL = 24 };
 
 /* A task has one sequence, and for cross-attention a memory beside it. */
 typedef enum { DATA_SEQUENCE, DATA_MEMORY, DATA_SIDES } data_side_name;
 
 typedef struct data_task data_task;
 
-/* A named vocabulary. Every position carries at most one id of each stream (-1: absent); embeddings are summed. */
+/* A named vocabulary. Every position carries at most one id of each stream (-1: absent); embeddings are summed. Two
+ * streams of one name share their table. */
 typedef struct {
     const char *name, *prefix;  // symbol 6 of the prefix "k" is shown as k6
     int vocab;
     int marker;                 // the id that is shown as "?"; -1: none
+    const char *const *words;   // instead of prefix and number; NULL: none
 } data_stream;
 
 typedef struct {
@@ -39,12 +41,21 @@ typedef struct {
 typedef struct {
     const char *name, *prefix;
     int classes;
+    const char *const *words;
 } data_readout;
 
 /* What can be chosen; 0: the task's own default. */
 typedef struct {
     int pairs, keys, values, queries;
+    int order;      // mqar: DATA_KV, DATA_VK
+    int form;       // coref: positions of a sentence
+    bool hold_out;  // pairs: some combinations of key and value never occur in training
 } data_options;
+
+enum { DATA_KV, DATA_VK };
+
+/* Whom a position of the sequence sees: itself and earlier ones, all, or the entries of the store only. */
+typedef enum { DATA_CAUSAL, DATA_FULL, DATA_ENTRIES } data_visibility;
 
 typedef struct {
     const data_task *task;
@@ -53,14 +64,18 @@ typedef struct {
     int n_readouts;
     data_readout readout[DATA_MAXREADOUTS];
     int scored;            // positions scored in every example
-    bool causal;           // does a position of the sequence see earlier ones only?
+    data_visibility sees;
     data_side_name store;  // where the entries stand that can be asked for:
     int entries;           // its positions 0..entries-1
-    double chance, bag;    // accuracy of a blind guess, and of a model which knows the entries but cannot match
+    double chance, bag;    // accuracy of a blind guess, and of a model which knows the entries but cannot match; 0: unknown
+    bool has_decoy;        // there is a position that a confused model would look at: see data_example
+    bool has_held_out;     // the split "heldout" has combinations that training never shows
+    double entry_scale;    // factor of the entries' embeddings; 0: 1
     /* What the circuits are read from: the stream of the sequence that asks (with a marker beside it); the streams of
      * the store that are found, and carried. key -1: the task has no such roles. */
     struct {
         int query, marker_stream, marker, key, value;
+        int (*asks_for)(int key);  // the query symbol that asks for a key; NULL: the key's own
     } roles;
     int scratch;           // ints of scratch that an example needs
 } data_spec;
@@ -70,16 +85,22 @@ typedef struct {
     int *ids[DATA_SIDES][DATA_MAXSTREAMS];
     int *target[DATA_MAXREADOUTS];  // class, or -1: not scored
     int *source[DATA_MAXREADOUTS];  // the position of the store where the answer stands; -1 where not scored
+    int *decoy[DATA_MAXREADOUTS];   // the position that a confused model would look at; -1: none
+    bool held_out;                  // in: the example is of the split "heldout"
     int *scratch;
 } data_example;
 
 struct data_task {
     const char *name, *summary;
+    const char *recommended;  // options with which it is learned: "layers=2 positions=learned"
     /* Completes spec from spec->options; false with one sentence in error. */
     bool (*configure)(data_spec *spec, char *error, size_t size);
     /* Writes one example; every array comes filled with -1. */
     void (*example)(const data_spec *spec, rng *r, const data_example *out);
 };
+
+/* For tasks with n pairs of keys and values: the usual defaults, and a sentence if n is not below both. */
+bool data_pairs_options(data_spec *s, int pairs, int keys, int values, char *error, size_t size);
 
 /* The catalogue: one line a task in tasks.def. */
 #define DATA_TASK(name) extern const data_task data_task_##name;
@@ -88,7 +109,7 @@ struct data_task {
 extern const data_task *const data_tasks[];  // NULL ends it
 const data_task *data_find(const char *name);
 
-/* The spec of a task under options; false with one sentence in error. */
+/* The spec of a task under options (its constants are static; nothing is owned); false with one sentence in error. */
 bool data_configure(const data_task *task, data_options options, data_spec *spec, char *error, size_t size);
 
 /* B examples side by side: arrays [B,T] in the arena's memory. */
@@ -114,6 +135,12 @@ int data_symbols(const data_stream *s);
 
 /* The symbol of an id as people read it: "k6", "?" or "" (absent). Returns out. */
 char *data_symbol(const data_stream *s, int id, char out[DATA_SYMBOL]);
+char *data_answer(const data_readout *r, int id, char out[DATA_SYMBOL]);
+
+/* The query symbol that asks for a key. */
+static inline int data_asks_for(const data_spec *s, int key) {
+    return s->roles.asks_for ? s->roles.asks_for(key) : key;
+}
 
 #ifdef __cplusplus
 }

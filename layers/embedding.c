@@ -5,11 +5,12 @@
 #include "layers/nn.h"
 
 /* The streams' tables "NAME.STREAM", their rows summed at each position; with_positions: and one row a position. */
-static ag_node *look_up(ag_graph *g, const char *name, int B, const nn_sequence *s, int D, double std, bool with_positions) {
+static ag_node *look_up(ag_graph *g, const char *name, int B, const nn_sequence *s, const nn_model_config *c,
+                        bool with_positions) {
     ag_node *table[AG_EMBED_MAX];
     const int *ids[AG_EMBED_MAX];
-    ag_init start = {AG_NORMAL, std};
-    int n = 0;
+    ag_init start = {c->unit_embeddings ? AG_UNIT_ROWS : AG_NORMAL, c->unit_embeddings ? 1 : c->embed_std};
+    int n = 0, D = c->d_model;
     for (; n < s->n_streams && n < AG_EMBED_MAX - 1; n++) {
         table[n] = ag_param(g, ag_text(g, "%s.%s", name, s->stream[n]), tensor_dims(2, s->vocab[n], D), start);
         ids[n] = s->ids[n];
@@ -38,21 +39,29 @@ static ag_node *shift(ag_graph *g, ag_node *x, const char *name, int B, int T, i
     return ag_concat(2, (ag_node *[]){nothing, ag_slice(x, 1, 0, T - 1)}, 1);
 }
 
+/* [T,1]: s->scale for the first s->scaled positions, 1 for the others. */
+static ag_node *factors(ag_graph *g, const char *name, const nn_sequence *s) {
+    ag_node *f = ag_input(g, ag_text(g, "%s.scale", name), tensor_dims(2, s->T, 1));
+    for (size_t i = 0; i < f->val.n; i++) f->val.x[i] = (int)i < s->scaled ? (real)s->scale : 1;
+    return f;
+}
+
 ag_node *nn_embedding(ag_graph *g, const char *name, int B, const nn_sequence *s, const nn_model_config *c) {
     int D = c->d_model;
-    ag_node *x = look_up(g, name, B, s, D, c->embed_std, c->positions == NN_POSITIONS_LEARNED);
+    ag_node *x = look_up(g, name, B, s, c, c->positions == NN_POSITIONS_LEARNED);
     if (c->positions == NN_POSITIONS_SINUSOIDAL) x = ag_add(x, sinusoids(g, name, s->T, D));
     if (c->token_shift) {
         const char *previous = ag_text(g, "%s.previous", name);
-        x = ag_add(x, shift(g, look_up(g, previous, B, s, D, c->embed_std, false), name, B, s->T, D));
+        x = ag_add(x, shift(g, look_up(g, previous, B, s, c, false), name, B, s->T, D));
     }
+    if (s->scaled > 0) x = ag_mul(x, factors(g, name, s));
     return ag_name(x, "%s", name);
 }
 
 ag_node *nn_sample_embedding(ag_graph *g, int i) {
     static const nn_positions positions[] = {NN_POSITIONS_NONE, NN_POSITIONS_LEARNED, NN_POSITIONS_SINUSOIDAL};
     if (i >= 3) return NULL;
-    nn_sequence s = {.T = 4, .n_streams = 2, .stream = {"key", "value"}, .vocab = {5, 3}};
+    nn_sequence s = {.scaled = i, .scale = 0.7, .T = 4, .n_streams = 2, .stream = {"key", "value"}, .vocab = {5, 3}};
     s.ids[0] = ag_sample_ids(g, 8, 5, false);
     s.ids[1] = ag_sample_ids(g, 8, 3, true);
     nn_model_config c = {.d_model = 3, .positions = positions[i], .token_shift = i == 2, .embed_std = 0.3};

@@ -26,30 +26,42 @@ static ag_node *unembed(ag_node *x, const nn_model_config *c, const nn_readout *
     return ag_linear(x, ag_permute(table, 2, (int[]){1, 0}), NULL);
 }
 
+/* The readout's logits and loss at the scored rows x [n_rows,D]. */
+static ag_node *read_out(ag_node *x, const nn_model_config *c, const nn_batch *batch, int r, ag_node **logits) {
+    const nn_readout *readout = &batch->readout[r];
+    int part = tensor_width(x->val.shape) / batch->n_readouts;
+    if (c->readout == NN_READOUT_LOCAL) x = ag_slice(x, 1, r * part, (r + 1) * part);
+    *logits = ag_name(unembed(x, c, readout), "logits.%s", readout->name);
+    return ag_cross_entropy(*logits, readout->targets, readout->weight);
+}
+
 nn_outputs nn_model(ag_graph *g, const nn_model_config *c, const nn_batch *batch) {
     nn_outputs out = {0};
-    ag_node *memory = encode(g, c, batch);
-    ag_node *x = nn_embedding(g, "embed", batch->B, &batch->sequence, c);
-    if (c->dropout > 0) x = ag_dropout(x, c->dropout, "embed");
     nn_block_fn *block = c->block ? c->block : nn_block;
+    ag_node *memory = encode(g, c, batch);
+    ag_node *embedded = nn_embedding(g, "embed", batch->B, &batch->sequence, c), *x = embedded;
+    if (c->dropout > 0) x = ag_dropout(x, c->dropout, "embed");
     for (int l = 0; l < c->layers; l++) x = block(x, memory, ag_text(g, "layer%d", l), c);
     x = ag_gather(x, batch->rows, batch->n_rows);  // logits only where something is scored
     x = ag_name(c->post_norm ? x : nn_norm(x, "norm", c->norm), "final");
+    if (c->readout == NN_READOUT_VECTOR) {
+        ag_node *wanted = ag_gather(embedded, batch->sources, batch->n_rows);
+        out.loss = ag_name(ag_squared_error(x, wanted, batch->readout[0].weight), "loss");
+        return out;
+    }
     for (int r = 0; r < batch->n_readouts; r++) {
-        const nn_readout *readout = &batch->readout[r];
-        out.logits[r] = ag_name(unembed(x, c, readout), "logits.%s", readout->name);
-        ag_node *loss = ag_cross_entropy(out.logits[r], readout->targets, readout->weight);
+        ag_node *loss = read_out(x, c, batch, r, &out.logits[r]);
         out.loss = ag_name(r == 0 ? loss : ag_add(out.loss, loss), "loss");
     }
     return out;
 }
 
-/* Decoder-only; with norms, positions and two readouts; encoder-decoder; tied, with token shift. */
+/* Decoder-only; with norms, positions and two readouts; encoder-decoder; tied, with token shift; local; vectors. */
 ag_node *nn_sample_model(ag_graph *g, int i) {
     static const int rows[] = {3, 7, 5};
-    if (i >= 4) return NULL;
+    if (i >= 6) return NULL;
     nn_batch b = {.B = 2, .sequence = {.T = 4, .n_streams = 2, .stream = {"key", "first"}, .vocab = {5, 3}},
-                  .n_rows = 3, .rows = rows, .n_readouts = i == 1 ? 2 : 1};
+                  .n_rows = 3, .rows = rows, .sources = rows, .n_readouts = i == 1 || i == 4 ? 2 : 1};
     b.sequence.ids[0] = ag_sample_ids(g, 8, 5, false);
     b.sequence.ids[1] = ag_sample_ids(g, 8, 3, true);
     if (i == 2) {
@@ -63,7 +75,8 @@ ag_node *nn_sample_model(ag_graph *g, int i) {
                          .attention = {2, 2, 2, 2, .mask = {.causal = true}, .init = {.gain = 1}},
                          .norm = i == 1 ? NN_NORM_LAYER : NN_NORM_NONE, .activation = NN_ACT_GELU,
                          .positions = i == 1 ? NN_POSITIONS_LEARNED : NN_POSITIONS_NONE,
-                         .token_shift = i == 3, .tied_unembedding = i == 3,
+                         .token_shift = i == 3, .tied_unembedding = i == 3, .unit_embeddings = i == 5,
+                         .readout = i == 4 ? NN_READOUT_LOCAL : i == 5 ? NN_READOUT_VECTOR : NN_READOUT_FULL,
                          .residual = true, .embed_std = 1, .init = {.gain = 1}};
     return nn_model(g, &c, &b).loss;
 }

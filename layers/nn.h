@@ -65,6 +65,8 @@ typedef struct {
     const char *stream[AG_EMBED_MAX];  // "key" makes the table "embed.key"
     int vocab[AG_EMBED_MAX];
     const int *ids[AG_EMBED_MAX];
+    int scaled;           // the embeddings of the first so many positions are multiplied by `scale`
+    double scale;
 } nn_sequence;
 
 /* What the model is asked: classes at the scored rows. */
@@ -79,10 +81,18 @@ typedef struct {
     int B;
     nn_sequence sequence, memory;  // memory.T 0: there is none
     int n_rows;
-    const int *rows;  // [n_rows] scored positions as b*T + t; -1: none
+    const int *rows;     // [n_rows] scored positions as b*T + t; -1: none
+    const int *sources;  // [n_rows] where the first readout's answer stands, in the same way; for NN_READOUT_VECTOR
     int n_readouts;
     nn_readout readout[NN_MAXREADOUTS];
 } nn_batch;
+
+/* What the readouts see of a scored position. */
+typedef enum {
+    NN_READOUT_FULL,   // all of it
+    NN_READOUT_LOCAL,  // readout r of R: the r-th of R equal parts of the channels
+    NN_READOUT_VECTOR  // no classes: the position's vector itself should equal the embedding at the answer's position
+} nn_readout_kind;
 
 typedef struct nn_model_config nn_model_config;
 
@@ -102,13 +112,15 @@ struct nn_model_config {
     bool token_shift;           // each position also gets an embedding of the one before it
     bool residual;
     bool tied_unembedding;      // logits by the embedding table of the readout's own name
+    nn_readout_kind readout;
+    bool unit_embeddings;       // initial rows of length 1 instead of deviation embed_std
     double embed_std, dropout;
     nn_init init;
 };
 
 typedef struct {
-    ag_node *loss;                     // scalar: the readouts' weighted cross-entropies, summed
-    ag_node *logits[NN_MAXREADOUTS];   // [n_rows, classes]
+    ag_node *loss;                     // scalar: the readouts' weighted cross-entropies, summed; or the squared error
+    ag_node *logits[NN_MAXREADOUTS];   // [n_rows, classes]; NULL with NN_READOUT_VECTOR
 } nn_outputs;
 
 /* Records the model that the configuration describes:

@@ -10,8 +10,10 @@ static bool fail(train_appender *a, const char *doing, char *error) {
     return false;
 }
 
-bool train_append_open(train_appender *a, const train_io *io, const char *path, uint64_t keep, char *error) {
-    *a = (train_appender){.io = io, .path = path, .fd = train_open(io, path, O_WRONLY | O_CREAT | O_APPEND)};
+bool train_append_open(train_appender *a, const train_io *io, const char *path, uint64_t keep,
+                       char *error) {
+    *a = (train_appender){
+        .io = io, .path = path, .fd = train_open(io, path, O_WRONLY | O_CREAT | O_APPEND)};
     if (a->fd < 0) return fail(a, "open", error);
     const char *failed = io->size(io->ctx, a->fd, &a->size) < 0 ? "append to" : NULL;
     if (!failed && keep < a->size) {
@@ -41,7 +43,8 @@ bool train_append_sync(train_appender *a, char *error) {
 
 bool train_append_close(train_appender *a, char *error) {
     if (a->fd < 0) return true;
-    bool tidy = !a->torn || a->io->truncate(a->io->ctx, a->fd, a->size) == 0 || fail(a, "shorten", error);
+    bool tidy =
+        !a->torn || a->io->truncate(a->io->ctx, a->fd, a->size) == 0 || fail(a, "shorten", error);
     bool synced = train_append_sync(a, error);
     bool closed = train_close(a->io, a->fd) == 0 || fail(a, "close", error);
     a->fd = -1;

@@ -62,6 +62,9 @@ bool train_config_set(train_config *c, const train_option *o, const char *text, 
 /* One field as text, such that train_config_set() gives the same bits; returns out, of size `size`. */
 char *train_config_get(const train_config *c, const train_option *o, char *out, size_t size);
 
+/* Sets what the task recommends (its layers, width ...), to be called before the user's own choices. */
+bool train_config_recommend(train_config *c, char *error);
+
 /* Checks what belongs together, replaces every "0: ..." by what it stands for, and describes the task. */
 bool train_config_resolve(train_config *c, data_spec *spec, char *error);
 

@@ -9,7 +9,7 @@
 typedef struct {
     double loss;
     long right, scored, all_right, in_bag;
-    double *head_mass;
+    double *head_mass, decoy;  // decoy: last layer, sum over heads
 } tally;
 
 typedef struct {
@@ -41,9 +41,10 @@ static void count_answers(const train_trainer *t, const train_worker *w, tally *
         int example = w->rows[n] / s->side[DATA_SEQUENCE].T;
         for (int r = 0; r < s->n_readouts; r++) {
             if (w->target[r][n] < 0) continue;
+            sum->scored++;
+            if (!w->out.logits[r]) continue;
             int answer = train_argmax(w->out.logits[r]->val.x + (size_t)n * (size_t)s->readout[r].classes,
                                       s->readout[r].classes);
-            sum->scored++;
             sum->right += answer == w->target[r][n];
             if (answer != w->target[r][n]) wrong_in = example;
             if (s->roles.value >= 0) sum->in_bag += train_is_stored(s, w, example, answer);
@@ -54,16 +55,19 @@ static void count_answers(const train_trainer *t, const train_worker *w, tally *
 }
 
 /* Adds the attention that each head pays from scored rows to where the answer stands. */
-static void add_mass(const train_trainer *t, const train_worker *w, double *mass) {
+static void add_mass(const train_trainer *t, const train_worker *w, double *mass, double *decoy) {
     int T = t->spec.side[DATA_SEQUENCE].T, S = t->spec.side[t->spec.store].T, H = t->config.heads;
+    int last = t->config.layers - 1;
     for (int l = 0; l < t->config.layers; l++)
         for (int n = 0; w->weights[l] && n < w->n_rows && w->rows[n] >= 0; n++)
             for (int r = 0; r < t->spec.n_readouts; r++) {
                 if (w->source[r][n] < 0) continue;
                 int b = w->rows[n] / T, q = w->rows[n] % T;
-                for (int h = 0; h < H; h++)
-                    mass[l * H + h] += (double)w->weights[l]->val.x[((ptrdiff_t)(b * H + h) * T + q) * S +
-                                                                    w->source[r][n]];
+                for (int h = 0; h < H; h++) {
+                    const real *row = w->weights[l]->val.x + ((ptrdiff_t)(b * H + h) * T + q) * S;
+                    mass[l * H + h] += (double)row[w->source[r][n]];
+                    if (l == last && w->decoy[r][n] >= 0) *decoy += (double)row[w->decoy[r][n]];
+                }
             }
 }
 
@@ -79,7 +83,7 @@ static void run_shard(void *ctx, int shard, int worker) {
     if (!ag_forward(w->graph)) return;
     sum->loss = (double)w->out.loss->val.x[0];
     count_answers(t, w, sum);
-    add_mass(t, w, sum->head_mass);
+    add_mass(t, w, sum->head_mass, &sum->decoy);
 }
 
 /* Adds up the shards in order, and divides. */
@@ -94,16 +98,19 @@ static void conclude(train_trainer *t, const job *j, int shards, train_scores *o
         all.scored += one->scored;
         all.all_right += one->all_right;
         all.in_bag += one->in_bag;
+        all.decoy += one->decoy;
         for (int h = 0; h < heads; h++) t->head_mass[h] += one->head_mass[h];
     }
     double scored = all.scored ? (double)all.scored : 1;
+    bool answers = t->config.readout != NN_READOUT_VECTOR, stores = t->spec.roles.value >= 0;
     *out = (train_scores){.loss = all.loss,
-                          .accuracy = (double)all.right / scored,
-                          .all_right = (double)all.all_right / j->count,
-                          .in_bag = t->spec.roles.value >= 0 ? (double)all.in_bag / scored : (double)NAN,
+                          .accuracy = answers ? (double)all.right / scored : (double)NAN,
+                          .all_right = answers ? (double)all.all_right / j->count : (double)NAN,
+                          .in_bag = answers && stores ? (double)all.in_bag / scored : (double)NAN,
+                          .decoy = t->spec.has_decoy ? all.decoy / scored / t->config.heads : (double)NAN,
                           .head_mass = t->head_mass};
     for (int h = 0; h < heads; h++) t->head_mass[h] /= scored;
-    if (!train_has_attention(t)) out->mass = (double)NAN;
+    if (!train_has_attention(t)) out->mass = out->decoy = (double)NAN;
     for (int h = 0; h < t->config.heads; h++)
         out->mass += t->head_mass[heads - t->config.heads + h] / t->config.heads;
 }

@@ -1,4 +1,4 @@
-/* io.c - whole files: written so that a reader finds the old or the new one, read so that nothing is taken on trust. */
+/* io.c - whole files: a reader finds the old or the new one, and takes nothing on trust. */
 #include "train/io.h"
 
 #include <errno.h>
@@ -21,8 +21,8 @@ int train_open(const train_io *io, const char *path, int flags) {
     return fd;
 }
 
-/* Only an interruption is tried again. After any other error the kernel may have dropped the pages and forgotten it: a
- * second fsync would succeed and mean nothing. */
+/* Only an interruption is tried again. After any other error the kernel may have dropped the pages
+ * and forgotten it: a second fsync would succeed and mean nothing. */
 int train_sync(const train_io *io, int fd) {
     int tries = 0, r;
     do r = io->sync(io->ctx, fd);
@@ -30,7 +30,8 @@ int train_sync(const train_io *io, int fd) {
     return r;
 }
 
-/* Once, whatever it says: an interrupted close has closed (Linux), and the number may be another thread's by now. */
+/* Once, whatever it says: an interrupted close has closed (Linux), and the number may be another
+ * thread's by now. */
 int train_close(const train_io *io, int fd) {
     int r = io->close(io->ctx, fd);
     return r < 0 && errno == EINTR ? 0 : r;
@@ -76,8 +77,8 @@ static size_t directory_length(const char *path) {
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* Makes an entry of a directory durable. Some file systems cannot sync a directory and say EINVAL: nothing is lost that
- * could be had. */
+/* Makes an entry of a directory durable. Some file systems cannot sync a directory and say EINVAL:
+ * nothing is lost that could be had. */
 static bool sync_directory_of(const train_io *io, const char *path, char *error) {
     char dir[TRAIN_PATH];
     size_t n = directory_length(path);
@@ -94,15 +95,16 @@ static bool sync_directory_of(const train_io *io, const char *path, char *error)
 
 bool train_is_temporary(const char *name) {
     size_t n = strlen(name);
-    return n > 4 && strncmp(name, TEMPORARY, strlen(TEMPORARY)) == 0 && strcmp(name + n - 4, ".tmp") == 0;
+    return n > 4 && strncmp(name, TEMPORARY, strlen(TEMPORARY)) == 0 &&
+           strcmp(name + n - 4, ".tmp") == 0;
 }
 
-/* A new file beside `path`. O_EXCL and the loop keep apart what the process number cannot: threads, and machines that
- * share a disk. */
+/* A new file beside `path`. O_EXCL and the loop keep apart what the process number cannot: threads,
+ * and machines that share a disk. */
 static int create_temporary(const train_io *io, const char *path, char name[TRAIN_PATH]) {
     for (int i = 0; i < TRIES; i++) {
-        int n = snprintf(name, TRAIN_PATH, "%.*s" TEMPORARY "%ld-%d.tmp", (int)directory_length(path), path,
-                         (long)getpid(), i);
+        int n = snprintf(name, TRAIN_PATH, "%.*s" TEMPORARY "%ld-%d.tmp",
+                         (int)directory_length(path), path, (long)getpid(), i);
         if (n >= TRAIN_PATH) return errno = ENAMETOOLONG, -1;
         int fd = train_open(io, name, O_WRONLY | O_CREAT | O_EXCL);
         if (fd >= 0 || errno != EEXIST) return fd;
@@ -112,14 +114,17 @@ static int create_temporary(const train_io *io, const char *path, char name[TRAI
 
 /* Data to disk, and the descriptor closed in any case. NULL, or what could not be done. */
 static const char *fill(const train_io *io, int fd, const void *data, size_t n) {
-    const char *failed = !train_write_all(io, fd, data, n) ? "write" : train_sync(io, fd) < 0 ? "sync" : NULL;
+    const char *failed = !train_write_all(io, fd, data, n) ? "write"
+                         : train_sync(io, fd) < 0          ? "sync"
+                                                           : NULL;
     int why = errno;
     if (train_close(io, fd) < 0 && !failed) return "close";
     errno = why;
     return failed;
 }
 
-bool train_write_file(const train_io *io, const char *path, const void *data, size_t n, char *error) {
+bool train_write_file(const train_io *io, const char *path, const void *data, size_t n,
+                      char *error) {
     char name[TRAIN_PATH];
     if (strlen(path) >= TRAIN_PATH) return errno = ENAMETOOLONG, fail(error, "write", path);
     int fd = create_temporary(io, path, name);
@@ -153,8 +158,9 @@ bool train_make_directory(const train_io *io, const char *path, char *error) {
 
 /* ---- reading ---- */
 
-/* O_NONBLOCK: opening a pipe that nobody writes would wait for ever, before its kind can be asked. */
-train_file_status train_open_file(const train_io *io, const char *path, int *fd, uint64_t *size, char *error) {
+/* O_NONBLOCK: opening a pipe that nobody writes would wait for ever, before its size is asked. */
+train_file_status train_open_file(const train_io *io, const char *path, int *fd, uint64_t *size,
+                                  char *error) {
     *fd = train_open(io, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0) {
         train_file_status status = errno == ENOENT ? TRAIN_FILE_ABSENT : TRAIN_FILE_UNREADABLE;
@@ -163,7 +169,8 @@ train_file_status train_open_file(const train_io *io, const char *path, int *fd,
     if (io->size(io->ctx, *fd, size) == 0) return TRAIN_FILE_OK;
     char shown[256];
     if (errno == ESPIPE)
-        snprintf(error, TRAIN_ERROR, "'%s' is not a regular file", train_printable(path, shown, sizeof shown));
+        snprintf(error, TRAIN_ERROR, "'%s' is not a regular file",
+                 train_printable(path, shown, sizeof shown));
     else
         fail(error, "read", path);
     train_close(io, *fd);
@@ -172,18 +179,20 @@ train_file_status train_open_file(const train_io *io, const char *path, int *fd,
 }
 
 /* Reads the n bytes that the file has, into room for one more, to see that these are all. */
-static train_file_status read_content(const train_io *io, int fd, const char *path, char *to, size_t n, char *error) {
+static train_file_status read_content(const train_io *io, int fd, const char *path, char *to,
+                                      size_t n, char *error) {
     char shown[256];
     ssize_t got = train_read_up_to(io, fd, to, n + 1);
     if (got < 0) return fail(error, "read", path), TRAIN_FILE_UNREADABLE;
     to[n] = '\0';
     if ((size_t)got == n) return TRAIN_FILE_OK;
-    snprintf(error, TRAIN_ERROR, "'%s' changed while it was read", train_printable(path, shown, sizeof shown));
+    snprintf(error, TRAIN_ERROR, "'%s' changed while it was read",
+             train_printable(path, shown, sizeof shown));
     return TRAIN_FILE_UNREADABLE;
 }
 
-train_file_status train_read_file(const train_io *io, const tensor_allocator *mem, const char *path, size_t most,
-                                  void **data, size_t *n, char *error) {
+train_file_status train_read_file(const train_io *io, const tensor_allocator *mem, const char *path,
+                                  size_t most, void **data, size_t *n, char *error) {
     int fd;
     uint64_t size;
     char shown[256];
@@ -194,7 +203,8 @@ train_file_status train_read_file(const train_io *io, const tensor_allocator *me
     if (status != TRAIN_FILE_OK) return status;
     char *text = NULL;
     if (size > most || size > SIZE_MAX / 2) {
-        snprintf(error, TRAIN_ERROR, "'%s' is longer than %zu bytes", train_printable(path, shown, sizeof shown), most);
+        snprintf(error, TRAIN_ERROR, "'%s' is longer than %zu bytes",
+                 train_printable(path, shown, sizeof shown), most);
         status = TRAIN_FILE_DAMAGED;
     } else if (!(text = mem->alloc(mem->ctx, (size_t)size + 1))) {
         train_io_error(error, "read", path, ENOMEM);

@@ -81,5 +81,6 @@ static int posix_list(void *ctx, const char *path, train_name_fn *each, void *ea
     return errno = why, why ? -1 : 0;
 }
 
-const train_io train_posix = {posix_open, posix_read,   posix_write,  posix_size,  posix_truncate, posix_sync, posix_close,
-                              posix_rename, posix_unlink, posix_mkdir, posix_lock, posix_list,     NULL};
+const train_io train_posix = {posix_open, posix_read,  posix_write,  posix_size,   posix_truncate,
+                              posix_sync, posix_close, posix_rename, posix_unlink, posix_mkdir,
+                              posix_lock, posix_list,  NULL};

@@ -16,14 +16,17 @@ bool train_path(char out[TRAIN_PATH], const char *dir, const char *name, char *e
 
 static bool in(unsigned char c, int least, int greatest) { return c >= least && c <= greatest; }
 
-/* Bytes of the UTF-8 character at s (which ends in 0) if it is well-formed and shows as a character; else 0. Not shown:
- * C0 and C1 controls, line separators, and what reverses the direction of writing. */
+/* Bytes of the UTF-8 character at s (which ends in 0) if it is well-formed and shows as a
+ * character; else 0. Not shown: C0 and C1 controls, line separators, and what reverses the
+ * direction of writing. */
 static size_t shown_length(const unsigned char *s) {
     if (s[0] < 0x80) return in(s[0], 0x20, 0x7e);
     if (in(s[0], 0xc2, 0xdf)) return in(s[1], s[0] == 0xc2 ? 0xa0 : 0x80, 0xbf) ? 2 : 0;
     if (in(s[0], 0xe0, 0xef)) {
-        bool well = in(s[1], s[0] == 0xe0 ? 0xa0 : 0x80, s[0] == 0xed ? 0x9f : 0xbf) && in(s[2], 0x80, 0xbf);
-        bool steers = s[0] == 0xe2 && ((s[1] == 0x80 && in(s[2], 0xa8, 0xae)) || (s[1] == 0x81 && in(s[2], 0xa6, 0xa9)));
+        bool well = in(s[1], s[0] == 0xe0 ? 0xa0 : 0x80, s[0] == 0xed ? 0x9f : 0xbf) &&
+                    in(s[2], 0x80, 0xbf);
+        bool steers = s[0] == 0xe2 && ((s[1] == 0x80 && in(s[2], 0xa8, 0xae)) ||
+                                       (s[1] == 0x81 && in(s[2], 0xa6, 0xa9)));
         return well && !steers ? 3 : 0;
     }
     if (in(s[0], 0xf0, 0xf4)) {
@@ -55,6 +58,8 @@ char *train_printable(const char *text, char *out, size_t size) {
 
 void train_io_error(char *error, const char *doing, const char *path, int errno_value) {
     char shown[256], why[128];
-    if (strerror_r(errno_value, why, sizeof why) != 0) snprintf(why, sizeof why, "error %d", errno_value);
-    snprintf(error, TRAIN_ERROR, "cannot %s '%s': %s", doing, train_printable(path, shown, sizeof shown), why);
+    if (strerror_r(errno_value, why, sizeof why) != 0)
+        snprintf(why, sizeof why, "error %d", errno_value);
+    snprintf(error, TRAIN_ERROR, "cannot %s '%s': %s", doing,
+             train_printable(path, shown, sizeof shown), why);
 }

@@ -11,7 +11,7 @@
 
 enum { DIGITS = 8 };
 
-/* The step in "step-00000600.safetensors"; -1 for any other name, a second spelling of a step too. */
+/* The step in "step-00000600.safetensors"; -1 for any other name, "step-600.safetensors" too. */
 static long step_of(const char *name) {
     long step = 0;
     char again[64];
@@ -42,9 +42,11 @@ static bool look_at(void *ctx, const char *name) {
     return true;
 }
 
-/* The path of the newest checkpoint older than *step, which becomes its step; -1: there is none. A directory is listed
- * again for each: it holds a few, and nothing need be remembered. False when it cannot be listed. */
-static bool next_older(const train_io *io, const char *dir, long *step, char path[TRAIN_PATH], char *error) {
+/* The path of the newest checkpoint older than *step, which becomes its step; -1: there is none. A
+ * directory is listed again for each: it holds a few, and nothing need be remembered. False: it
+ * cannot be listed. */
+static bool next_older(const train_io *io, const char *dir, long *step, char path[TRAIN_PATH],
+                       char *error) {
     search s = {*step, -1};
     if (io->list(io->ctx, dir, look_at, &s) < 0) {
         train_io_error(error, "list", dir, errno);
@@ -54,8 +56,8 @@ static bool next_older(const train_io *io, const char *dir, long *step, char pat
     return *step < 0 || train_checkpoint_path(path, dir, (int)*step, error);
 }
 
-train_file_status train_latest(const train_io *io, const tensor_allocator *mem, const char *dir, char path[TRAIN_PATH],
-                               int *skipped, char *error) {
+train_file_status train_latest(const train_io *io, const tensor_allocator *mem, const char *dir,
+                               char path[TRAIN_PATH], int *skipped, char *error) {
     char first[TRAIN_ERROR] = "", why[TRAIN_ERROR];
     *skipped = 0;
     for (long step = LONG_MAX;;) {
@@ -68,7 +70,8 @@ train_file_status train_latest(const train_io *io, const tensor_allocator *mem, 
     }
     char shown[200];
     if (*skipped) return strcpy(error, first), TRAIN_FILE_DAMAGED;
-    snprintf(error, TRAIN_ERROR, "there is no checkpoint in '%s'", train_printable(dir, shown, sizeof shown));
+    snprintf(error, TRAIN_ERROR, "there is no checkpoint in '%s'",
+             train_printable(dir, shown, sizeof shown));
     return TRAIN_FILE_ABSENT;
 }
 
@@ -88,7 +91,8 @@ static bool sweep_temporary(void *ctx, const char *name) {
     return true;
 }
 
-bool train_prune(const train_io *io, const tensor_allocator *mem, const char *dir, int keep, char *error) {
+bool train_prune(const train_io *io, const tensor_allocator *mem, const char *dir, int keep,
+                 char *error) {
     char path[TRAIN_PATH];
     long step = LONG_MAX;
     for (int valid = 0; valid < (keep < 1 ? 1 : keep);) {

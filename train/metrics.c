@@ -15,7 +15,7 @@ static void each_matrix(train_trainer *t, const char *prefix, train_text *out) {
 }
 
 void train_metrics_header(train_trainer *t, train_text *out) {
-    train_text_add(out, "step,loss,val_loss,accuracy,in_bag,mass,"
+    train_text_add(out, "step,loss,val_loss,accuracy,in_bag,mass,decoy,"
                         "qk_diag,qk_margin,qk_ratio,ov_diag,ov_margin,ov_ratio");
     each_matrix(t, "norm", out);
     each_matrix(t, "grad", out);
@@ -35,6 +35,7 @@ void train_metrics_row(train_trainer *t, const train_moment *m, train_text *out)
                                                   m->scores.accuracy,
                                                   m->scores.in_bag,
                                                   m->scores.mass,
+                                                  m->scores.decoy,
                                                   m->has_circuits ? c->qk_diag : none,
                                                   m->has_circuits ? c->qk_margin : none,
                                                   m->has_circuits ? c->qk_ratio : none,

@@ -5,6 +5,29 @@
 #include "train/config.h"
 #include "train/plugin.h"
 
+/* The option of that name on the command line. */
+static const train_option *option_named(const char *name) {
+    for (const train_option *o = train_options; o->option; o++)
+        if (o->kind != TRAIN_OPT_SECTION && strcmp(o->option, name) == 0) return o;
+    return NULL;
+}
+
+bool train_config_recommend(train_config *c, char *error) {
+    const data_task *task = train_find_task(c);
+    char list[256], *rest = NULL;
+    snprintf(list, sizeof list, "%s", task && task->recommended ? task->recommended : "");
+    for (char *word = strtok_r(list, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        char *value = strchr(word, '=');
+        bool negated = strncmp(word, "no-", 3) == 0;
+        if (value) *value++ = '\0';
+        const train_option *o = option_named(negated ? word + 3 : word);
+        if (o && train_config_set(c, o, negated ? "false" : value ? value : "true", error)) continue;
+        snprintf(error, TRAIN_ERROR, "the task '%.60s' recommends '%s', which cannot be set", c->task, word);
+        return false;
+    }
+    return true;
+}
+
 static bool refuse(char *error, const char *format, int a, int b) {
     snprintf(error, TRAIN_ERROR, format, a, b);
     return false;
@@ -34,12 +57,13 @@ static bool resolve_task(train_config *c, data_spec *spec, char *error) {
         snprintf(error, TRAIN_ERROR, "there is no block '%.60s' (a plugin's own need --plugin)", c->block);
         return false;
     }
-    data_options options = {c->pairs, c->keys, c->values, c->queries};
+    data_options options = {c->pairs, c->keys, c->values, c->queries, c->order, c->form, c->hold_out};
     if (!data_configure(task, options, spec, error, TRAIN_ERROR)) return false;
     c->pairs = spec->options.pairs;
     c->keys = spec->options.keys;
     c->values = spec->options.values;
     c->queries = spec->options.queries;
+    c->form = spec->options.form;
     return true;
 }
 
@@ -87,15 +111,20 @@ static bool resolve_projections(const train_config *c, char *error) {
 }
 
 bool train_config_resolve(train_config *c, data_spec *spec, char *error) {
-    return resolve_task(c, spec, error) && resolve_arch(c, spec, error) && resolve_heads(c, error) &&
+    if (!resolve_task(c, spec, error)) return false;
+    if (c->readout == NN_READOUT_LOCAL && c->d_model % spec->n_readouts)
+        return refuse(error, "%d readouts do not divide the width %d", spec->n_readouts, c->d_model);
+    return resolve_arch(c, spec, error) && resolve_heads(c, error) &&
            resolve_projections(c, error);
 }
 
 static ag_mask mask_of(const train_config *c, const data_spec *spec) {
+    bool by_task = c->mask == TRAIN_MASK_TASK && c->arch != TRAIN_ARCH_DECODER && c->arch != TRAIN_ARCH_ENCODER;
     bool causal = c->mask == TRAIN_MASK_CAUSAL;
     if (c->mask == TRAIN_MASK_TASK || c->mask == TRAIN_MASK_MEMORY)
-        causal = c->arch == TRAIN_ARCH_DECODER || (c->arch != TRAIN_ARCH_ENCODER && spec->causal);
-    bool memory = c->mask == TRAIN_MASK_MEMORY && spec->store == DATA_SEQUENCE;
+        causal = c->arch == TRAIN_ARCH_DECODER || (c->arch != TRAIN_ARCH_ENCODER && spec->sees == DATA_CAUSAL);
+    bool memory = c->mask == TRAIN_MASK_MEMORY || (by_task && spec->sees == DATA_ENTRIES);
+    memory = memory && spec->store == DATA_SEQUENCE;
     return (ag_mask){.causal = causal, .no_self = !c->self, .memory = memory ? spec->entries : 0};
 }
 
@@ -131,6 +160,8 @@ nn_model_config train_model_config(const train_config *c, const data_spec *spec)
                              .token_shift = c->token_shift,
                              .residual = c->residual,
                              .tied_unembedding = c->tie_unembedding,
+                             .readout = (nn_readout_kind)c->readout,
+                             .unit_embeddings = c->embed_init == 1,
                              .embed_std = c->embed_std,
                              .dropout = c->dropout,
                              .init = init};

@@ -136,7 +136,7 @@ bool train_write_probes(const train_io *io, train_trainer *t, const train_circui
                         const char *when, char *error) {
     char dir[TRAIN_PATH];
     const data_spec *s = train_trainer_spec(t);
-    if (s->roles.key < 0 || s->entries < 2 || !train_has_attention(t)) return true;
+    if (s->roles.key < 0 || s->entries < 2 || !train_has_attention(t) || !train_trainer_worker(t)->out.logits[0]) return true;
     if (!train_path(dir, run, "probe", error) || !train_make_directory(io, dir, error)) return false;
     tensor_arena *arena = tensor_arena_new(NULL);
     train_text text = {.arena = arena, .failed = !arena};

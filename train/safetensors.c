@@ -14,9 +14,10 @@ static const struct {
     const char *name;
     size_t size;
 } dtypes[TRAIN_DTYPES] = {
-    [TRAIN_F64] = {"F64", 8}, [TRAIN_F32] = {"F32", 4}, [TRAIN_F16] = {"F16", 2}, [TRAIN_BF16] = {"BF16", 2},
-    [TRAIN_I64] = {"I64", 8}, [TRAIN_I32] = {"I32", 4}, [TRAIN_I16] = {"I16", 2}, [TRAIN_I8] = {"I8", 1},
-    [TRAIN_U64] = {"U64", 8}, [TRAIN_U32] = {"U32", 4}, [TRAIN_U16] = {"U16", 2}, [TRAIN_U8] = {"U8", 1},
+    [TRAIN_F64] = {"F64", 8},   [TRAIN_F32] = {"F32", 4}, [TRAIN_F16] = {"F16", 2},
+    [TRAIN_BF16] = {"BF16", 2}, [TRAIN_I64] = {"I64", 8}, [TRAIN_I32] = {"I32", 4},
+    [TRAIN_I16] = {"I16", 2},   [TRAIN_I8] = {"I8", 1},   [TRAIN_U64] = {"U64", 8},
+    [TRAIN_U32] = {"U32", 4},   [TRAIN_U16] = {"U16", 2}, [TRAIN_U8] = {"U8", 1},
     [TRAIN_BOOL] = {"BOOL", 1},
 };
 
@@ -36,15 +37,16 @@ bool train_stored_size(train_dtype dtype, int rank, const size_t *dim, size_t *b
 }
 
 unsigned char *train_safetensors_digits(unsigned char *head, size_t n) {
-    static const char key[] = "\"" TRAIN_ST_CRC "\":\"";  // inside another text its quotes would be escaped
+    static const char key[] =
+        "\"" TRAIN_ST_CRC "\":\"";  // inside another text its quotes would be escaped
     const size_t length = sizeof key - 1;
     for (size_t i = 0; i + length + TRAIN_ST_DIGITS < n; i++)
         if (memcmp(head + i, key, length) == 0) return head + i + length;
     return NULL;
 }
 
-uint32_t train_safetensors_crc(const unsigned char *head, size_t n, const unsigned char *digits, const void *data,
-                               size_t data_bytes) {
+uint32_t train_safetensors_crc(const unsigned char *head, size_t n, const unsigned char *digits,
+                               const void *data, size_t data_bytes) {
     size_t before = (size_t)(digits - head), after = before + TRAIN_ST_DIGITS;
     uint32_t crc = train_crc32(0, head, before);
     crc = train_crc32(crc, "00000000", TRAIN_ST_DIGITS);
@@ -63,7 +65,8 @@ static train_file_status damaged(const train_safetensors *s, char *error, const 
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    snprintf(error, TRAIN_ERROR, "'%s' is damaged: %s", train_printable(s->path, shown, sizeof shown), what);
+    snprintf(error, TRAIN_ERROR, "'%s' is damaged: %s",
+             train_printable(s->path, shown, sizeof shown), what);
     return TRAIN_FILE_DAMAGED;
 }
 
@@ -73,12 +76,14 @@ static train_file_status unreadable(const train_safetensors *s, char *error, int
 }
 
 /* Reads up to `most` bytes, which must turn out to be n: the file was asked for its size. */
-static train_file_status read_exactly(const train_safetensors *s, void *to, size_t most, size_t n, char *error) {
+static train_file_status read_exactly(const train_safetensors *s, void *to, size_t most, size_t n,
+                                      char *error) {
     char shown[256];
     ssize_t got = train_read_up_to(s->io, s->fd, to, most);
     if (got < 0) return unreadable(s, error, errno);
     if ((size_t)got == n) return TRAIN_FILE_OK;
-    snprintf(error, TRAIN_ERROR, "'%s' changed while it was read", train_printable(s->path, shown, sizeof shown));
+    snprintf(error, TRAIN_ERROR, "'%s' changed while it was read",
+             train_printable(s->path, shown, sizeof shown));
     return TRAIN_FILE_UNREADABLE;
 }
 
@@ -86,16 +91,17 @@ static train_file_status read_exactly(const train_safetensors *s, void *to, size
 static train_file_status read_head(train_safetensors *s, uint64_t file_size, char *error) {
     unsigned char length[TRAIN_ST_LENGTH];
     uint64_t header = 0;
-    if (file_size < TRAIN_ST_LENGTH) return damaged(s, error, "%u bytes are no safetensors file", (unsigned)file_size);
+    if (file_size < TRAIN_ST_LENGTH)
+        return damaged(s, error, "%u bytes are no safetensors file", (unsigned)file_size);
     train_file_status status = read_exactly(s, length, TRAIN_ST_LENGTH, TRAIN_ST_LENGTH, error);
     if (status != TRAIN_FILE_OK) return status;
     for (int i = TRAIN_ST_LENGTH - 1; i >= 0; i--) header = header << 8 | length[i];
     if (header > TRAIN_ST_HEADER)
-        return damaged(s, error, "a header of %llu bytes is longer than %d", (unsigned long long)header,
-                       TRAIN_ST_HEADER);
+        return damaged(s, error, "a header of %llu bytes is longer than %d",
+                       (unsigned long long)header, TRAIN_ST_HEADER);
     if (header > file_size - TRAIN_ST_LENGTH)
-        return damaged(s, error, "a header of %llu bytes does not fit in a file of %llu", (unsigned long long)header,
-                       (unsigned long long)file_size);
+        return damaged(s, error, "a header of %llu bytes does not fit in a file of %llu",
+                       (unsigned long long)header, (unsigned long long)file_size);
     s->header = (size_t)header;
     s->head = tensor_arena_take(s->arena, TRAIN_ST_LENGTH + s->header, 1);
     if (!s->head) return unreadable(s, error, ENOMEM);
@@ -103,8 +109,9 @@ static train_file_status read_head(train_safetensors *s, uint64_t file_size, cha
     return read_exactly(s, s->head + TRAIN_ST_LENGTH, s->header, s->header, error);
 }
 
-train_file_status train_safetensors_open(train_safetensors *s, const train_io *io, const tensor_allocator *mem,
-                                         const char *path, char *error) {
+train_file_status train_safetensors_open(train_safetensors *s, const train_io *io,
+                                         const tensor_allocator *mem, const char *path,
+                                         char *error) {
     uint64_t size;
     *s = (train_safetensors){.io = io, .mem = mem ? mem : &tensor_malloc, .path = path, .fd = -1};
     train_file_status status = train_open_file(io, path, &s->fd, &size, error);
@@ -133,8 +140,10 @@ static train_file_status check_crc(const train_safetensors *s, char *error) {
     if (!digits || strlen(said) != TRAIN_ST_DIGITS || memcmp(digits, said, TRAIN_ST_DIGITS) != 0)
         return damaged(s, error, "its checksum cannot be read");
     char is[TRAIN_ST_DIGITS + 1];
-    snprintf(is, sizeof is, "%08x", train_safetensors_crc(s->head, n, digits, s->data, s->data_bytes));
-    return strcmp(is, said) == 0 ? TRAIN_FILE_OK : damaged(s, error, "its checksum is %s and not %s", is, said);
+    snprintf(is, sizeof is, "%08x",
+             train_safetensors_crc(s->head, n, digits, s->data, s->data_bytes));
+    return strcmp(is, said) == 0 ? TRAIN_FILE_OK
+                                 : damaged(s, error, "its checksum is %s and not %s", is, said);
 }
 
 train_file_status train_safetensors_load(train_safetensors *s, char *error) {

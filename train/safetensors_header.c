@@ -1,4 +1,4 @@
-/* safetensors_header.c - from the header's JSON to tensors that account for every byte of the data. */
+/* safetensors_header.c - from JSON to tensors that account for every byte of the data. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdarg.h>
@@ -24,7 +24,8 @@ static bool damaged(reader *r, const char *format, ...) {
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    snprintf(r->error, TRAIN_ERROR, "'%s' is damaged: %s", train_printable(r->s->path, shown, sizeof shown), what);
+    snprintf(r->error, TRAIN_ERROR, "'%s' is damaged: %s",
+             train_printable(r->s->path, shown, sizeof shown), what);
     r->status = TRAIN_FILE_DAMAGED;
     return false;
 }
@@ -55,8 +56,9 @@ static bool read_notes(reader *r, const json_t *notes) {
     if (!json_is_object(notes)) return damaged(r, TRAIN_ST_NOTES " is not an object");
     s->note = take(r, json_object_size(notes), sizeof *s->note);
     if (!s->note) return false;
-    json_object_foreach((json_t *)(size_t)notes, key, value) {
-        if (!json_is_string(value)) return damaged(r, TRAIN_ST_NOTES " holds something else but strings");
+    json_object_foreach ((json_t *)(size_t)notes, key, value) {
+        if (!json_is_string(value))
+            return damaged(r, TRAIN_ST_NOTES " holds something else but strings");
         train_note note = {copy(r, key), copy(r, json_string_value(value))};
         if (!note.key || !note.value) return false;
         s->note[s->n_notes++] = note;
@@ -72,7 +74,8 @@ static bool read_size(const json_t *value, size_t *out) {
 }
 
 static bool read_dtype(reader *r, train_stored *t, const json_t *value) {
-    if (!json_is_string(value)) return wrong(r, t, value ? "has a dtype that is no string" : "has no dtype");
+    if (!json_is_string(value))
+        return wrong(r, t, value ? "has a dtype that is no string" : "has no dtype");
     for (int d = 0; d < TRAIN_DTYPES; d++)
         if (strcmp(json_string_value(value), train_dtype_name((train_dtype)d)) == 0)
             return t->dtype = (train_dtype)d, true;
@@ -80,19 +83,22 @@ static bool read_dtype(reader *r, train_stored *t, const json_t *value) {
 }
 
 static bool read_shape(reader *r, train_stored *t, const json_t *value) {
-    if (!json_is_array(value)) return wrong(r, t, value ? "has a shape that is no array" : "has no shape");
+    if (!json_is_array(value))
+        return wrong(r, t, value ? "has a shape that is no array" : "has no shape");
     if (json_array_size(value) > TRAIN_ST_MAXRANK) return wrong(r, t, "has too many dimensions");
     t->rank = (int)json_array_size(value);
     for (int i = 0; i < t->rank; i++)
         if (!read_size(json_array_get(value, (size_t)i), &t->dim[i]))
             return wrong(r, t, "has a dimension that is no size");
-    return train_stored_size(t->dtype, t->rank, t->dim, &t->bytes) || wrong(r, t, "has a shape beyond all memory");
+    return train_stored_size(t->dtype, t->rank, t->dim, &t->bytes) ||
+           wrong(r, t, "has a shape beyond all memory");
 }
 
 static bool read_offsets(reader *r, train_stored *t, const json_t *value) {
     size_t end;
     if (!value) return wrong(r, t, "has no data_offsets");
-    if (!json_is_array(value) || json_array_size(value) != 2 || !read_size(json_array_get(value, 0), &t->offset) ||
+    if (!json_is_array(value) || json_array_size(value) != 2 ||
+        !read_size(json_array_get(value, 0), &t->offset) ||
         !read_size(json_array_get(value, 1), &end))
         return wrong(r, t, "has data_offsets that are not two sizes");
     if (end < t->offset) return wrong(r, t, "ends before it begins");
@@ -116,7 +122,8 @@ static int by_offset(const void *a, const void *b) {
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-/* Tensors in the order of the data: the next begins where the last ended, and all end with the file. */
+/* Tensors in the order of the data: the next begins where the last ended, and all end with the
+ * file. */
 static bool check_cover(reader *r, uint64_t data_bytes) {
     train_safetensors *s = r->s;
     uint64_t end = 0;
@@ -128,8 +135,8 @@ static bool check_cover(reader *r, uint64_t data_bytes) {
         end += t->bytes;
     }
     if (end != data_bytes)
-        return damaged(r, "it has %llu bytes of data, its header describes %llu", (unsigned long long)data_bytes,
-                       (unsigned long long)end);
+        return damaged(r, "it has %llu bytes of data, its header describes %llu",
+                       (unsigned long long)data_bytes, (unsigned long long)end);
     s->data_bytes = (size_t)data_bytes;
     return data_bytes < SIZE_MAX / 2 || damaged(r, "it is larger than all memory");
 }
@@ -140,9 +147,10 @@ static bool read_root(reader *r, const json_t *root, uint64_t data_bytes) {
     json_t *value;
     s->tensor = take(r, json_object_size(root), sizeof *s->tensor);
     if (!s->tensor) return false;
-    json_object_foreach((json_t *)(size_t)root, key, value) {
+    json_object_foreach ((json_t *)(size_t)root, key, value) {
         bool is_notes = strcmp(key, TRAIN_ST_NOTES) == 0;
-        if (is_notes ? !read_notes(r, value) : !read_tensor(r, &s->tensor[s->n], key, value)) return false;
+        if (is_notes ? !read_notes(r, value) : !read_tensor(r, &s->tensor[s->n], key, value))
+            return false;
         s->n += !is_notes;
     }
     return check_cover(r, data_bytes);
@@ -153,7 +161,8 @@ train_file_status train_safetensors_parse(train_safetensors *s, uint64_t file_si
     const char *text = (const char *)s->head + TRAIN_ST_LENGTH;
     json_error_t where;
     char shown[120];
-    if (s->header == 0 || text[0] != '{') return damaged(&r, "its header does not begin with '{'"), r.status;
+    if (s->header == 0 || text[0] != '{')
+        return damaged(&r, "its header does not begin with '{'"), r.status;
     json_t *root = json_loadb(text, s->header, JSON_REJECT_DUPLICATES, &where);
     if (root)
         read_root(&r, root, file_size - TRAIN_ST_LENGTH - s->header);

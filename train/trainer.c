@@ -17,8 +17,8 @@ static int shard_size(const train_config *c, int T) {
     return size < c->batch ? size : c->batch;
 }
 
-static nn_sequence side_of(const data_side *side, int *const *ids) {
-    nn_sequence s = {.T = side->T, .n_streams = side->n_streams};
+static nn_sequence side_of(const data_side *side, int *const *ids, int scaled, double scale) {
+    nn_sequence s = {.T = side->T, .n_streams = side->n_streams, .scaled = scaled, .scale = scale};
     for (int i = 0; i < side->n_streams; i++) {
         s.stream[i] = side->stream[i].name;
         s.vocab[i] = side->stream[i].vocab;
@@ -29,9 +29,13 @@ static nn_sequence side_of(const data_side *side, int *const *ids) {
 
 static nn_batch batch_of(const train_trainer *t, const train_worker *w) {
     const data_spec *s = &t->spec;
-    nn_batch b = {.B = w->B, .n_rows = w->n_rows, .rows = w->rows, .n_readouts = s->n_readouts};
-    b.sequence = side_of(&s->side[DATA_SEQUENCE], w->data.rows.ids[DATA_SEQUENCE]);
-    b.memory = side_of(&s->side[DATA_MEMORY], w->data.rows.ids[DATA_MEMORY]);
+    nn_batch b = {.B = w->B, .n_rows = w->n_rows, .rows = w->rows, .sources = w->source_rows,
+                  .n_readouts = s->n_readouts};
+    int scaled = s->entry_scale > 0 ? s->entries : 0;
+    b.sequence = side_of(&s->side[DATA_SEQUENCE], w->data.rows.ids[DATA_SEQUENCE],
+                         s->store == DATA_SEQUENCE ? scaled : 0, s->entry_scale);
+    b.memory = side_of(&s->side[DATA_MEMORY], w->data.rows.ids[DATA_MEMORY],
+                       s->store == DATA_MEMORY ? scaled : 0, s->entry_scale);
     for (int r = 0; r < s->n_readouts; r++)
         b.readout[r] = (nn_readout){s->readout[r].name, s->readout[r].classes, w->target[r], &w->weight[r]};
     return b;
@@ -54,7 +58,9 @@ static bool worker_init(train_trainer *t, train_worker *w, char *error) {
     for (int r = 0; r < s->n_readouts; r++) {
         room = (w->target[r] = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
         room = (w->source[r] = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
+        room = (w->decoy[r] = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
     }
+    room = (w->source_rows = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
     w->weights = tensor_arena_take(t->arena, (size_t)t->config.layers, sizeof(ag_node *));
     w->graph = room && w->weights ? ag_graph_new(t->params) : NULL;
     if (!w->graph) return snprintf(error, TRAIN_ERROR, "out of memory"), false;
@@ -182,11 +188,14 @@ void train_reload(train_trainer *t, train_worker *w) {
         for (int r = 0; r < readouts; r++) {
             w->target[r][n] = w->data.rows.target[r][at];
             w->source[r][n] = w->data.rows.source[r][at];
+            w->decoy[r][n] = w->data.rows.decoy[r][at];
         }
+        int source = w->source[0][n];
+        w->source_rows[n] = source < 0 ? -1 : at / t->spec.side[DATA_SEQUENCE].T * t->spec.side[t->spec.store].T + source;
         n++;
     }
     for (; n < w->n_rows; n++) {
-        w->rows[n] = -1;
-        for (int r = 0; r < readouts; r++) w->target[r][n] = w->source[r][n] = -1;
+        w->rows[n] = w->source_rows[n] = -1;
+        for (int r = 0; r < readouts; r++) w->target[r][n] = w->source[r][n] = w->decoy[r][n] = -1;
     }
 }

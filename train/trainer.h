@@ -23,6 +23,8 @@ typedef struct {
     int *rows;                        // [n_rows] b*T + t, or -1
     int *target[DATA_MAXREADOUTS];    // [n_rows]
     int *source[DATA_MAXREADOUTS];    // [n_rows] the position where the answer stands, or -1
+    int *decoy[DATA_MAXREADOUTS];     // [n_rows] the position that a confused model would look at, or -1
+    int *source_rows;                 // [n_rows] b*T + the first readout's source, or -1
     real weight[DATA_MAXREADOUTS];    // of a scored row in the loss
     ag_node *gate;                    // NULL, or what switches scores on
     ag_node **weights;                // [layers] [B,H,T,S]: the attention that reads the store; NULL: a block without
@@ -81,6 +83,7 @@ typedef struct {
     double all_right;  // examples with every scored position right
     double in_bag;     // answer is one of the values stored in the example; NaN if the task stores none
     double mass;       // attention from scored positions to the answer's position: last layer, mean over heads; NaN without
+    double decoy;      // the same to the decoy's position; NaN if the task has none
     double *head_mass; // [layers * heads]
 } train_scores;
 

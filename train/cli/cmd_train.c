@@ -109,7 +109,17 @@ static int read_config(const char *path, train_config *c, int code_if_bad) {
     return ok ? CLI_OK : cli_error(code_if_bad, "train", "'%s': %s", path, error);
 }
 
-/* Defaults, then the resumed run's configuration or a file's, then the options. */
+/* What the chosen task recommends. */
+static int recommend(const request *r, train_config *c) {
+    char error[TRAIN_ERROR];
+    int code = CLI_OK;
+    for (int i = 0; i < r->n && code == CLI_OK; i++)
+        if (strcmp(r->given[i].name, "task") == 0) code = apply(c, &r->given[i]);
+    if (code == CLI_OK && !train_config_recommend(c, error)) code = cli_error(CLI_FAILED, "train", "%s", error);
+    return code;
+}
+
+/* Defaults; what the task recommends, or the resumed run's or a file's configuration; then the options. */
 static int configure(const request *r, train_config *c, data_spec *spec) {
     char path[TRAIN_PATH], error[TRAIN_ERROR];
     struct stat there;
@@ -121,6 +131,7 @@ static int configure(const request *r, train_config *c, data_spec *spec) {
     if (r->resume && !train_path(path, r->out, "config.json", error)) return cli_error(CLI_USAGE, "train", "%s", error);
     if (r->resume && stat(path, &there) == 0) code = read_config(path, c, CLI_DAMAGED);
     if (code == CLI_OK && r->config_file) code = read_config(r->config_file, c, CLI_DAMAGED);
+    if (code == CLI_OK && !r->config_file && !r->resume) code = recommend(r, c);
     for (int i = 0; i < r->n && code == CLI_OK; i++) code = apply(c, &r->given[i]);
     if (code != CLI_OK) return code;
     if (!train_config_resolve(c, spec, error)) return cli_error(CLI_USAGE, "train", "%s", error);

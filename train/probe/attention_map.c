@@ -35,7 +35,7 @@ static void ask_for_each(train_trainer *t, train_worker *w, train_map_change cha
     for (int b = 0; b < count; b++) {
         int *key = w->data.rows.ids[s->store][s->roles.key] + (ptrdiff_t)b * S;
         int *value = w->data.rows.ids[s->store][s->roles.value] + (ptrdiff_t)b * S, cell = b * T + *at;
-        w->data.rows.ids[DATA_SEQUENCE][s->roles.query][cell] = key[first + b];
+        w->data.rows.ids[DATA_SEQUENCE][s->roles.query][cell] = data_asks_for(s, key[first + b]);
         for (int p = 0; p < T; p++)  // only the asked position is scored
             w->data.rows.target[0][b * T + p] = w->data.rows.source[0][b * T + p] = -1;
         int i = swapped(s->entries, 0), j = swapped(s->entries, 1), source = answer_at(s, change, first + b);
@@ -81,7 +81,7 @@ bool train_attention_map(train_trainer *t, train_map_change change, train_text *
     train_worker *w = train_trainer_worker(t);
     train_view view;
     int at;
-    if (s->roles.key < 0 || s->entries < 2 || !train_has_attention(t) || !train_view_new(out->arena, t, &view)) return false;
+    if (s->roles.key < 0 || s->entries < 2 || !train_has_attention(t) || !train_trainer_worker(t)->out.logits[0] || !train_view_new(out->arena, t, &view)) return false;
     train_text_add(out, "row,col,weight,target,row_label,col_label\n");
     for (int first = 0; first < s->entries; first += w->B) {
         int count = s->entries - first < w->B ? s->entries - first : w->B;

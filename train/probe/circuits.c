@@ -51,7 +51,7 @@ bool train_circuits_new(tensor_arena *arena, train_trainer *t, train_circuits *o
     const data_spec *s = train_trainer_spec(t);
     const train_config *c = train_trainer_config(t);
     *out = (train_circuits){0};
-    if (s->roles.key < 0 || c->layers > 1 || !train_has_attention(t) || !has_matrices(t)) return false;
+    if (s->roles.key < 0 || c->layers > 1 || c->readout == NN_READOUT_VECTOR || !train_has_attention(t) || !has_matrices(t)) return false;
     bool room = true;
     int most = 0, E = c->d_k > c->d_v ? c->d_k : c->d_v;
     for (train_circuit i = 0; i < TRAIN_CIRCUITS; i++) {
@@ -62,13 +62,15 @@ bool train_circuits_new(tensor_arena *arena, train_trainer *t, train_circuits *o
         if (out->rows[i] > most) most = out->rows[i];
         if (out->cols[i] > most) most = out->cols[i];
     }
+    out->right = tensor_arena_take(arena, (size_t)most, sizeof(int));
+    for (int k = 0; out->right && k < out->cols[TRAIN_QK_KEY]; k++) out->right[data_asks_for(s, k)] = k;
     for (int i = 0; i < 2; i++) {
         out->matrix[i] = tensor_arena_reals(arena, (size_t)c->d_model * (size_t)E);
         out->wide[i] = tensor_arena_reals(arena, (size_t)most * (size_t)c->d_model);
         out->narrow[i] = tensor_arena_reals(arena, (size_t)most * (size_t)E);
         room = room && out->matrix[i] && out->wide[i] && out->narrow[i];
     }
-    return room;
+    return room && out->right;
 }
 
 /* What one head does to the input on its way to queries, keys or values, as one matrix [D,E]: the role's matrix under
@@ -92,17 +94,17 @@ static void effective(train_trainer *t, const char *attn, char role, int head, r
         }
 }
 
-/* The fraction of rows whose greatest entry stands on the diagonal; *margin: mean diagonal - mean of all others. */
-static double diagonal(const real *x, int n, int cols, double *margin) {
+/* The fraction of rows whose greatest entry is the right one (NULL: the diagonal's); *margin: mean right - mean other. */
+static double diagonal(const real *x, int n, int cols, const int *right, double *margin) {
     int hits = 0;
     double on = 0, off = 0;
     for (int r = 0; r < n; r++, x += cols) {
         int best = 0;
         for (int c = 0; c < cols; c++) {
             if (x[c] > x[best]) best = c;
-            *(c == r ? &on : &off) += (double)x[c];
+            *(c == (right ? right[r] : r) ? &on : &off) += (double)x[c];
         }
-        hits += best == r;
+        hits += best == (right ? right[r] : r);
     }
     *margin = on / n - (cols > 1 ? off / ((double)n * (cols - 1)) : 0);
     return (double)hits / n;
@@ -184,8 +186,8 @@ void train_circuits_read(train_trainer *t, int layer, int head, train_circuits *
     read_qk(t, attn, head, out);
     read_ov(t, attn, head, out);
     for (train_circuit i = 0; i < TRAIN_CIRCUITS; i++) variance[i] = row_variance(out->map[i], out->rows[i], out->cols[i]);
-    out->qk_diag = diagonal(out->map[TRAIN_QK_KEY], out->rows[TRAIN_QK_KEY], out->cols[TRAIN_QK_KEY], &out->qk_margin);
-    out->ov_diag = diagonal(out->map[TRAIN_OV_VALUE], out->rows[TRAIN_OV_VALUE], out->cols[TRAIN_OV_VALUE], &out->ov_margin);
+    out->qk_diag = diagonal(out->map[TRAIN_QK_KEY], out->rows[TRAIN_QK_KEY], out->cols[TRAIN_QK_KEY], out->right, &out->qk_margin);
+    out->ov_diag = diagonal(out->map[TRAIN_OV_VALUE], out->rows[TRAIN_OV_VALUE], out->cols[TRAIN_OV_VALUE], NULL, &out->ov_margin);
     out->qk_ratio = variance[TRAIN_QK_VALUE] / variance[TRAIN_QK_KEY];
     out->ov_ratio = variance[TRAIN_OV_KEY] / variance[TRAIN_OV_VALUE];
 }

@@ -24,6 +24,7 @@ typedef struct {
     /* diag: rows whose greatest entry is the right one; margin: mean right - mean other entry; ratio: variance within
      * rows of the map that should be flat, over that of the one which should not. */
     double qk_diag, qk_margin, qk_ratio, ov_diag, ov_margin, ov_ratio;
+    int *right;  // [N_k] the key that a query symbol asks for
     real *matrix[2], *wide[2], *narrow[2];  // scratch: [D,E], [N,D], [N,E]
 } train_circuits;
 

@@ -28,7 +28,8 @@ static void swap_keys(bench *b, int e) { train_swap(ids(b, b->spec->roles.key, e
 static void swap_values(bench *b, int e) { train_swap(ids(b, b->spec->roles.value, e), b->right[e], b->other[e]); }
 static void other_query(bench *b, int e) {
     int row = b->w->rows[train_scored_row(b->t, b->w, e)];
-    b->w->data.rows.ids[DATA_SEQUENCE][b->spec->roles.query][row] = ids(b, b->spec->roles.key, e)[b->other[e]];
+    b->w->data.rows.ids[DATA_SEQUENCE][b->spec->roles.query][row] =
+        data_asks_for(b->spec, ids(b, b->spec->roles.key, e)[b->other[e]]);
 }
 static void random_values(bench *b, int e) {
     int *x = ids(b, b->spec->roles.value, e), symbols = data_symbols(data_value(b->spec));
@@ -158,7 +159,8 @@ static void divide(train_interventions *out) {
 bool train_intervene(train_trainer *t, const char *split, int count, train_interventions *out, char *error) {
     *out = (train_interventions){0};
     const data_spec *s = train_trainer_spec(t);
-    if (s->roles.key < 0 || s->entries < 2 || !train_has_attention(t))
+    if (s->roles.key < 0 || s->entries < 2 || !train_has_attention(t) ||
+        !train_trainer_worker(t)->out.logits[0])
         return snprintf(error, TRAIN_ERROR, "the task '%s' has no keys and values to swap, or the model no attention", s->task->name), false;
     tensor_arena *arena = tensor_arena_new(NULL), *scratch = tensor_arena_new(NULL);
     bench b;

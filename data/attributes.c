@@ -1,0 +1,48 @@
+/* attributes.c - four questions about four kinds of attribute, of items chosen independently.
+ *
+ * Each of n items has four match symbols (one of each kind) and four contents (one of each kind). The question gives a
+ * match symbol of each kind, each of an item chosen on its own; asked for is, in each kind, the content of that item. */
+#include <stdio.h>
+
+#include "data/data.h"
+
+enum { KINDS = 4 };
+
+static bool configure(data_spec *s, char *error, size_t size) {
+    static const char *const match[] = {"match1", "match2", "match3", "match4"};
+    static const char *const content[] = {"content1", "content2", "content3", "content4"};
+    static const char *const query[] = {"query1", "query2", "query3", "query4"};
+    data_options *o = &s->options;
+    if (!data_pairs_options(s, 4, 8, 8, error, size)) return false;
+    data_side *sequence = &s->side[DATA_SEQUENCE];
+    sequence->T = o->pairs + 1;
+    sequence->n_streams = 3 * KINDS;
+    for (int i = 0; i < KINDS; i++) {
+        sequence->stream[i] = (data_stream){match[i], "m", o->keys, -1, NULL};
+        sequence->stream[KINDS + i] = (data_stream){content[i], "c", o->values, -1, NULL};
+        sequence->stream[2 * KINDS + i] = (data_stream){query[i], "m", o->keys, -1, NULL};
+        s->readout[i] = (data_readout){content[i], "c", o->values, NULL};
+    }
+    s->n_readouts = KINDS;
+    s->scored = 1;
+    s->sees = DATA_ENTRIES;
+    s->entries = o->pairs;
+    s->chance = 1.0 / o->values;
+    s->bag = 1.0 / o->pairs;
+    return true;
+}
+
+static void example(const data_spec *s, rng *r, const data_example *out) {
+    int n = s->options.pairs, *const *ids = out->ids[DATA_SEQUENCE];
+    for (int kind = 0; kind < KINDS; kind++) {
+        int *match = ids[kind], *content = ids[KINDS + kind], at = (int)rng_below(r, (uint32_t)n);
+        rng_choose(r, s->options.keys, n, match, out->scratch);
+        rng_choose(r, s->options.values, n, content, out->scratch);
+        ids[2 * KINDS + kind][n] = match[at];
+        out->target[kind][n] = content[at];
+        out->source[kind][n] = at;
+    }
+}
+
+const data_task data_task_attributes = {"attributes", "four kinds of attribute, a question of each kind at one position",
+                                        "d-model=64 heads=4 steps=2500", configure, example};

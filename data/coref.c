@@ -1,0 +1,92 @@
+/* coref.c - "the red animal did not cross the blue street because it was tired": which one, and of what colour?
+ *
+ * One of two nouns is animate, the predicate fits animate or inanimate ones; asked for is the colour of the noun that it
+ * fits. The colour is random, so that knowing the words does not answer: the noun has to be found.
+ *
+ *     form 9    the N1:C1 did not VERB the N2:C2 because it:PRED           read at "it" (":" - two words in one position)
+ *     form 11   the N1:C1 did not VERB the N2:C2 because it was PRED       read at "it", which sees all
+ *     form 13   the C1 N1 did not VERB the C2 N2 because it was PRED       read at PRED
+ *
+ * Held out: combinations of referent and predicate with (7 noun + 3 predicate) mod 4 = 0, a quarter, never in training. */
+#include <stdio.h>
+
+#include "data/data.h"
+
+enum { THE, DID, NOT, BECAUSE, IT, WAS, VERBS, PREDICATES = VERBS + 4, COLOURS = PREDICATES + 8, NOUNS = COLOURS + 8,
+       INANIMATE = NOUNS + 8, WORDS = INANIMATE + 8 };
+
+static const char *const words[WORDS] = {
+    "the",    "did",  "not",    "because", "it",    "was",    "cross",  "leave", "see",  "touch", "tired",
+    "hungry", "scared", "sleepy", "wide",  "narrow", "broken", "wet",   "red",   "blue", "green", "black",
+    "white",  "brown", "grey",  "pink",    "animal", "dog",   "cat",    "horse", "boy",  "girl",  "bird",
+    "child",  "street", "road", "river",   "bridge", "wall",  "door",   "box",   "table"};
+
+static bool configure(data_spec *s, char *error, size_t size) {
+    data_options *o = &s->options;
+    if (!o->form) o->form = 9;
+    if (o->form != 9 && o->form != 11 && o->form != 13)
+        return snprintf(error, size, "coref: a sentence has 9, 11 or 13 positions, not %d", o->form), false;
+    int streams = o->form == 13 ? 1 : 2;
+    s->side[DATA_SEQUENCE] = (data_side){o->form, streams, {{"word", "w", WORDS, -1, words}, {"word", "w", WORDS, -1, words}}};
+    s->n_readouts = 1;
+    s->readout[0] = (data_readout){"colour", "c", 8, words + COLOURS};
+    s->scored = 1;
+    s->sees = o->form == 11 ? DATA_FULL : DATA_CAUSAL;
+    s->entries = o->form;
+    s->chance = 1.0 / 8;
+    s->bag = 1.0 / 2;
+    s->has_decoy = s->has_held_out = true;
+    s->scratch = 16;
+    return true;
+}
+
+typedef struct {
+    int noun[2], colour[2], verb, predicate, referent;  // word ids; referent 0 or 1
+} sentence;
+
+static sentence draw(rng *r) {
+    sentence s;
+    int animate_first = (int)rng_below(r, 2), wants_animate = (int)rng_below(r, 2), scratch[8];
+    s.noun[0] = (animate_first ? NOUNS : INANIMATE) + (int)rng_below(r, 8);
+    s.noun[1] = (animate_first ? INANIMATE : NOUNS) + (int)rng_below(r, 8);
+    rng_choose(r, 8, 2, s.colour, scratch);
+    s.verb = VERBS + (int)rng_below(r, 4);
+    s.predicate = PREDICATES + (wants_animate ? 0 : 4) + (int)rng_below(r, 4);
+    s.referent = wants_animate == animate_first ? 0 : 1;
+    return s;
+}
+
+static bool held_out(const sentence *s) { return (s->noun[s->referent] * 7 + s->predicate * 3) % 4 == 0; }
+
+static void example(const data_spec *spec, rng *r, const data_example *out) {
+    sentence s;
+    do s = draw(r);
+    while (held_out(&s) != out->held_out);
+    int form = spec->options.form, *word = out->ids[DATA_SEQUENCE][0], *beside = out->ids[DATA_SEQUENCE][1];
+    int at[2] = {1, 6}, n = 0, it;
+    for (int k = 0; k < 2; k++) {
+        word[n++] = THE;
+        if (form == 13) word[n++] = COLOURS + s.colour[k];
+        at[k] = n;
+        word[n++] = s.noun[k];
+        if (form != 13) beside[at[k]] = COLOURS + s.colour[k];
+        if (k == 1) break;
+        word[n++] = DID;
+        word[n++] = NOT;
+        word[n++] = s.verb;
+    }
+    word[n++] = BECAUSE;
+    it = n;
+    word[n++] = IT;
+    if (form == 9)
+        beside[it] = s.predicate;
+    else
+        word[n++] = WAS, word[n++] = s.predicate;
+    int read = form == 13 ? n - 1 : it;
+    out->target[0][read] = s.colour[s.referent];
+    out->source[0][read] = at[s.referent];
+    out->decoy[0][read] = at[1 - s.referent];
+}
+
+const data_task data_task_coref = {"coref", "a sentence with \"it\": the colour of the noun that is meant",
+                                   "positions=learned steps=400", configure, example};

@@ -1,0 +1,49 @@
+/* mqar.c - multi-query associative recall, in one row of tokens.
+ *
+ *     kv:  k_1 v_1 k_2 v_2 ... k_n v_n   then the n keys again in random order; at each: its value
+ *     vk:  v_1 k_1 v_2 k_2 ... v_n k_n   the same, each value before its key
+ *
+ * A key and its value stand at different positions: one layer of attention cannot bring them together.
+ * Source: Arora et al., "Zoology", 2023, in a compact form. */
+#include <stdio.h>
+
+#include "data/data.h"
+
+static bool configure(data_spec *s, char *error, size_t size) {
+    data_options *o = &s->options;
+    if (!o->keys) o->keys = o->values ? o->values : 32;
+    if (o->values && o->values != o->keys) return snprintf(error, size, "mqar: keys and values must be equally many"), false;
+    if (!data_pairs_options(s, 8, o->keys, o->keys, error, size)) return false;
+    s->side[DATA_SEQUENCE] = (data_side){3 * o->pairs, 1, {{"token", "t", 2 * o->keys, -1, NULL}}};
+    s->n_readouts = 1;
+    s->readout[0] = (data_readout){"value", "v", o->values, NULL};
+    s->scored = o->pairs;
+    s->sees = DATA_CAUSAL;
+    s->entries = 2 * o->pairs;
+    s->chance = 1.0 / o->values;
+    s->bag = 1.0 / o->pairs;
+    if (s->scratch < 3 * o->pairs) s->scratch = 3 * o->pairs;
+    return true;
+}
+
+/* Tokens: keys are 0..N-1, values N..2N-1. */
+static void example(const data_spec *s, rng *r, const data_example *out) {
+    int n = s->options.pairs, N = s->options.keys, *token = out->ids[DATA_SEQUENCE][0];
+    int key_at = s->options.order == DATA_KV ? 0 : 1, value_at = 1 - key_at;
+    int *drawn = out->target[0], *order = out->source[0];
+    rng_choose(r, N, n, drawn, out->scratch);
+    for (int i = 0; i < n; i++) token[2 * i + key_at] = drawn[i];
+    rng_choose(r, N, n, drawn, out->scratch);
+    for (int i = 0; i < n; i++) token[2 * i + value_at] = N + drawn[i];
+    rng_choose(r, n, n, order, out->scratch);
+    for (int q = n - 1; q >= 0; q--) {
+        int i = order[q], at = 2 * n + q;
+        token[at] = token[2 * i + key_at];
+        out->source[0][at] = 2 * i + value_at;
+        out->target[0][at] = token[2 * i + value_at] - N;
+    }
+    for (int i = 0; i < 2 * n; i++) out->target[0][i] = out->source[0][i] = -1;
+}
+
+const data_task data_task_mqar = {"mqar", "pairs in one row of tokens, then their keys again: recall each value",
+                                  "layers=2 d-model=64 positions=learned batch=32 steps=700", configure, example};

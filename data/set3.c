@@ -1,0 +1,53 @@
+/* set3.c - set algebra over two fetched items.
+ *
+ * An item is a key and a set of two contents. The question names two keys a and b, with set(a) = {x, z} and set(b) = {y, z}.
+ * Asked for: x (in a but not in b), y (in b but not in a), z (in both): linear in what two heads fetch (a - b, b - a, a + b), but no
+ * convex combination of items, which is all that one head can give, holds x without z. */
+#include <stdio.h>
+
+#include "data/data.h"
+
+static bool configure(data_spec *s, char *error, size_t size) {
+    data_options *o = &s->options;
+    if (!data_pairs_options(s, 6, 16, 16, error, size)) return false;
+    if (o->pairs < 2 || o->values < 4) return snprintf(error, size, "set3: at least 2 items and 4 contents are needed"), false;
+    s->side[DATA_SEQUENCE] = (data_side){o->pairs + 1, 5, {{"key", "k", o->keys, -1, NULL},
+                                                           {"content", "c", o->values + 1, o->values, NULL},
+                                                           {"content", "c", o->values + 1, o->values, NULL},
+                                                           {"first", "k", o->keys, -1, NULL},
+                                                           {"second", "k", o->keys, -1, NULL}}};
+    static const char *const names[] = {"only_a", "only_b", "both"};
+    s->n_readouts = 3;
+    for (int r = 0; r < 3; r++) s->readout[r] = (data_readout){names[r], "c", o->values, NULL};
+    s->scored = 1;
+    s->sees = DATA_ENTRIES;
+    s->entries = o->pairs;
+    s->chance = 1.0 / o->values;
+    return true;
+}
+
+static void example(const data_spec *s, rng *r, const data_example *out) {
+    enum { X, Y, Z };
+    int n = s->options.pairs, contents = s->options.values, *const *ids = out->ids[DATA_SEQUENCE], at[2], xyz[3];
+    rng_choose(r, s->options.keys, n, ids[0], out->scratch);
+    rng_choose(r, n, 2, at, out->scratch);
+    rng_choose(r, contents, 3, xyz, out->scratch);
+    for (int i = 0; i < n; i++) {
+        int pair[2], turned = (int)rng_below(r, 2);  // a set has no order
+        rng_choose(r, contents, 2, pair, out->scratch);
+        if (i == at[0]) pair[0] = xyz[X], pair[1] = xyz[Z];
+        if (i == at[1]) pair[0] = xyz[Y], pair[1] = xyz[Z];
+        ids[1][i] = pair[turned];
+        ids[2][i] = pair[1 - turned];
+    }
+    ids[1][n] = contents;
+    ids[3][n] = ids[0][at[0]];
+    ids[4][n] = ids[0][at[1]];
+    for (int slot = 0; slot < 3; slot++) out->target[slot][n] = xyz[slot];
+    out->source[0][n] = at[0];
+    out->source[1][n] = at[1];
+    out->source[2][n] = at[0];  // z stands in both
+}
+
+const data_task data_task_set3 = {"set3", "two keys, three answers: in one set only, in the other only, in both",
+                                  "d-model=48 heads=3 steps=800 no-residual", configure, example};
