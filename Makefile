@@ -19,8 +19,8 @@ B     := build
 # ---- what is built of what -----------------------------------------------------------------------------------------
 # Everything is compiled twice from the same source: float trains, double checks gradients.
 
-LIB_SRC := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c layers/*.c data/*.c train/*.c train/probe/*.c train/plot/*.c)
-LIB_SRC += $(B)/gen/plot_scripts.c
+LIB_SRC := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c layers/*.c data/*.c train/*.c train/probe/*.c train/plot/*.c train/study/*.c)
+LIB_SRC += $(B)/gen/plot_scripts.c $(B)/gen/studies.c
 CLI_SRC := $(wildcard train/cli/*.c)
 objs     = $(patsubst %.c,$(B)/$(1)/%.o,$(2))
 
@@ -57,6 +57,11 @@ $(B)/gen/plot_scripts.c: train/plot/embed.sh $(sort $(wildcard train/plot/*.gp))
 	@mkdir -p $(@D)
 	$(call say,GEN)
 	$(Q)sh train/plot/embed.sh $(filter %.gp,$^) > $@.tmp && mv $@.tmp $@
+
+$(B)/gen/studies.c: train/study/embed.sh $(sort $(wildcard train/study/*.json))
+	@mkdir -p $(@D)
+	$(call say,GEN)
+	$(Q)sh train/study/embed.sh $(filter %.json,$^) > $@.tmp && mv $@.tmp $@
 
 # Rebuilt when the compiler or its flags change.
 $(B)/flags: FORCE
@@ -117,7 +122,7 @@ deps-check:
 	@sh tests/deps.sh $(APT_CHECK)
 # `make deps demo` and `make deps test` install first, also under -j.
 ifneq ($(filter deps deps-check,$(MAKECMDGOALS)),)
-$(B)/flags $(B)/gen/plot_scripts.c: | $(filter deps deps-check,$(MAKECMDGOALS))
+$(B)/flags $(B)/gen/plot_scripts.c $(B)/gen/studies.c: | $(filter deps deps-check,$(MAKECMDGOALS))
 endif
 
 help:

@@ -142,7 +142,7 @@ bool ag_backward(ag_node *node, const real *cotangent);
  * the caller. Without one the graph uses a buffer of its own. */
 void ag_grads_into(ag_graph *g, real *flat);
 real *ag_grads(ag_graph *g);      // the buffer in use (NULL before the first backward)
-void ag_grads_zero(ag_graph *g);  // zeroes it, and the gradients of all other leaves
+void ag_grads_zero(ag_graph *g);  // zeroes the graph's own buffer, and the gradients of all other leaves
 
 /* The first error in words, or NULL. */
 const char *ag_error(const ag_graph *g);

@@ -75,12 +75,16 @@ ag_node *ag_sample_pair(ag_graph *g, ag_node *(*op)(ag_node *, ag_node *), int i
         {tensor_dims(3, 2, 3, 4), tensor_dims(3, 2, 3, 1)},  {tensor_dims(2, 2, 17), tensor_dims(1, 1)},
         {tensor_dims(4, 2, 1, 3, 1), tensor_dims(3, 4, 1, 2)}};
     tensor_shape s;
-    if (ag_sample_shape(i, &s)) return op(ag_sample(g, AG_SAMPLE_NORMAL, s), ag_sample(g, second, s));
+    if (ag_sample_shape(i, &s)) {
+        ag_node *a = ag_sample(g, AG_SAMPLE_NORMAL, s);  // drawn in this order by every compiler
+        return op(a, ag_sample(g, second, s));
+    }
     for (int n = 0; ag_sample_shape(n, &s); n++) i--;
     if (i == 0) {  // the same node on both sides
         ag_node *x = ag_sample(g, second, tensor_dims(2, 3, 5));
         return op(x, x);
     }
     if (--i >= (int)(sizeof pairs / sizeof *pairs)) return NULL;
-    return op(ag_sample(g, AG_SAMPLE_NORMAL, pairs[i][0]), ag_sample(g, second, pairs[i][1]));
+    ag_node *a = ag_sample(g, AG_SAMPLE_NORMAL, pairs[i][0]);
+    return op(a, ag_sample(g, second, pairs[i][1]));
 }

@@ -210,6 +210,9 @@ static bool one_sample(check *c, tensor_arena *arena) {
     c->grads = tensor_arena_reals(arena, COTANGENTS * total);
     if (!room || !c->values || !c->again || !c->grads) return fail(c, "out of memory", "", 0, 0, 0);
     c->report->samples++;
+    memcpy(c->again, c->root->val.x, n * sizeof(real));
+    ag_forward(c->graph);
+    if (!same_bits(c->again, c->root->val.x, n)) return fail(c, "a replay differs from the recording", c->root->name, 0, 0, 0);
     move_leaves(c);
     return all_coordinates(c) && exact_laws(c) && freezing(c);
 }

@@ -60,7 +60,8 @@ static bool write_row(loop *l, int step) {
 
 /* ---- saving ---- */
 
-/* A checkpoint of the state after `step` steps; also as best.safetensors if the held-out loss was never lower. */
+/* A checkpoint of the state after `step` steps; also as best.safetensors if the held-out loss was never lower. In the
+ * order that a crash between two writes can be repaired from: rows, the best, then the checkpoint that speaks of both. */
 static bool save(loop *l, int step) {
     char path[TRAIN_PATH];
     if (!look(l, "valid", l->c->eval_examples)) return false;
@@ -70,11 +71,12 @@ static bool save(loop *l, int step) {
         l->progress.best_loss = l->now.scores.loss;
         l->progress.best_step = step;
     }
-    if (!train_checkpoint_path(path, l->o->dir, step, l->error) ||
-        !train_save(l->io, l->t, &l->progress, path, l->error) || !train_append_sync(&l->metrics, l->error))
-        return false;
+    if (!train_append_sync(&l->metrics, l->error)) return false;
     if (best && (!train_path(path, l->o->dir, "best.safetensors", l->error) ||
                  !train_save(l->io, l->t, &l->progress, path, l->error)))
+        return false;
+    if (!train_checkpoint_path(path, l->o->dir, step, l->error) ||
+        !train_save(l->io, l->t, &l->progress, path, l->error))
         return false;
     return train_prune(l->io, NULL, l->o->dir, l->o->keep, l->error);
 }

@@ -61,7 +61,7 @@ static void backward(ag_node *node) {
 }
 
 int ag_cross_entropy_scored(const ag_node *node) {
-    return node->op == &ag_op_cross_entropy ? (int)node->save[SCORED] : 0;
+    return node->op && node->op->shape == shape ? (int)node->save[SCORED] : 0;
 }
 
 static ag_node *sample(ag_graph *g, int i) {

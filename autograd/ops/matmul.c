@@ -77,7 +77,8 @@ static ag_node *sample(ag_graph *g, int i) {
         return ag_matmul(x, x);
     }
     if (i > (int)(sizeof pairs / sizeof *pairs)) return NULL;
-    return ag_matmul(ag_sample(g, AG_SAMPLE_NORMAL, pairs[i][0]), ag_sample(g, AG_SAMPLE_NORMAL, pairs[i][1]));
+    ag_node *a = ag_sample(g, AG_SAMPLE_NORMAL, pairs[i][0]);  // drawn in this order by every compiler
+    return ag_matmul(a, ag_sample(g, AG_SAMPLE_NORMAL, pairs[i][1]));
 }
 
 const ag_op ag_op_matmul = {"matmul", false, shape, forward, backward, sample};

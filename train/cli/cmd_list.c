@@ -23,7 +23,7 @@ static void list_layers(void) {
 
 static void list_plots(void) {
     for (const train_plot_info *p = train_plot_list(); p->name; p++)
-        printf("%-12s %s%s\n", p->name, p->shows, p->runs ? " (several runs)" : "");
+        printf("%-12s %s%s\n", p->name, p->shows, p->runs == 1 ? " (several runs)" : "");
 }
 
 static const struct {

@@ -11,6 +11,9 @@ char *train_plot_path(const char *dir, const char *name, const char *extension);
  * names. SKIPPED if not one of the columns has a number. */
 train_plot_status train_plot_series(FILE *out, const char *run, const char *source, char *why);
 
+/* dir/source.csv as it is, its labels made harmless. SKIPPED if there is none. */
+train_plot_status train_plot_copy(FILE *out, const char *dir, const char *source, char *why);
+
 /* One block a run: a line with its name and the columns, then its rows. */
 train_plot_status train_plot_several(FILE *out, const char *const *runs, int n, const char *source,
                                      char *why);

@@ -8,14 +8,14 @@
 #include "train/plot/gnuplot.h"
 #include "train/plot/scripts.h"
 
-enum { SERIES, MAPS, RUNS, MOST_RUNS = 32, STEM = 32 };
+enum { SERIES, MAPS, RUNS, TABLE, MOST_RUNS = 32, STEM = 32 };
 
 typedef struct {
     int kind;
     const char *source;
 } origin;
 
-#define PLOT(name, kind, source, shows) {#name, shows, (kind) == RUNS},
+#define PLOT(name, kind, source, shows) {#name, shows, (kind) == RUNS ? 1 : (kind) == TABLE ? 2 : 0},
 static const train_plot_info list[] = {
 #include "train/plot/plots.def"
     {NULL, NULL, 0}};
@@ -89,6 +89,7 @@ static train_plot_status write_data(train_plot_draft *d, const job *j, int plot,
     switch (o->kind) {
         case SERIES: status = train_plot_series(f, j->runs[0], o->source, why); break;
         case MAPS: status = write_maps(d, j, plot, f, why); break;
+        case TABLE: status = train_plot_copy(f, j->runs[0], o->source, why); break;
         case RUNS: status = train_plot_several(f, j->runs, j->n, o->source, why); break;
     }
     return finish(f, name, status, why);
@@ -207,6 +208,16 @@ train_plot_status train_plot_run(const char *run, train_plot_format format, cons
     job j = {dir, &run, 1, format, NULL, report, ctx};
     train_plot_status status = draw_all(&j, 0, only);
     free(dir);
+    return status;
+}
+
+train_plot_status train_plot_study(const char *dir, const char *name, train_plot_format format,
+                                   train_plot_report *report, void *ctx) {
+    char *plots = train_plot_path(dir, "plots", "");
+    if (!plots) return refuse(report, ctx, name, "out of memory");
+    job j = {plots, &dir, 1, format, NULL, report, ctx};
+    train_plot_status status = draw_all(&j, 2, name);
+    free(plots);
     return status;
 }
 

@@ -1,0 +1,72 @@
+/* hull.c - attention's output is a weighted mean: it lies in the convex hull of the values.
+ *
+ * For random directions u, u . o must lie between the least and the greatest u . v_j of the positions
+ * that are seen; o is a head's result before W^O. "hull.inside" is 1, or something is wrong. "hull.width"
+ * says how much of that interval the outputs use: the mean of |2 (u . o - least) / length - 1|, 1 at
+ * an end. */
+#include <math.h>
+
+#include "tensor/rng.h"
+#include "train/probe/look.h"
+#include "train/probe/measure.h"
+
+enum { EXAMPLES = 100, DIRECTIONS = 8 };
+
+typedef struct {
+    rng random;
+    double tests, inside, width;
+} tally;
+
+static double dot(const real *a, const real *b, int n) {
+    double sum = 0;
+    for (int i = 0; i < n; i++) sum += (double)a[i] * (double)b[i];
+    return sum;
+}
+
+/* One direction, for one head at one position; o [E], v [S, row apart]. */
+static void test(const train_trainer *t, int at, const real *u, int E, const real *o, const real *v,
+                 int S, int row, tally *sum) {
+    double least = INFINITY, greatest = -INFINITY, size = 0;
+    for (int s = 0; s < S; s++) {
+        if (!train_sees(t, at, s)) continue;
+        double x = dot(u, v + (ptrdiff_t)s * row, E);
+        least = fmin(least, x);
+        greatest = fmax(greatest, x);
+        size = fmax(size, sqrt(dot(v + (ptrdiff_t)s * row, v + (ptrdiff_t)s * row, E) * dot(u, u, E)));
+    }
+    if (least > greatest) return;  // nothing is seen
+    double x = dot(u, o, E), rounding = 16 * (double)REAL_EPSILON * size;
+    sum->tests++;
+    sum->inside += x >= least - rounding && x <= greatest + rounding;
+    if (greatest > least) sum->width += fabs(2 * (x - least) / (greatest - least) - 1);
+}
+
+static bool count(train_trainer *t, train_worker *w, tensor_arena *arena, void *ctx) {
+    tally *sum = ctx;
+    const ag_node *mix = train_node(t, w, train_last(t), "mix"), *v = mix->in[1];
+    int H = train_trainer_config(t)->heads, E = tensor_width(mix->val.shape) / H;
+    int T = mix->val.shape.dim[1], S = v->val.shape.dim[1], row = v->val.shape.dim[2];
+    int group = H / (row / E);
+    real *u = tensor_arena_reals(arena, (size_t)E);
+    if (!u) return false;
+    for (int n = 0; n < train_rows(w); n++)
+        for (int i = 0; i < H * DIRECTIONS; i++) {
+            int h = i % H, b = train_row_example(t, w, n), at = train_row_position(t, w, n);
+            for (int e = 0; e < E; e++) u[e] = (real)rng_normal(&sum->random);
+            test(t, at, u, E, mix->val.x + ((ptrdiff_t)b * T + at) * H * E + h * E,
+                 v->val.x + (ptrdiff_t)b * S * row + h / group * E, S, row, sum);
+        }
+    return true;
+}
+
+bool train_probe_hull(train_trainer *t, train_measures *out, char *error) {
+    const ag_node *mix = train_node(t, train_trainer_worker(t), train_last(t), "mix");
+    if (!train_has_attention(t) || !mix || mix->n_in != 2)
+        return train_refuse(error, "the model has no attention whose values could be read");
+    tally sum = {.random = rng_stream((uint64_t)train_trainer_config(t)->seed, "hull", 0)};
+    if (!train_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)) return false;
+    double tests = sum.tests > 0 ? sum.tests : 1;
+    train_measure_add(out, sum.inside / tests, "hull.inside");
+    train_measure_add(out, sum.width / tests, "hull.width");
+    return true;
+}

@@ -1,0 +1,65 @@
+/* slots.c - tasks with several questions: which are answered, and which head looks for which answer.
+ * "slots.first": accuracy of the readout "first"; "slots.all": all right; "slots.head0.first": what
+ * head 0 of the last layer pays to where that readout's answer stands. */
+#include <stdio.h>
+
+#include "train/probe/look.h"
+#include "train/probe/measure.h"
+
+enum { EXAMPLES = 1000 };
+
+typedef struct {
+    long rows, all, right[DATA_MAXREADOUTS];
+    double *mass;  // [H, readouts]
+} tally;
+
+static bool count(train_trainer *t, train_worker *w, tensor_arena *arena, void *ctx) {
+    (void)arena;
+    tally *sum = ctx;
+    int readouts = train_trainer_spec(t)->n_readouts, H = train_trainer_config(t)->heads;
+    const ag_node *weights = w->weights[train_last(t)];
+    for (int n = 0; n < train_rows(w); n++) {
+        int right = 0, b = train_row_example(t, w, n), at = train_row_position(t, w, n);
+        for (int r = 0; r < readouts; r++) {
+            bool hit = train_answer(t, w, r, n) == w->target[r][n];
+            sum->right[r] += hit;
+            right += hit;
+            for (int h = 0; weights && h < H && w->source[r][n] >= 0; h++)
+                sum->mass[h * readouts + r] += (double)train_row_of(weights, b, h, at)[w->source[r][n]];
+        }
+        sum->all += right == readouts;
+        sum->rows++;
+    }
+    return true;
+}
+
+static void report(train_trainer *t, const tally *sum, train_measures *out) {
+    const data_spec *s = train_trainer_spec(t);
+    double rows = sum->rows ? (double)sum->rows : 1;
+    for (int r = 0; r < s->n_readouts; r++)
+        train_measure_add(out, (double)sum->right[r] / rows, "slots.%.30s", s->readout[r].name);
+    train_measure_add(out, (double)sum->all / rows, "slots.all");
+    if (!train_has_attention(t)) return;
+    for (int h = 0; h < train_trainer_config(t)->heads; h++)
+        for (int r = 0; r < s->n_readouts; r++)
+            train_measure_add(out, sum->mass[h * s->n_readouts + r] / rows, "slots.head%d.%.30s", h,
+                              s->readout[r].name);
+}
+
+bool train_probe_slots(train_trainer *t, train_measures *out, char *error) {
+    const data_spec *s = train_trainer_spec(t);
+    int heads = train_trainer_config(t)->heads;
+    if (s->n_readouts < 2)
+        return train_refuse(error, "the task '%s' asks one question only", s->task->name);
+    if (!train_trainer_worker(t)->out.logits[0])
+        return train_refuse(error, "the model's answer is a vector, not a class");
+    tensor_arena *arena = tensor_arena_new(NULL);
+    tally sum = {0};
+    if (arena)
+        sum.mass = tensor_arena_take(arena, (size_t)(heads * s->n_readouts), sizeof *sum.mass);
+    bool ok = sum.mass ? train_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)
+                       : train_refuse(error, "out of memory");
+    if (ok) report(t, &sum, out);
+    tensor_arena_free(arena);
+    return ok;
+}

@@ -1,0 +1,89 @@
+/* results.c - what the trainings of a study found, as lines of JSON. */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "train/study/study.h"
+
+char *train_result_line(const train_study *s, const train_result *r) {
+    const train_variant *v = &s->variant[r->variant];
+    json_t *o = json_object(), *measures = json_object();
+    json_object_set_new(o, "group", json_string(v->group));
+    json_object_set_new(o, "variant", json_string(v->name));
+    json_object_set_new(o, "seed", json_integer(r->seed));
+    json_object_set_new(o, "key", json_integer(v->key));
+    if (r->error) json_object_set_new(o, "error", json_string(r->error));
+    for (int i = 0; !r->error && i < r->measures.n; i++)
+        if (isfinite(r->measures.at[i].x)) json_object_set_new(measures, r->measures.at[i].name, json_real(r->measures.at[i].x));
+    json_object_set_new(o, "measures", measures);
+    char *line = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(9)), *out = NULL;
+    json_decref(o);
+    if (line) out = malloc(strlen(line) + 2);
+    if (out) sprintf(out, "%s\n", line);
+    free(line);
+    return out;
+}
+
+bool train_results_add(train_results *r, const train_result *one) {
+    if (r->n == r->room) {
+        int room = r->room ? 2 * r->room : 64;
+        train_result *at = tensor_arena_take(r->arena, (size_t)room, sizeof *at);
+        if (!at) return false;
+        if (r->n) memcpy(at, r->at, (size_t)r->n * sizeof *at);
+        r->at = at;
+        r->room = room;
+    }
+    r->at[r->n++] = *one;
+    return true;
+}
+
+const train_result *train_results_find(const train_results *r, int variant, int seed) {
+    for (int i = 0; i < r->n; i++)
+        if (r->at[i].variant == variant && r->at[i].seed == seed) return &r->at[i];
+    return NULL;
+}
+
+static int variant_of(const train_study *s, json_t *o) {
+    const char *group = json_string_value(json_object_get(o, "group")), *name = json_string_value(json_object_get(o, "variant"));
+    json_int_t key = json_integer_value(json_object_get(o, "key"));
+    for (int i = 0; group && name && i < s->n_variants; i++)
+        if (strcmp(s->variant[i].group, group) == 0 && strcmp(s->variant[i].name, name) == 0 && s->variant[i].key == (uint32_t)key)
+            return i;
+    return -1;
+}
+
+/* One line; failed trainings are left out, so that they are tried again. */
+static bool add_line(const train_study *s, const char *line, size_t n, train_results *out) {
+    json_t *o = json_loadb(line, n, 0, NULL), *measures = json_object_get(o, "measures"), *value;
+    const char *name;
+    train_result r = {.variant = variant_of(s, o), .seed = (int)json_integer_value(json_object_get(o, "seed"))};
+    bool ok = true;
+    if (o && r.variant >= 0 && !json_object_get(o, "error") && !train_results_find(out, r.variant, r.seed)) {
+        r.measures.arena = out->arena;
+        json_object_foreach(measures, name, value) train_measure_add(&r.measures, json_number_value(value), "%s", name);
+        ok = !r.measures.failed && train_results_add(out, &r);
+    }
+    json_decref(o);
+    return ok;
+}
+
+train_file_status train_results_read(const train_io *io, const char *path, const train_study *s, train_results *out, char *error) {
+    void *text;
+    size_t n;
+    train_file_status status = train_read_file(io, NULL, path, (size_t)1 << 30, &text, &n, error);
+    if (status == TRAIN_FILE_ABSENT) return TRAIN_FILE_OK;
+    if (status != TRAIN_FILE_OK) return status;
+    const char *line = text, *end = line + n;
+    bool ok = true;
+    while (ok && line < end) {
+        const char *line_end = memchr(line, '\n', (size_t)(end - line));
+        if (!line_end) break;  // torn: its training comes again
+        ok = add_line(s, line, (size_t)(line_end - line), out);
+        line = line_end + 1;
+    }
+    tensor_malloc.release(NULL, text);
+    if (!ok) snprintf(error, TRAIN_ERROR, "out of memory");
+    return ok ? TRAIN_FILE_OK : TRAIN_FILE_UNREADABLE;
+}
