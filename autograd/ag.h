@@ -64,6 +64,7 @@ typedef enum { AG_ZEROS, AG_ONES, AG_NORMAL, AG_UNIFORM, AG_UNIT_ROWS } ag_init_
 typedef struct {
     ag_init_kind kind;
     double scale;  // standard deviation of AG_NORMAL and AG_UNIFORM; length of each row of AG_UNIT_ROWS
+    int from, columns;  // AG_NORMAL: only these columns, the others are 0; columns 0: all
 } ag_init;
 
 struct ag_param_entry {

@@ -105,12 +105,19 @@ static void set_row_lengths(tensor x, double length) {
     }
 }
 
+static bool inside(ag_init init, int column) {
+    return init.columns == 0 || (column >= init.from && column < init.from + init.columns);
+}
+
 /* The same bits on every machine: only PCG and + - * / sqrt. */
 static void initialise(tensor val, ag_init init, rng stream) {
+    size_t width = (size_t)tensor_width(val.shape);
     for (size_t i = 0; i < val.n; i++) switch (init.kind) {
             case AG_ZEROS: val.x[i] = 0; break;
             case AG_ONES: val.x[i] = 1; break;
-            case AG_NORMAL: val.x[i] = (real)(init.scale * rng_normal(&stream)); break;
+            case AG_NORMAL:
+                if (inside(init, (int)(i % width))) val.x[i] = (real)(init.scale * rng_normal(&stream));
+                break;
             case AG_UNIFORM:  // on [-sqrt(3), sqrt(3)] the deviation is 1
                 val.x[i] = (real)(init.scale * 1.7320508075688772 * (2 * rng_double(&stream) - 1));
                 break;

@@ -41,7 +41,7 @@ static ag_node *scores(ag_node *q, ag_node *k, const char *name, const nn_attent
     bool scaled = c->scale == NN_SCALE_SQRT || c->scale == NN_SCALE_LEARNED;
     ag_node *s = ag_scores(q, k, c->heads, c->scale == NN_SCALE_ZERO ? 0 : scaled ? 1 / sqrt(c->d_k) : 1, c->mask);
     if (c->scale == NN_SCALE_LEARNED)
-        s = ag_mul(s, ag_param(g, ag_text(g, "%s.temperature", name), tensor_dims(0), (ag_init){AG_ONES, 0}));
+        s = ag_mul(s, ag_param(g, ag_text(g, "%s.temperature", name), tensor_dims(0), (ag_init){.kind = AG_ONES}));
     if (c->gated) {
         ag_node *gate = ag_find(g, "gate");
         if (!gate) {

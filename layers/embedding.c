@@ -9,9 +9,11 @@ static ag_node *look_up(ag_graph *g, const char *name, int B, const nn_sequence 
                         bool with_positions) {
     ag_node *table[AG_EMBED_MAX];
     const int *ids[AG_EMBED_MAX];
-    ag_init start = {c->unit_embeddings ? AG_UNIT_ROWS : AG_NORMAL, c->unit_embeddings ? 1 : c->embed_std};
-    int n = 0, D = c->d_model;
+    bool unit = c->embed_init == NN_EMBED_UNIT;
+    ag_init start = {unit ? AG_UNIT_ROWS : AG_NORMAL, unit ? 1 : c->embed_std, 0, 0};
+    int n = 0, D = c->d_model, part = s->n_streams ? D / s->n_streams : D;
     for (; n < s->n_streams && n < AG_EMBED_MAX - 1; n++) {
+        if (c->embed_init == NN_EMBED_SPLIT) start.from = n * part, start.columns = part;
         table[n] = ag_param(g, ag_text(g, "%s.%s", name, s->stream[n]), tensor_dims(2, s->vocab[n], D), start);
         ids[n] = s->ids[n];
     }

@@ -75,7 +75,7 @@ ag_node *nn_sample_model(ag_graph *g, int i) {
                          .attention = {2, 2, 2, 2, .mask = {.causal = true}, .init = {.gain = 1}},
                          .norm = i == 1 ? NN_NORM_LAYER : NN_NORM_NONE, .activation = NN_ACT_GELU,
                          .positions = i == 1 ? NN_POSITIONS_LEARNED : NN_POSITIONS_NONE,
-                         .token_shift = i == 3, .tied_unembedding = i == 3, .unit_embeddings = i == 5,
+                         .token_shift = i == 3, .tied_unembedding = i == 3, .embed_init = i == 5 ? NN_EMBED_UNIT : NN_EMBED_NORMAL,
                          .readout = i == 4 ? NN_READOUT_LOCAL : i == 5 ? NN_READOUT_VECTOR : NN_READOUT_FULL,
                          .residual = true, .embed_std = 1, .init = {.gain = 1}};
     return nn_model(g, &c, &b).loss;

@@ -94,6 +94,13 @@ typedef enum {
     NN_READOUT_VECTOR  // no classes: the position's vector itself should equal the embedding at the answer's position
 } nn_readout_kind;
 
+/* How embedding tables begin. */
+typedef enum {
+    NN_EMBED_NORMAL,  // deviation embed_std
+    NN_EMBED_UNIT,    // rows of length 1
+    NN_EMBED_SPLIT    // deviation embed_std, each stream in its own part of the channels, 0 elsewhere
+} nn_embed_init;
+
 typedef struct nn_model_config nn_model_config;
 
 /* What stands between embedding and unembedding, `layers` times: nn_block(), or a block of your own. */
@@ -113,7 +120,7 @@ struct nn_model_config {
     bool residual;
     bool tied_unembedding;      // logits by the embedding table of the readout's own name
     nn_readout_kind readout;
-    bool unit_embeddings;       // initial rows of length 1 instead of deviation embed_std
+    nn_embed_init embed_init;
     double embed_std, dropout;
     nn_init init;
 };

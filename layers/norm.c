@@ -7,9 +7,9 @@ ag_node *nn_norm(ag_node *x, const char *name, nn_norm_kind kind) {
     if (kind == NN_NORM_NONE) return x;
     ag_graph *g = x->graph;
     tensor_shape width = tensor_dims(1, tensor_width(x->val.shape));
-    ag_node *gain = ag_param(g, ag_text(g, "%s.gain", name), width, (ag_init){AG_ONES, 0});
+    ag_node *gain = ag_param(g, ag_text(g, "%s.gain", name), width, (ag_init){.kind = AG_ONES});
     if (kind == NN_NORM_RMS) return ag_name(ag_rms_norm(x, gain, eps), "%s", name);
-    ag_node *bias = ag_param(g, ag_text(g, "%s.bias", name), width, (ag_init){AG_ZEROS, 0});
+    ag_node *bias = ag_param(g, ag_text(g, "%s.bias", name), width, (ag_init){.kind = AG_ZEROS});
     return ag_name(ag_layer_norm(x, gain, bias, eps), "%s", name);
 }
 

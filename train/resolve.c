@@ -161,7 +161,7 @@ nn_model_config train_model_config(const train_config *c, const data_spec *spec)
                              .residual = c->residual,
                              .tied_unembedding = c->tie_unembedding,
                              .readout = (nn_readout_kind)c->readout,
-                             .unit_embeddings = c->embed_init == 1,
+                             .embed_init = (nn_embed_init)c->embed_init,
                              .embed_std = c->embed_std,
                              .dropout = c->dropout,
                              .init = init};

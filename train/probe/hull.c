@@ -5,6 +5,7 @@
  * says how much of that interval the outputs use: the mean of |2 (u . o - least) / length - 1|, 1 at
  * an end. */
 #include <math.h>
+#include <string.h>
 
 #include "tensor/rng.h"
 #include "train/probe/look.h"
@@ -61,7 +62,7 @@ static bool count(train_trainer *t, train_worker *w, tensor_arena *arena, void *
 
 bool train_probe_hull(train_trainer *t, train_measures *out, char *error) {
     const ag_node *mix = train_node(t, train_trainer_worker(t), train_last(t), "mix");
-    if (!train_has_attention(t) || !mix || mix->n_in != 2)
+    if (!train_has_attention(t) || !mix || !mix->op || strcmp(mix->op->name, "mix") != 0)
         return train_refuse(error, "the model has no attention whose values could be read");
     tally sum = {.random = rng_stream((uint64_t)train_trainer_config(t)->seed, "hull", 0)};
     if (!train_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)) return false;

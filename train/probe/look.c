@@ -100,4 +100,11 @@ ag_param_entry *train_matrix(train_trainer *t, int layer, const char *name) {
     return ag_params_find(train_trainer_params(t), full_name(t, layer, name, full));
 }
 
+ag_node *train_scores_node(train_trainer *t, train_worker *w) {
+    const ag_node *weights = w->weights[train_last(t)];
+    ag_node *scores = train_node(t, w, train_last(t), "scores");
+    if (!weights || !scores) return NULL;
+    return tensor_same_shape(scores->val.shape, weights->val.shape) ? scores : NULL;
+}
+
 int train_last(const train_trainer *t) { return train_trainer_config(t)->layers - 1; }

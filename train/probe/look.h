@@ -52,6 +52,9 @@ bool train_sees(const train_trainer *t, int at, int s);
 ag_node *train_node(train_trainer *t, train_worker *w, int layer, const char *name);
 ag_param_entry *train_matrix(train_trainer *t, int layer, const char *name);
 
+/* The last layer's scores, [B,H,T,S] as its weights; NULL if the model has no such node. */
+ag_node *train_scores_node(train_trainer *t, train_worker *w);
+
 /* The number of the last layer. */
 int train_last(const train_trainer *t);
 

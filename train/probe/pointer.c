@@ -45,7 +45,7 @@ static bool count(train_trainer *t, train_worker *w, tensor_arena *arena, void *
         sum->says_self += says == value[at];
         sum->rows++;
     }
-    for (int b = 0; b < w->count; b++) add_scores(t, train_node(t, w, train_last(t), "scores"), b, sum);
+    for (int b = 0; b < w->count; b++) add_scores(t, train_scores_node(t, w), b, sum);
     return true;
 }
 
@@ -54,8 +54,7 @@ bool train_probe_pointer(train_trainer *t, train_measures *out, char *error) {
     tally sum = {0};
     if (strcmp(task, "pointer") != 0)
         return train_refuse(error, "this probe is of the task 'pointer', not of '%s'", task);
-    if (!train_has_attention(t) || !train_node(t, train_trainer_worker(t), train_last(t), "scores") ||
-        !train_trainer_worker(t)->out.logits[0])
+    if (!train_scores_node(t, train_trainer_worker(t)) || !train_trainer_worker(t)->out.logits[0])
         return train_refuse(error, "the model has no attention whose scores could be read");
     if (!train_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)) return false;
     double rows = sum.rows ? (double)sum.rows : 1;

@@ -9,7 +9,8 @@
 enum { EXAMPLES = 1000 };
 
 typedef struct {
-    long rows, all, right[DATA_MAXREADOUTS];
+    long rows, all;
+    long right[DATA_MAXREADOUTS], asked[DATA_MAXREADOUTS];
     double *mass;  // [H, readouts]
 } tally;
 
@@ -19,15 +20,17 @@ static bool count(train_trainer *t, train_worker *w, tensor_arena *arena, void *
     int readouts = train_trainer_spec(t)->n_readouts, H = train_trainer_config(t)->heads;
     const ag_node *weights = w->weights[train_last(t)];
     for (int n = 0; n < train_rows(w); n++) {
-        int right = 0, b = train_row_example(t, w, n), at = train_row_position(t, w, n);
+        int wrong = 0, b = train_row_example(t, w, n), at = train_row_position(t, w, n);
         for (int r = 0; r < readouts; r++) {
+            if (w->target[r][n] < 0) continue;
             bool hit = train_answer(t, w, r, n) == w->target[r][n];
+            sum->asked[r]++;
             sum->right[r] += hit;
-            right += hit;
+            wrong += !hit;
             for (int h = 0; weights && h < H && w->source[r][n] >= 0; h++)
                 sum->mass[h * readouts + r] += (double)train_row_of(weights, b, h, at)[w->source[r][n]];
         }
-        sum->all += right == readouts;
+        sum->all += wrong == 0;
         sum->rows++;
     }
     return true;
@@ -35,14 +38,16 @@ static bool count(train_trainer *t, train_worker *w, tensor_arena *arena, void *
 
 static void report(train_trainer *t, const tally *sum, train_measures *out) {
     const data_spec *s = train_trainer_spec(t);
-    double rows = sum->rows ? (double)sum->rows : 1;
-    for (int r = 0; r < s->n_readouts; r++)
-        train_measure_add(out, (double)sum->right[r] / rows, "slots.%.30s", s->readout[r].name);
-    train_measure_add(out, (double)sum->all / rows, "slots.all");
+    double asked[DATA_MAXREADOUTS];
+    for (int r = 0; r < s->n_readouts; r++) {
+        asked[r] = sum->asked[r] ? (double)sum->asked[r] : 1;
+        train_measure_add(out, (double)sum->right[r] / asked[r], "slots.%.30s", s->readout[r].name);
+    }
+    train_measure_add(out, (double)sum->all / (double)(sum->rows ? sum->rows : 1), "slots.all");
     if (!train_has_attention(t)) return;
     for (int h = 0; h < train_trainer_config(t)->heads; h++)
         for (int r = 0; r < s->n_readouts; r++)
-            train_measure_add(out, sum->mass[h * s->n_readouts + r] / rows, "slots.head%d.%.30s", h,
+            train_measure_add(out, sum->mass[h * s->n_readouts + r] / asked[r], "slots.head%d.%.30s", h,
                               s->readout[r].name);
 }
 

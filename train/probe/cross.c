@@ -1,0 +1,97 @@
+/* cross.c - the probe of the task cross: what must not matter, and what must.
+ *
+ *     permuted: the memory's entries in another order         -> the same answers
+ *     values:   the values alone in another order             -> looks at the same slot, says its new value
+ *     reversed: the questions in the opposite order           -> the answers in the opposite order
+ *
+ * Fractions of the questions. */
+#include <string.h>
+
+#include "tensor/rng.h"
+#include "train/probe/look.h"
+#include "train/probe/measure.h"
+#include "train/probe/observe.h"
+
+enum { EXAMPLES = 500 };
+
+typedef struct {
+    rng random;
+    long rows;
+    double unchanged, looks_same, says_new, reversed;
+    int *order, *scratch;  // of the entries
+    int *says, *looks;     // [n_rows] before the change
+} tally;
+
+/* x[i] becomes what stood at order[i]. */
+static void permute(const tally *sum, int *x, int n) {
+    memcpy(sum->scratch, x, (size_t)n * sizeof *x);
+    for (int i = 0; i < n; i++) x[i] = sum->scratch[sum->order[i]];
+}
+
+static void turn(int *x, int n) {
+    for (int i = 0; i < n / 2; i++) train_swap(x, i, n - 1 - i);
+}
+
+/* Draws a new order of the entries of example b and permutes the streams from..to-1 of its memory. */
+static void shuffle(train_trainer *t, train_worker *w, tally *sum, int b, int from, int to) {
+    int n = train_trainer_spec(t)->entries;
+    rng_choose(&sum->random, n, n, sum->order, sum->scratch);
+    for (int s = from; s < to; s++) permute(sum, train_ids(t, w, DATA_MEMORY, s, b), n);
+}
+
+static bool replay(train_trainer *t, train_worker *w) {
+    train_reload(t, w);
+    return train_replay(w);
+}
+
+static bool permuted(train_trainer *t, train_worker *w, tally *sum) {
+    int streams = train_trainer_spec(t)->side[DATA_MEMORY].n_streams;
+    for (int b = 0; b < w->count; b++) shuffle(t, w, sum, b, 0, streams);
+    if (!replay(t, w)) return false;
+    for (int n = 0; n < train_rows(w); n++)
+        sum->unchanged += train_answer(t, w, 0, n) == sum->says[n];
+    return true;
+}
+
+static bool values_permuted(train_trainer *t, train_worker *w, tally *sum) {
+    int stream = train_trainer_spec(t)->roles.value;
+    const ag_node *weights = w->weights[train_last(t)];
+    for (int b = 0; b < w->count; b++) shuffle(t, w, sum, b, stream, stream + 1);
+    if (!replay(t, w)) return false;
+    for (int n = 0; n < train_rows(w); n++) {
+        int b = train_row_example(t, w, n), slot = w->source[0][n];
+        int looks = train_looks_at(weights, b, train_row_position(t, w, n));
+        sum->looks_same += looks == sum->looks[n];
+        sum->says_new += train_answer(t, w, 0, n) == train_ids(t, w, DATA_MEMORY, stream, b)[slot];
+    }
+    return true;
+}
+
+/* Every position asks, so the rows of example b are b*T .. b*T + T-1. */
+static bool reversed(train_trainer *t, train_worker *w, tally *sum) {
+    const data_side *side = &train_trainer_spec(t)->side[DATA_SEQUENCE];
+    int T = side->T;
+    for (int b = 0; b < w->count; b++)
+        for (int s = 0; s < side->n_streams; s++) turn(train_ids(t, w, DATA_SEQUENCE, s, b), T);
+    if (!replay(t, w)) return false;
+    for (int n = 0; n < train_rows(w); n++)
+        sum->reversed += train_answer(t, w, 0, n) == sum->says[n / T * T + T - 1 - n % T];
+    return true;
+}
+
+static bool count(train_trainer *t, train_worker *w, tensor_arena *arena, void *ctx) {
+    tally *sum = ctx;
+    int entries = train_trainer_spec(t)->entries, rows = train_rows(w);
+    sum->order = tensor_arena_take(arena, (size_t)entries, sizeof(int));
+    sum->scratch = tensor_arena_take(arena, (size_t)entries, sizeof(int));
+    sum->says = tensor_arena_take(arena, (size_t)rows, sizeof(int));
+    sum->looks = tensor_arena_take(arena, (size_t)rows, sizeof(int));
+    if (!sum->order || !sum->scratch || !sum->says || !sum->looks) return false;
+    for (int n = 0; n < rows; n++) {
+        int b = train_row_example(t, w, n), at = train_row_position(t, w, n);
+        sum->says[n] = train_answer(t, w, 0, n);
+        sum->looks[n] = train_looks_at(w->weights[train_last(t)], b, at);
+    }
+    sum->rows += rows;
+    return values_and_order(t, w, sum);
+}

@@ -1,0 +1,134 @@
+/* layers.c - what the last layer gets from the earlier ones.
+ *
+ * Knock-out: one of the last layer's Q, K, V is computed from the embedding alone, as if the earlier
+ * layers had written nothing; everything else stays. Whichever of them then breaks the answer is the
+ * one that is contextual. How: the stream that enters the last layer is overwritten by the embedding
+ * for one replay, what that makes of q, k and v is kept, and put in place of the real one.
+ *
+ * Looking: tasks whose keys and values stand at positions of their own. Of the two, the later one
+ * should look at the earlier one in the first layer ("layers.first_to_partner"); the question looks at
+ * the key ("layers.last_to_key") or at the value ("layers.last_to_value") in the last. */
+#include <stdio.h>
+#include <string.h>
+
+#include "train/probe/contextual.h"
+#include "train/probe/look.h"
+#include "train/probe/measure.h"
+#include "train/probe/observe.h"
+
+enum { EXAMPLES = 256 };
+
+/* ---- for this probe and ov_probe.c ---- */
+
+static void set_embedding(ag_node *node, void *embed) {
+    memcpy(node->val.x, ((const ag_node *)embed)->val.x, node->val.n * sizeof(real));
+}
+
+static void take_embedding_away(ag_node *node, void *embed) {
+    for (size_t i = 0; i < node->val.n; i++) node->val.x[i] -= ((const ag_node *)embed)->val.x[i];
+}
+
+bool train_entering(train_trainer *t, train_worker *w, train_stream stream) {
+    static ag_hook_fn *const changes[] = {NULL, set_embedding, take_embedding_away};
+    char name[32];
+    snprintf(name, sizeof name, "layer%d.out", train_last(t) - 1);
+    ag_node *entering = ag_find(w->graph, name), *embed = ag_find(w->graph, "embed");
+    if (!changes[stream]) return train_replay(w);
+    if (!ag_hook(entering, changes[stream], embed)) return false;
+    bool ran = train_replay(w);
+    ag_unhook(entering, changes[stream], embed);
+    return ran;
+}
+
+bool train_has_contexts(train_trainer *t, char *error) {
+    const data_spec *s = train_trainer_spec(t);
+    train_worker *w = train_trainer_worker(t);
+    if (train_last(t) < 1) return train_refuse(error, "the model has one layer, none before its last");
+    if (s->store == DATA_MEMORY)
+        return train_refuse(error, "attention reads a memory, which no earlier layer writes to");
+    if (!train_has_attention(t) || !w->out.logits[0] || !train_node(t, w, train_last(t), "q") ||
+        !train_node(t, w, train_last(t), "k") || !train_node(t, w, train_last(t), "v"))
+        return train_refuse(error, "the last layer has no attention with q, k and v");
+    return true;
+}
+
+bool train_places(const data_spec *s, int source, int *key, int *value) {
+    *key = *value = source;
+    if (strcmp(s->task->name, "mqar") == 0)
+        *key += s->options.order == DATA_KV ? -1 : 1;
+    else if (strcmp(s->task->name, "induction") == 0)
+        *key -= 1;  // the token is found by the one before it
+    else if (strcmp(s->task->name, "coref") == 0 && s->options.form == 13)
+        *value -= 1;  // a noun is found, its colour stands before it
+    else
+        return false;
+    return true;
+}
+
+/* ---- knock-out ---- */
+
+enum { INTACT, WITHOUT_Q, WITHOUT_K, WITHOUT_V, WITHOUT_ALL, CASES };
+
+typedef struct {
+    long rows, right[CASES], looked;
+    double partner, key, value;
+} tally;
+
+static void count_right(train_trainer *t, const train_worker *w, long *right) {
+    for (int n = 0; n < train_rows(w); n++)
+        for (int r = 0; r < train_trainer_spec(t)->n_readouts; r++)
+            *right += w->target[r][n] >= 0 && train_answer(t, w, r, n) == w->target[r][n];
+}
+
+static void count_looks(train_trainer *t, const train_worker *w, tally *sum) {
+    const ag_node *first = w->weights[0], *last = w->weights[train_last(t)];
+    int key, value;
+    for (int n = 0; n < train_rows(w); n++) {
+        for (int r = 0; r < train_trainer_spec(t)->n_readouts; r++) sum->rows += w->target[r][n] >= 0;
+        if (!train_places(train_trainer_spec(t), w->source[0][n], &key, &value)) continue;
+        int b = train_row_example(t, w, n), at = train_row_position(t, w, n);
+        int early = key < value ? key : value, late = key < value ? value : key;
+        sum->looked++;
+        if (first) sum->partner += train_mean_at(first, b, late, early);
+        sum->key += train_mean_at(last, b, at, key);
+        sum->value += train_mean_at(last, b, at, value);
+    }
+}
+
+static bool knock_out(train_trainer *t, train_worker *w, tensor_arena *arena, void *ctx) {
+    tally *sum = ctx;
+    train_patch patch[3];
+    bool ok = true;
+    count_looks(t, w, sum);
+    count_right(t, w, &sum->right[INTACT]);
+    ok = train_entering(t, w, TRAIN_EMBEDDING);
+    for (int i = 0; ok && i < 3; i++) {
+        ag_node *node = train_node(t, w, train_last(t), (const char *[]){"q", "k", "v"}[i]);
+        ok = train_patch_take(arena, w, node->name, &patch[i]);
+    }
+    for (int c = WITHOUT_Q; ok && c < CASES; c++) {
+        int from = c == WITHOUT_ALL ? 0 : c - WITHOUT_Q, to = c == WITHOUT_ALL ? 3 : from + 1;
+        for (int i = from; i < to; i++) train_patch_on(&patch[i]);
+        ok = train_replay(w);
+        if (ok) count_right(t, w, &sum->right[c]);
+        for (int i = from; i < to; i++) train_patch_off(&patch[i]);
+    }
+    return ok;
+}
+
+bool train_probe_layers(train_trainer *t, train_measures *out, char *error) {
+    static const char *const names[CASES] = {"intact", "without_q", "without_k", "without_v",
+                                             "without_all"};
+    tally sum = {0};
+    if (!train_has_contexts(t, error) ||
+        !train_see(t, "test", EXAMPLES, EXAMPLES, knock_out, &sum, error))
+        return false;
+    double rows = sum.rows ? (double)sum.rows : 1, looked = (double)sum.looked;
+    for (int c = 0; c < CASES; c++)
+        train_measure_add(out, (double)sum.right[c] / rows, "layers.%s.accuracy", names[c]);
+    if (!sum.looked) return true;
+    train_measure_add(out, sum.partner / looked, "layers.first_to_partner");
+    train_measure_add(out, sum.key / looked, "layers.last_to_key");
+    train_measure_add(out, sum.value / looked, "layers.last_to_value");
+    return true;
+}

@@ -1,0 +1,107 @@
+/* pressure.c - who teaches whom: the gradients of the four matrices when one of them is zero.
+ *
+ *     dL/dv_j = A_j g            V learns wherever attention looks, g being dL/do through W^O
+ *     dL/ds_j = A_j (v_j - o) g  Q and K learn only through differences between the values
+ *
+ * So W^V = 0 or W^O = 0 leaves Q and K without any gradient, and Q = 0 or K = 0 silences the other.
+ * "pressure.without_v.wq" is the gradient's norm for W^Q (over all layers) when W^V = 0 everywhere,
+ * "pressure.without_v.wq_zero" whether it is exactly zero; "pressure.init...": nothing changed;
+ * "pressure.ratio": (V, O) over (Q, K) there. The parameters are put back. */
+#include <math.h>
+#include <string.h>
+
+#include "train/probe/look.h"
+#include "train/probe/measure.h"
+
+enum { MATRICES = 4, CASES = 6 };
+static const char *const matrices[MATRICES] = {"wq", "wk", "wv", "wo"};
+static const struct {
+    const char *name, *zeroed;
+} cases[CASES] = {{"init", ""},       {"without_v", "v"}, {"without_o", "o"},
+                  {"without_q", "q"}, {"without_k", "k"}, {"without_qk", "qk"}};
+
+static bool has_matrices(train_trainer *t, char *error) {
+    for (int l = 0; l <= train_last(t); l++)
+        for (int m = 0; m < MATRICES; m++) {
+            const ag_param_entry *w = train_matrix(t, l, matrices[m]);
+            if (!w || w->frozen)
+                return train_refuse(error, "layer %d has no %s of its own that learns", l, matrices[m]);
+        }
+    return true;
+}
+
+/* Copies one layer's matrix after the other, from the parameters or back. */
+static void copy(train_trainer *t, real *kept, bool back) {
+    for (int l = 0; l <= train_last(t); l++)
+        for (int m = 0; m < MATRICES; m++) {
+            ag_param_entry *w = train_matrix(t, l, matrices[m]);
+            memcpy(back ? w->val.x : kept, back ? kept : w->val.x, w->val.n * sizeof(real));
+            kept += w->val.n;
+        }
+}
+
+static size_t total(train_trainer *t) {
+    size_t n = 0;
+    for (int l = 0; l <= train_last(t); l++)
+        for (int m = 0; m < MATRICES; m++) n += train_matrix(t, l, matrices[m])->val.n;
+    return n;
+}
+
+static void set_zero(train_trainer *t, const char *roles) {
+    for (; *roles; roles++)
+        for (int l = 0; l <= train_last(t); l++) {
+            ag_param_entry *w = train_matrix(t, l, (const char[]){'w', *roles, '\0'});
+            memset(w->val.x, 0, w->val.n * sizeof(real));
+        }
+}
+
+static double gradient_norm(train_trainer *t, const char *matrix) {
+    double squares = 0;
+    for (int l = 0; l <= train_last(t); l++) {
+        const ag_param_entry *w = train_matrix(t, l, matrix);
+        const real *g = train_trainer_grads(t) + w->offset;
+        for (size_t i = 0; i < w->val.n; i++) squares += (double)g[i] * (double)g[i];
+    }
+    return sqrt(squares);
+}
+
+static bool is_zero(train_trainer *t, const char *matrix) {
+    for (int l = 0; l <= train_last(t); l++) {
+        const ag_param_entry *w = train_matrix(t, l, matrix);
+        const real *g = train_trainer_grads(t) + w->offset;
+        for (size_t i = 0; i < w->val.n; i++)
+            if (g[i] != 0) return false;
+    }
+    return true;
+}
+
+static bool try_case(train_trainer *t, int c, double norm[MATRICES], train_measures *out,
+                     char *error) {
+    train_step step;
+    set_zero(t, cases[c].zeroed);
+    if (!train_gradient(t, train_trainer_config(t)->scores_from, &step, error)) return false;
+    for (int m = 0; m < MATRICES; m++) {
+        const char *name = cases[c].name, *matrix = matrices[m];
+        norm[m] = gradient_norm(t, matrix);
+        train_measure_add(out, norm[m], "pressure.%s.%s", name, matrix);
+        train_measure_add(out, is_zero(t, matrix), "pressure.%s.%s_zero", name, matrix);
+    }
+    return true;
+}
+
+bool train_probe_pressure(train_trainer *t, train_measures *out, char *error) {
+    if (!has_matrices(t, error)) return false;
+    tensor_arena *arena = tensor_arena_new(NULL);
+    real *kept = arena ? tensor_arena_reals(arena, total(t)) : NULL;
+    bool ok = kept ? true : train_refuse(error, "out of memory");
+    if (kept) copy(t, kept, false);
+    for (int c = 0; ok && c < CASES; c++) {
+        double norm[MATRICES];
+        ok = try_case(t, c, norm, out, error);
+        copy(t, kept, true);
+        if (ok && c == 0)
+            train_measure_add(out, hypot(norm[2], norm[3]) / hypot(norm[0], norm[1]), "pressure.ratio");
+    }
+    tensor_arena_free(arena);
+    return ok;
+}

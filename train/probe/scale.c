@@ -1,0 +1,146 @@
+/* scale.c - how sharp attention is, and what that leaves of the gradient.
+ *
+ * A = softmax(s) has the derivative J = diag(A) - A A^T. Where one weight is nearly 1, J and with it
+ * dL/ds = J dL/dA is nearly 0: the row no longer learns where to look. Per row, over scored rows and
+ * heads of the last layer: ||J|| is the Frobenius norm, ||dL/ds|| the length of the gradient of one
+ * row's own loss. The mean hides saturated rows, the median shows them. Entropy in nats. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "train/probe/look.h"
+#include "train/probe/measure.h"
+
+enum { EXAMPLES = 256 };
+
+typedef struct {
+    bool backward;           // read gradients, too
+    long rows, seen;         // rows; scores of visible pairs
+    double score, square;    // sums over those
+    double entropy, most, saturated;
+    double *jacobian, *gradient;  // [rows]
+} tally;
+
+static double jacobian_norm(const real *a, int S) {
+    double squares = 0;
+    for (int i = 0; i < S; i++)
+        for (int j = 0; j < S; j++) {
+            double x = i == j ? (double)a[i] * (1 - (double)a[i]) : (double)a[i] * (double)a[j];
+            squares += x * x;
+        }
+    return sqrt(squares);
+}
+
+/* One row: scores s, weights a, gradient ds (NULL: none). */
+static void add_row(const train_trainer *t, int at, int S, const real *s, const real *a,
+                    const real *ds, tally *sum) {
+    double most = 0, squares = 0;
+    for (int i = 0; i < S; i++) {
+        if (!train_sees(t, at, i)) continue;
+        sum->seen++;
+        sum->score += (double)s[i];
+        sum->square += (double)s[i] * (double)s[i];
+        if (a[i] > 0) sum->entropy -= (double)a[i] * log((double)a[i]);
+        if ((double)a[i] > most) most = (double)a[i];
+        if (ds) squares += (double)ds[i] * (double)ds[i];
+    }
+    sum->most += most;
+    sum->saturated += most > 0.99;
+    if (sum->backward) {
+        sum->jacobian[sum->rows] = jacobian_norm(a, S);
+        sum->gradient[sum->rows] = sqrt(squares);
+    }
+    sum->rows++;
+}
+
+static bool count(train_trainer *t, train_worker *w, tensor_arena *arena, void *ctx) {
+    (void)arena;
+    tally *sum = ctx;
+    const ag_node *scores = train_scores_node(t, w), *weights = w->weights[train_last(t)];
+    int H = scores->val.shape.dim[1], S = scores->val.shape.dim[3];
+    if (sum->backward && !ag_backward(w->out.loss, NULL)) return false;
+    bool has_gradient = sum->backward && scores->wants_grad && scores->has_grad;
+    for (int n = 0; n < train_rows(w); n++)
+        for (int h = 0; h < H; h++) {
+            int b = train_row_example(t, w, n), at = train_row_position(t, w, n);
+            const real *s = train_row_of(scores, b, h, at);
+            add_row(t, at, S, s, train_row_of(weights, b, h, at),
+                    has_gradient ? scores->grad + (s - scores->val.x) : NULL, sum);
+        }
+    return true;
+}
+
+static void report(const tally *sum, train_measures *out, const char *probe, const char *entropy) {
+    double rows = sum->rows ? (double)sum->rows : 1, seen = sum->seen ? (double)sum->seen : 1;
+    double mean = sum->score / seen, variance = sum->square / seen - mean * mean;
+    train_measure_add(out, sqrt(variance > 0 ? variance : 0), "%s.score_std", probe);
+    train_measure_add(out, sum->entropy / rows, "%s.%s", probe, entropy);
+    train_measure_add(out, sum->most / rows, "%s.max_weight", probe);
+    train_measure_add(out, sum->saturated / rows, "%s.saturated", probe);
+}
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Mean and median; sorts x. */
+static void report_rows(double *x, long n, train_measures *out, const char *name) {
+    double mean = 0;
+    for (long i = 0; i < n; i++) mean += x[i] / (double)n;
+    qsort(x, (size_t)n, sizeof *x, by_size);
+    train_measure_add(out, mean, "scale.%s_mean", name);
+    train_measure_add(out, n ? (x[(n - 1) / 2] + x[n / 2]) / 2 : (double)NAN, "scale.%s_median", name);
+}
+
+/* The gradient of the loss of a whole training batch. */
+static bool report_weights(train_trainer *t, train_measures *out, char *error) {
+    static const char *const names[] = {"wq", "wk", "wv", "wo"};
+    train_step step;
+    if (!train_gradient(t, train_trainer_config(t)->scores_from, &step, error)) return false;
+    for (int i = 0; i < 4; i++) {
+        const ag_param_entry *w = train_matrix(t, train_last(t), names[i]);
+        double squares = 0;
+        for (size_t k = 0; w && k < w->val.n; k++) {
+            double x = (double)train_trainer_grads(t)[w->offset + k];
+            squares += x * x;
+        }
+        if (w && !w->frozen) train_measure_add(out, sqrt(squares), "scale.grad.%s", names[i]);
+    }
+    return true;
+}
+
+static bool readable(train_trainer *t, char *error) {
+    return train_scores_node(t, train_trainer_worker(t)) ||
+           train_refuse(error, "the model has no attention whose scores could be read");
+}
+
+bool train_probe_scale(train_trainer *t, train_measures *out, char *error) {
+    if (!readable(t, error)) return false;
+    int scored = train_trainer_spec(t)->scored;
+    size_t rows = (size_t)(EXAMPLES * scored) * (size_t)train_trainer_config(t)->heads;
+    tensor_arena *arena = tensor_arena_new(NULL);
+    tally sum = {.backward = true};
+    if (arena) {
+        sum.jacobian = tensor_arena_take(arena, rows, sizeof(double));
+        sum.gradient = tensor_arena_take(arena, rows, sizeof(double));
+    }
+    bool ok = sum.jacobian && sum.gradient ? true : train_refuse(error, "out of memory");
+    ok = ok && train_see(t, "train", EXAMPLES, 1.0 / scored, count, &sum, error);
+    ag_grads_zero(train_trainer_worker(t)->graph);
+    if (ok) {
+        report(&sum, out, "scale", "entropy");
+        report_rows(sum.jacobian, sum.rows, out, "jacobian");
+        report_rows(sum.gradient, sum.rows, out, "score_grad");
+    }
+    ok = ok && report_weights(t, out, error);
+    tensor_arena_free(arena);
+    return ok;
+}
+
+bool train_probe_entropy(train_trainer *t, train_measures *out, char *error) {
+    tally sum = {0};
+    if (!readable(t, error) || !train_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error))
+        return false;
+    report(&sum, out, "entropy", "mean");
+    return true;
+}
