@@ -18,9 +18,9 @@ static bool configure(data_spec *s, char *error, size_t size) {
     sequence->T = o->pairs + 1;
     sequence->n_streams = 3 * KINDS;
     for (int i = 0; i < KINDS; i++) {
-        sequence->stream[i] = (data_stream){match[i], "m", o->keys, -1, NULL};
-        sequence->stream[KINDS + i] = (data_stream){content[i], "c", o->values, -1, NULL};
-        sequence->stream[2 * KINDS + i] = (data_stream){query[i], "m", o->keys, -1, NULL};
+        sequence->stream[i] = data_plain(match[i], "m", o->keys);
+        sequence->stream[KINDS + i] = data_plain(content[i], "c", o->values);
+        sequence->stream[2 * KINDS + i] = data_plain(query[i], "m", o->keys);
         s->readout[i] = (data_readout){content[i], "c", o->values, NULL};
     }
     s->n_readouts = KINDS;

@@ -27,7 +27,8 @@ static bool configure(data_spec *s, char *error, size_t size) {
     if (o->form != 9 && o->form != 11 && o->form != 13)
         return snprintf(error, size, "coref: a sentence has 9, 11 or 13 positions, not %d", o->form), false;
     int streams = o->form == 13 ? 1 : 2;
-    s->side[DATA_SEQUENCE] = (data_side){o->form, streams, {{"word", "w", WORDS, -1, words}, {"word", "w", WORDS, -1, words}}};
+    data_stream word = {"word", "", WORDS, -1, words, 0, NULL};
+    s->side[DATA_SEQUENCE] = (data_side){o->form, streams, {word, word}};
     s->n_readouts = 1;
     s->readout[0] = (data_readout){"colour", "c", 8, words + COLOURS};
     s->scored = 1;

@@ -17,9 +17,9 @@ static bool configure(data_spec *s, char *error, size_t size) {
         snprintf(error, size, "cross: %d distinct questions need as many pairs, there are %d", o->queries, o->pairs);
         return false;
     }
-    s->side[DATA_SEQUENCE] = (data_side){o->queries, 1, {{"query", "q", o->keys, -1, NULL}}};
+    s->side[DATA_SEQUENCE] = (data_side){o->queries, 1, {data_plain("query", "q", o->keys)}};
     s->side[DATA_MEMORY] = (data_side){
-        o->pairs, 2, {{"key", "k", o->keys, -1, NULL}, {"value", "v", o->values, -1, NULL}}};
+        o->pairs, 2, {data_plain("key", "k", o->keys), data_plain("value", "v", o->values)}};
     s->n_readouts = 1;
     s->readout[0] = (data_readout){"value", "v", o->values, NULL};
     s->scored = o->queries;

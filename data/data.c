@@ -92,6 +92,7 @@ static char *show(const char *prefix, const char *const *words, int id, char out
 }
 
 char *data_symbol(const data_stream *s, int id, char out[DATA_SYMBOL]) {
+    if (s->second > 0 && id >= s->second) return show(s->second_prefix, NULL, id - s->second, out);
     if (id >= 0 && id != s->marker) return show(s->prefix, s->words, id, out);
     snprintf(out, DATA_SYMBOL, "%s", id < 0 ? "" : "?");
     return out;

@@ -30,7 +30,19 @@ typedef struct {
     int vocab;
     int marker;                 // the id that is shown as "?"; -1: none
     const char *const *words;   // instead of prefix and number; NULL: none
+    int second;                 // > 0: ids from here on are another kind, shown as second_prefix and id - second
+    const char *second_prefix;
 } data_stream;
+
+/* A stream of n symbols; the same with a marker as the last id. */
+static inline data_stream data_plain(const char *name, const char *prefix, int n) {
+    data_stream s = {name, prefix, n, -1, NULL, 0, NULL};
+    return s;
+}
+static inline data_stream data_marked(const char *name, const char *prefix, int n) {
+    data_stream s = {name, prefix, n + 1, n, NULL, 0, NULL};
+    return s;
+}
 
 typedef struct {
     int T, n_streams;  // T 0: the task has no such side

@@ -8,7 +8,7 @@
 static bool configure(data_spec *s, char *error, size_t size) {
     data_options *o = &s->options;
     if (!data_pairs_options(s, 12, 32, o->keys ? o->keys : 32, error, size)) return false;
-    s->side[DATA_SEQUENCE] = (data_side){2 * o->pairs, 1, {{"token", "t", o->keys, -1, NULL}}};
+    s->side[DATA_SEQUENCE] = (data_side){2 * o->pairs, 1, {data_plain("token", "t", o->keys)}};
     s->n_readouts = 1;
     s->readout[0] = (data_readout){"token", "t", o->keys, NULL};
     s->scored = o->pairs - 1;

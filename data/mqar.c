@@ -14,7 +14,8 @@ static bool configure(data_spec *s, char *error, size_t size) {
     if (!o->keys) o->keys = o->values ? o->values : 32;
     if (o->values && o->values != o->keys) return snprintf(error, size, "mqar: keys and values must be equally many"), false;
     if (!data_pairs_options(s, 8, o->keys, o->keys, error, size)) return false;
-    s->side[DATA_SEQUENCE] = (data_side){3 * o->pairs, 1, {{"token", "t", 2 * o->keys, -1, NULL}}};
+    data_stream token = {"token", "k", 2 * o->keys, -1, NULL, o->keys, "v"};  // keys, then values
+    s->side[DATA_SEQUENCE] = (data_side){3 * o->pairs, 1, {token}};
     s->n_readouts = 1;
     s->readout[0] = (data_readout){"value", "v", o->values, NULL};
     s->scored = o->pairs;

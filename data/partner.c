@@ -14,7 +14,7 @@ static bool configure(data_spec *s, char *error, size_t size) {
     if (!data_pairs_options(s, 8, 32, 32, error, size)) return false;
     if (o->keys % 2) o->keys--;  // the last key would have no partner
     s->side[DATA_SEQUENCE] = (data_side){
-        o->pairs + 1, 2, {{"key", "k", o->keys, -1, NULL}, {"value", "v", o->values + 1, o->values, NULL}}};
+        o->pairs + 1, 2, {data_plain("key", "k", o->keys), data_marked("value", "v", o->values)}};
     s->n_readouts = 1;
     s->readout[0] = (data_readout){"value", "v", o->values, NULL};
     s->scored = 1;

@@ -12,8 +12,8 @@ static bool configure(data_spec *s, char *error, size_t size) {
     data_options *o = &s->options;
     if (!data_pairs_options(s, 8, 32, 32, error, size)) return false;
     if (o->pairs < 3) return snprintf(error, size, "pointer: at least 3 positions are needed"), false;
-    s->side[DATA_SEQUENCE] = (data_side){o->pairs, 3, {{"query", "q", o->keys, -1, NULL}, {"key", "k", o->keys, -1, NULL},
-                                                       {"value", "v", o->values, -1, NULL}}};
+    s->side[DATA_SEQUENCE] = (data_side){o->pairs, 3, {data_plain("query", "q", o->keys), data_plain("key", "k", o->keys),
+                                                       data_plain("value", "v", o->values)}};
     s->n_readouts = 1;
     s->readout[0] = (data_readout){"value", "v", o->values, NULL};
     s->scored = s->entries = o->pairs;

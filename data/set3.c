@@ -11,11 +11,11 @@ static bool configure(data_spec *s, char *error, size_t size) {
     data_options *o = &s->options;
     if (!data_pairs_options(s, 6, 16, 16, error, size)) return false;
     if (o->pairs < 2 || o->values < 4) return snprintf(error, size, "set3: at least 2 items and 4 contents are needed"), false;
-    s->side[DATA_SEQUENCE] = (data_side){o->pairs + 1, 5, {{"key", "k", o->keys, -1, NULL},
-                                                           {"content", "c", o->values + 1, o->values, NULL},
-                                                           {"content", "c", o->values + 1, o->values, NULL},
-                                                           {"first", "k", o->keys, -1, NULL},
-                                                           {"second", "k", o->keys, -1, NULL}}};
+    s->side[DATA_SEQUENCE] = (data_side){o->pairs + 1, 5, {data_plain("key", "k", o->keys),
+                                                           data_marked("content", "c", o->values),
+                                                           data_marked("content", "c", o->values),
+                                                           data_plain("first", "k", o->keys),
+                                                           data_plain("second", "k", o->keys)}};
     static const char *const names[] = {"only_a", "only_b", "both"};
     s->n_readouts = 3;
     for (int r = 0; r < 3; r++) s->readout[r] = (data_readout){names[r], "c", o->values, NULL};

@@ -15,10 +15,10 @@ static bool configure(data_spec *s, char *error, size_t size) {
     data_options *o = &s->options;
     if (!data_pairs_options(s, 8, 32, 32, error, size)) return false;
     if (o->pairs < 2) return snprintf(error, size, "two: at least 2 pairs are needed"), false;
-    s->side[DATA_SEQUENCE] = (data_side){o->pairs + 1, 4, {{"key", "k", o->keys, -1, NULL},
-                                                           {"value", "v", o->values + 1, o->values, NULL},
-                                                           {"first", "k", o->keys, -1, NULL},
-                                                           {"second", "k", o->keys, -1, NULL}}};
+    s->side[DATA_SEQUENCE] = (data_side){o->pairs + 1, 4, {data_plain("key", "k", o->keys),
+                                                           data_marked("value", "v", o->values),
+                                                           data_plain("first", "k", o->keys),
+                                                           data_plain("second", "k", o->keys)}};
     s->n_readouts = 2;
     s->readout[0] = (data_readout){"first", "v", o->values, NULL};
     s->readout[1] = (data_readout){"second", "v", o->values, NULL};

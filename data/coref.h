@@ -1,0 +1,59 @@
+/* coref.h - the words of the task coref, and where they stand in its sentences. */
+#ifndef DATA_COREF_H
+#define DATA_COREF_H
+
+#include "data/data.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Word ids: single words, and the first of each kind. */
+enum {
+    DATA_COREF_THE,
+    DATA_COREF_DID,
+    DATA_COREF_NOT,
+    DATA_COREF_BECAUSE,
+    DATA_COREF_IT,
+    DATA_COREF_WAS,
+    DATA_COREF_VERBS,                               // 4: cross ...
+    DATA_COREF_PREDICATES = DATA_COREF_VERBS + 4,   // 4 of animates: tired ...; 4 of the others: wide ...
+    DATA_COREF_COLOURS = DATA_COREF_PREDICATES + 8, // 8: red, blue ...
+    DATA_COREF_NOUNS = DATA_COREF_COLOURS + 8,      // 8 animates: animal ...
+    DATA_COREF_INANIMATE = DATA_COREF_NOUNS + 8,    // 8: street ...
+    DATA_COREF_WORDS = DATA_COREF_INANIMATE + 8
+};
+
+/* Positions in a sentence of 9, 11 or 13; the stream of colours and of the predicate (0 or 1). */
+typedef struct {
+    int noun[2], colour[2], verb, predicate, read;
+    int colour_stream, predicate_stream;
+} data_coref_places;
+
+static inline data_coref_places data_coref_places_of(int form) {
+    if (form == 13)
+        return (data_coref_places){
+            .noun = {2, 8}, .colour = {1, 7}, .verb = 5, .predicate = 12, .read = 12};
+    return (data_coref_places){.noun = {1, 6},
+                               .colour = {1, 6},
+                               .verb = 4,
+                               .predicate = form == 9 ? 8 : 10,
+                               .read = 8,
+                               .colour_stream = 1,
+                               .predicate_stream = form == 9};
+}
+
+/* May a predicate be said of a noun? */
+static inline bool data_coref_fits(int noun, int predicate) {
+    return (noun < DATA_COREF_INANIMATE) == (predicate < DATA_COREF_PREDICATES + 4);
+}
+
+/* Is that combination of referent and predicate one that training never shows? */
+static inline bool data_coref_held_out(int noun, int predicate) {
+    return (noun * 7 + predicate * 3) % 4 == 0;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
