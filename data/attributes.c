@@ -44,5 +44,9 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
     }
 }
 
+static int right_entries(const data_spec *s, const data_example *e, int kind, int t) {
+    return data_count(e->ids[DATA_SEQUENCE][kind], s->entries, e->ids[DATA_SEQUENCE][2 * KINDS + kind][t]);
+}
+
 const data_task data_task_attributes = {"attributes", "four kinds of attribute, a question of each kind at one position",
-                                        "d-model=64 heads=4 steps=2500", configure, example};
+                                        "d-model=64 heads=4 steps=2500", configure, example, right_entries};

@@ -89,5 +89,16 @@ static void example(const data_spec *spec, rng *r, const data_example *out) {
     out->decoy[0][read] = at[1 - s.referent];
 }
 
+/* Nouns of the class that the predicate fits. */
+static int right_entries(const data_spec *s, const data_example *e, int r, int t) {
+    const int *word = e->ids[DATA_SEQUENCE][0], *beside = e->ids[DATA_SEQUENCE][1];
+    int predicate = s->options.form == 9 ? beside[t] : word[s->options.form - 1], found = 0;
+    bool animate = predicate < PREDICATES + 4;
+    (void)r;
+    for (int i = 0; i < s->options.form; i++)
+        found += animate ? word[i] >= NOUNS && word[i] < INANIMATE : word[i] >= INANIMATE;
+    return found;
+}
+
 const data_task data_task_coref = {"coref", "a sentence with \"it\": the colour of the noun that is meant",
-                                   "positions=learned steps=400", configure, example};
+                                   "positions=learned steps=400", configure, example, right_entries};

@@ -46,4 +46,4 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
 }
 
 const data_task data_task_cross = {
-    "cross", "questions in one sequence, (key, value) pairs in another: cross-attention", "batch=32", configure, example};
+    "cross", "questions in one sequence, (key, value) pairs in another: cross-attention", "batch=32", configure, example, NULL};

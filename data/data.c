@@ -39,6 +39,15 @@ bool data_batch_new(tensor_arena *arena, const data_spec *spec, int B, data_batc
     return room;
 }
 
+int data_right_entries(const data_spec *s, const data_example *e, int readout, int t) {
+    if (s->task->right_entries) return s->task->right_entries(s, e, readout, t);
+    if (s->roles.key < 0) return -1;
+    int asked = e->ids[DATA_SEQUENCE][s->roles.query][t], found = 0;
+    const int *key = e->ids[s->store][s->roles.key];
+    for (int i = 0; i < s->entries; i++) found += key[i] >= 0 && data_asks_for(s, key[i]) == asked;
+    return found;
+}
+
 /* The arrays of example b alone. */
 static data_example row_of(const data_batch *batch, int b) {
     data_example row = batch->rows;

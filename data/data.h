@@ -109,7 +109,20 @@ struct data_task {
     bool (*configure)(data_spec *spec, char *error, size_t size);
     /* Writes one example; every array comes filled with -1. */
     void (*example)(const data_spec *spec, rng *r, const data_example *out);
+    /* How many entries would be a right answer to readout r at position t, judged by the finished example alone. NULL: those
+     * whose key is asked for (spec->roles). */
+    int (*right_entries)(const data_spec *spec, const data_example *e, int r, int t);
 };
+
+/* The same for any task; -1 if there is no way to tell. */
+int data_right_entries(const data_spec *s, const data_example *e, int readout, int t);
+
+/* How often `id` stands in x[0..n-1]. */
+static inline int data_count(const int *x, int n, int id) {
+    int found = 0;
+    for (int i = 0; i < n; i++) found += x[i] == id;
+    return found;
+}
 
 /* For tasks with n pairs of keys and values: the usual defaults, and a sentence if n is not below both. */
 bool data_pairs_options(data_spec *s, int pairs, int keys, int values, char *error, size_t size);

@@ -31,5 +31,11 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
     }
 }
 
+static int right_entries(const data_spec *s, const data_example *e, int r, int t) {
+    const int *token = e->ids[DATA_SEQUENCE][0];
+    (void)r;
+    return data_count(token, s->entries - 1, token[t]);  // nothing came after the last one
+}
+
 const data_task data_task_induction = {"induction", "a sequence repeated from a random place: say what comes next",
-                                       "layers=2 positions=learned batch=32 steps=700", configure, example};
+                                       "layers=2 positions=learned batch=32 steps=700", configure, example, right_entries};

@@ -46,5 +46,11 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
     for (int i = 0; i < 2 * n; i++) out->target[0][i] = out->source[0][i] = -1;
 }
 
+static int right_entries(const data_spec *s, const data_example *e, int r, int t) {
+    const int *token = e->ids[DATA_SEQUENCE][0];
+    (void)r;
+    return data_count(token, s->entries, token[t]);
+}
+
 const data_task data_task_mqar = {"mqar", "pairs in one row of tokens, then their keys again: recall each value",
-                                  "layers=2 d-model=64 positions=learned batch=32 steps=700", configure, example};
+                                  "layers=2 d-model=64 positions=learned batch=32 steps=700", configure, example, right_entries};

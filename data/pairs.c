@@ -56,4 +56,4 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
 }
 
 const data_task data_task_pairs = {"pairs", "associative retrieval: n (key, value) pairs and a key; answer with its value",
-                                   "", configure, example};
+                                   "", configure, example, NULL};

@@ -50,4 +50,4 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
 }
 
 const data_task data_task_partner = {"partner", "as pairs, but a key asks for its partner's value, not for its own", "",
-                                     configure, example};
+                                     configure, example, NULL};

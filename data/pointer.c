@@ -43,4 +43,4 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
 }
 
 const data_task data_task_pointer = {"pointer", "every position asks, is found and carries: a random cycle of pointers",
-                                     "batch=16 steps=800", configure, example};
+                                     "batch=16 steps=800", configure, example, NULL};

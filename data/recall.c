@@ -31,4 +31,4 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
 }
 
 const data_task data_task_recall = {"recall", "a key, and the whole entry is to be given back as a vector",
-                                    "readout=vector freeze=embed.* embed-init=unit no-wo no-residual steps=3000", configure, example};
+                                    "readout=vector freeze=embed.* embed-init=unit no-wo no-residual steps=3000", configure, example, NULL};

@@ -49,5 +49,20 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
     out->source[2][n] = at[0];  // z stands in both
 }
 
+/* The content must be in the first set alone, in the second alone, or in both: the sets that are asked for decide. */
+static int right_entries(const data_spec *s, const data_example *e, int slot, int t) {
+    int *const *ids = e->ids[DATA_SEQUENCE], at[2] = {-1, -1}, found = 0;
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < s->entries; i++)
+            if (ids[0][i] == ids[3 + k][t]) at[k] = i;
+    if (at[0] < 0 || at[1] < 0) return 0;
+    for (int content = 0; content < s->options.values; content++) {
+        bool in[2];
+        for (int k = 0; k < 2; k++) in[k] = ids[1][at[k]] == content || ids[2][at[k]] == content;
+        found += slot == 0 ? in[0] && !in[1] : slot == 1 ? in[1] && !in[0] : in[0] && in[1];
+    }
+    return found;
+}
+
 const data_task data_task_set3 = {"set3", "two keys, three answers: in one set only, in the other only, in both",
-                                  "d-model=48 heads=3 steps=800 no-residual", configure, example};
+                                  "d-model=48 heads=3 steps=800 no-residual", configure, example, right_entries};

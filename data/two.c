@@ -43,4 +43,8 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
     }
 }
 
-const data_task data_task_two = {"two", "two questions at one position, two answers", "steps=1500 heads=2", configure, example};
+static int right_entries(const data_spec *s, const data_example *e, int slot, int t) {
+    return data_count(e->ids[DATA_SEQUENCE][0], s->entries, e->ids[DATA_SEQUENCE][2 + slot][t]);
+}
+
+const data_task data_task_two = {"two", "two questions at one position, two answers", "steps=1500 heads=2", configure, example, right_entries};

@@ -144,21 +144,10 @@ static void print_json(const data_spec *s, const data_batch *b, long number) {
 /* ---- checking ---- */
 
 typedef struct {
-    long scored, wrong_count, wrong_source, several;  // rows; examples with another number of rows; without, or with several right entries
+    long scored, wrong_count;             // rows; examples with another number of them
+    long wrong_source, several, unknown;  // rows whose answer stands elsewhere; with none or several right entries
     long classes[65536];
 } findings;
-
-/* How many entries of the store have the key that is asked for at position t; and is `source` one of them? */
-static int right_entries(const data_spec *s, const data_batch *b, int t, int source, bool *among) {
-    int asked = b->rows.ids[DATA_SEQUENCE][s->roles.query][t], n = 0;
-    for (int e = 0; e < s->entries; e++) {
-        int key = b->rows.ids[s->store][s->roles.key][e];
-        if (key < 0 || data_asks_for(s, key) != asked) continue;
-        n++;
-        if (e == source) *among = true;
-    }
-    return n;
-}
 
 /* Does the answer stand at its source, as a symbol of some stream there? */
 static bool stands_there(const data_spec *s, const data_batch *b, int readout, int target, int source) {
@@ -180,10 +169,10 @@ static void check_example(const data_spec *s, const data_batch *b, findings *f) 
             if (target < 0) continue;
             scored++;
             f->classes[target < 65536 ? target : 0]++;
-            bool among = s->roles.key < 0;
-            int n = s->roles.key < 0 ? 1 : right_entries(s, b, t, source, &among);
-            f->several += n != 1;
-            f->wrong_source += !among || !stands_there(s, b, r, target, source);
+            int n = data_right_entries(s, &b->rows, r, t);
+            f->unknown += n < 0;
+            f->several += n >= 0 && n != 1;
+            f->wrong_source += !stands_there(s, b, r, target, source);
         }
         f->scored += scored;
         f->wrong_count += scored != s->scored;
@@ -216,32 +205,33 @@ static long shared(data_batch *b, const data_spec *s, uint64_t seed, const char 
 }
 
 static int check(const train_config *c, const data_spec *s, data_batch *b) {
-    static findings f;  // the program's, for one call
+    findings *f = calloc(1, sizeof *f);
     uint64_t *seen = malloc(CHECKED * sizeof *seen), seed = (uint64_t)c->seed;
-    if (!seen) return cli_error(CLI_FAILED, "data", "out of memory");
+    if (!seen || !f) return free(f), free(seen), cli_error(CLI_FAILED, "data", "out of memory");
     for (int e = 0; e < CHECKED; e++) {
         data_fill(b, seed, "train", (uint64_t)e, 1);
-        check_example(s, b, &f);
+        check_example(s, b, f);
         seen[e] = fingerprint(s, b);
     }
     qsort(seen, CHECKED, sizeof *seen, by_value);
-    long least = f.classes[0], most = f.classes[0];
+    long least = f->classes[0], most = f->classes[0];
     int classes = s->readout[0].classes;
     for (int i = 1; i < classes && i < 65536; i++) {
-        least = f.classes[i] < least ? f.classes[i] : least;
-        most = f.classes[i] > most ? f.classes[i] : most;
+        least = f->classes[i] < least ? f->classes[i] : least;
+        most = f->classes[i] > most ? f->classes[i] : most;
     }
-    bool ok = f.wrong_count == 0 && f.wrong_source == 0 && f.several == 0;
-    printf("%s: %d examples, %ld scored positions (%d an example and readout)\n", s->task->name, CHECKED, f.scored, s->scored);
-    printf("  right source            %s (%ld rows where the answer does not stand there)\n", f.wrong_source ? "NO" : "yes", f.wrong_source);
-    printf("  exactly one             %s\n", f.several ? "NO" : s->roles.key >= 0 ? "yes" : "not checked: the task names no keys");
-    printf("  scored as declared      %s\n", f.wrong_count ? "NO" : "yes");
-    printf("  classes                 %d; shares from %.2f to %.2f of an even one\n", classes, (double)least * classes / (double)f.scored, (double)most * classes / (double)f.scored);
-    printf("  blind guess             %.4f; most frequent answer %.4f\n", s->chance, (double)most / (double)f.scored);
+    bool ok = f->wrong_count == 0 && f->wrong_source == 0 && f->several == 0;
+    printf("%s: %d examples, %ld scored positions (%d an example and readout)\n", s->task->name, CHECKED, f->scored, s->scored);
+    printf("  right source            %s (%ld rows where the answer does not stand there)\n", f->wrong_source ? "NO" : "yes", f->wrong_source);
+    printf("  exactly one             %s\n", f->several ? "NO" : f->unknown ? "not checked: the task does not say" : "yes");
+    printf("  scored as declared      %s\n", f->wrong_count ? "NO" : "yes");
+    printf("  classes                 %d; shares from %.2f to %.2f of an even one\n", classes, (double)least * classes / (double)f->scored, (double)most * classes / (double)f->scored);
+    printf("  blind guess             %.4f; most frequent answer %.4f\n", s->chance, (double)most / (double)f->scored);
     printf("  valid rows in train     %ld of %d\n", shared(b, s, seed, "valid", seen), CHECKED);
     printf("  test rows in train      %ld of %d\n", shared(b, s, seed, "test", seen), CHECKED);
     if (s->has_held_out) printf("  held-out rows in train  %ld of %d\n", shared(b, s, seed, "heldout", seen), CHECKED);
     free(seen);
+    free(f);
     return ok ? CLI_OK : CLI_FAILED;
 }
 

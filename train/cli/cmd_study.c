@@ -126,9 +126,9 @@ static void print_json(const train_study *s, const train_results *r, const char 
     json_t *o = json_object(), *table = json_array(), *bands = json_array();
     for (int v = 0; v < s->n_variants; v++)
         for (int c = 0; c < s->n_columns; c++) {
-            train_summary_of m = train_summarise(s, r, v, s->column[c]);
+            train_summary_of m = train_summarise(s, r, v, s->column[c].measure);
             json_t *row = json_pack("{s:s,s:s,s:s,s:i,s:i}", "group", s->variant[v].group, "variant", s->variant[v].name,
-                                    "measure", s->column[c], "n", m.n, "failed", m.failed);
+                                    "measure", s->column[c].measure, "n", m.n, "failed", m.failed);
             json_object_set_new(row, "mean", m.n ? json_real(m.mean) : json_null());
             json_object_set_new(row, "sd", m.n ? json_real(m.sd) : json_null());
             json_object_set_new(row, "least", m.n ? json_real(m.least) : json_null());
