@@ -10,7 +10,7 @@ ARCH   ?= native
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $@)
 
-WARN  := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
+WARN  := -Werror=missing-prototypes -Werror=implicit-function-declaration -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
 FLAGS := -std=gnu11 $(WARN) $(if $(WERROR),-Werror) $(if $(ARCH),-march=$(ARCH)) -fno-math-errno -fno-trapping-math \
          -pthread -I.
 LIBS  := -ljansson -lpthread -ldl -lm
@@ -66,7 +66,7 @@ $(B)/gen/studies.c: train/study/embed.sh $(sort $(wildcard train/study/*.json))
 # Rebuilt when the compiler or its flags change.
 $(B)/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(CC) $(FLAGS) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(FLAGS) $(CFLAGS)' > $@
+	@echo '$(CC) $(filter-out -Werror,$(FLAGS)) $(CFLAGS)' > $@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 FORCE:
 
 # ---- tests ---------------------------------------------------------------------------------------------------------

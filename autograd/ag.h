@@ -158,7 +158,8 @@ ag_node *ag_find(ag_graph *g, const char *name);
 int ag_count(const ag_graph *g);
 ag_node *ag_at(ag_graph *g, int i);
 
-/* fn runs after that node's forward at every replay and may read or overwrite node->val. */
+/* fn runs after that node's forward at every replay (not while recording) and may read or overwrite node->val. What is
+ * computed afterwards, backward included, uses the value as it then is. */
 typedef void ag_hook_fn(ag_node *node, void *ctx);
 bool ag_hook(ag_node *node, ag_hook_fn *fn, void *ctx);
 

@@ -1,4 +1,4 @@
-/* graph_internal.h - what graph.c, params.c, backward.c, hooks.c and sample.c share; nobody else includes it. */
+/* graph_internal.h - what the engine's own files share (graph, params, backward, hooks, sample, gradcheck). */
 #ifndef AUTOGRAD_GRAPH_INTERNAL_H
 #define AUTOGRAD_GRAPH_INTERNAL_H
 

@@ -28,8 +28,8 @@ static ag_node *look_up(ag_graph *g, const char *name, int B, const nn_sequence 
 static ag_node *sinusoids(ag_graph *g, const char *name, int T, int D) {
     ag_node *p = ag_input(g, ag_text(g, "%s.sinusoids", name), tensor_dims(2, T, D));
     for (size_t i = 0; i < p->val.n; i++) {
-        int t = (int)i / D, d = (int)i % D;
-        double angle = t / pow(10000, (double)(d / 2 * 2) / D);
+        int t = (int)i / D, d = (int)i % D, even = d - d % 2;
+        double angle = t / pow(10000, (double)even / D);
         p->val.x[i] = (real)(d % 2 ? cos(angle) : sin(angle));
     }
     return p;

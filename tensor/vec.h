@@ -32,7 +32,10 @@ typedef int32_t vmask __attribute__((vector_size(VEC_BYTES)));
 
 VEC_INLINE vreal vec_load(const real *p) { return *(const vreal_mem *)p; }
 VEC_INLINE void vec_store(real *p, vreal v) { *(vreal_mem *)p = v; }
-VEC_INLINE vreal vec_set(real x) { return x - (vreal){0}; }
+VEC_INLINE vreal vec_set(real x) {
+    vreal zero = {0};
+    return x - zero;
+}
 
 /* The first n (0 < n < VEC) lanes from memory and the others `rest`; and back. */
 VEC_INLINE vreal vec_load_part(const real *p, int n, real rest) {

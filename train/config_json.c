@@ -41,7 +41,7 @@ char *train_config_to_json(const train_config *c) {
     json_object_set_new(root, "precision", json_string(REAL_NAME));
     json_object_set_new(root, "compiler", json_string(TRAIN_COMPILER));
     json_object_set_new(root, "flags", json_string(TRAIN_FLAGS));
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(digits_needed(c)));
+    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits_needed(c)));
     json_decref(root);
     return text;
 }

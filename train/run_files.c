@@ -86,10 +86,10 @@ bool train_write_descriptions(const train_io *io, const train_trainer *t, const 
     const data_spec *s = train_trainer_spec(t);
     char *json = train_config_to_json(train_trainer_config(t));
     if (!json) return snprintf(error, TRAIN_ERROR, "out of memory"), false;
-    bool ok = write_text(io, dir, "config.json", json, strlen(json), error);
-    free(json);
     tensor_arena *arena = tensor_arena_new(NULL);
-    train_text levels = {.arena = arena, .failed = !arena};
+    train_text config = {.arena = arena, .failed = !arena}, levels = config;
+    train_text_add(&config, "%s\n", json);
+    free(json);
     const struct {
         const char *label;
         double accuracy;
@@ -102,8 +102,9 @@ bool train_write_descriptions(const train_io *io, const train_trainer *t, const 
         train_text_number(&levels, known[i].accuracy);
         train_text_add(&levels, ",\"%s (ln %.0f)\"\n", known[i].label, 1 / known[i].accuracy);
     }
-    if (levels.failed) snprintf(error, TRAIN_ERROR, "out of memory");
-    ok = ok && !levels.failed && write_text(io, dir, "levels.csv", levels.at, levels.n, error);
+    if (levels.failed || config.failed) snprintf(error, TRAIN_ERROR, "out of memory");
+    bool ok = !levels.failed && !config.failed && write_text(io, dir, "config.json", config.at, config.n, error);
+    ok = ok && write_text(io, dir, "levels.csv", levels.at, levels.n, error);
     tensor_arena_free(arena);
     return ok;
 }

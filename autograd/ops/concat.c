@@ -82,6 +82,5 @@ static ag_node *sample(ag_graph *g, int i) {
 const ag_op ag_op_concat = {"concat", false, shape, forward, backward, sample};
 
 ag_node *ag_concat(int n, ag_node *const *parts, int axis) {
-    if (n < 1) return ag_fail_graph(parts[0]->graph, "concat: %d parts", n);
     return ag_apply(&ag_op_concat, n, parts, &(attr){axis}, sizeof(attr));
 }

@@ -83,8 +83,8 @@ static ag_node *sample(ag_graph *g, int i) {
     if (i >= 6) return NULL;
     size_t n = 0;
     tensor_count(shapes[i], &n);
-    ag_node *table[3];
-    const int *ids[3];
+    ag_node *table[3] = {0};
+    const int *ids[3] = {0};
     for (int t = 0; t < tables[i]; t++) {
         table[t] = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(2, V[t], widths[i]));
         ids[t] = ag_sample_ids(g, (int)n, V[t], t > 0);
@@ -98,8 +98,8 @@ const ag_op ag_op_embedding = {"embedding", false, shape, forward, backward, sam
 
 ag_node *ag_embedding(int n, ag_node *const *tables, const int *const *ids, tensor_shape s) {
     attr a = {.s = s};
-    if (n < 1 || n > AG_EMBED_MAX)
-        return ag_fail_graph(tables[0]->graph, "embedding: %d tables; 1 to %d are possible", n, AG_EMBED_MAX);
+    if (n > AG_EMBED_MAX)
+        return ag_fail_graph(tables[0]->graph, "embedding: %d tables; %d are possible", n, AG_EMBED_MAX);
     for (int i = 0; i < n; i++) a.ids[i] = ids[i];
     return ag_apply(&ag_op_embedding, n, tables, &a, sizeof a);
 }

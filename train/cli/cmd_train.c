@@ -26,6 +26,7 @@ static const cli_option own[] = {
     {"save-every", "N", "steps between checkpoints; 0: only at the end", "0"},
     {"keep", "N", "checkpoints that stay, at least 2", "2"},
     {"threads", "N", "threads; 0: as many as there are processors. Never changes a result", "0"},
+    {"detect-anomaly", NULL, "look for numbers that are not finite at every node of every step; slower", NULL},
     {"quiet", NULL, "no progress, no summary", NULL},
     {"json", NULL, "the summary as one line of JSON on stdout", NULL},
     {NULL, NULL, NULL, NULL}};
@@ -39,7 +40,7 @@ typedef struct {
     int n;
     const char *out, *config_file;
     const struct train_plugin *plugin;
-    bool force, resume, quiet, json;
+    bool force, resume, detect_anomaly, quiet, json;
     long threads, save_every, keep;
 } request;
 
@@ -75,6 +76,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "plugin") == 0) return cli_load_plugin("train", value, &r->plugin);
     if (strcmp(name, "force") == 0) return r->force = true, CLI_OK;
     if (strcmp(name, "resume") == 0) return r->resume = true, CLI_OK;
+    if (strcmp(name, "detect-anomaly") == 0) return r->detect_anomaly = true, CLI_OK;
     if (strcmp(name, "quiet") == 0) return r->quiet = true, CLI_OK;
     if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
     if (strcmp(name, "threads") == 0) return whole_number(name, value, 0, 256, &r->threads);
@@ -276,6 +278,7 @@ int cli_train(int argc, char **argv) {
     train_run_options o = {.dir = r.out ? r.out : free_directory(c.task, dir),
                            .threads = (int)(r.threads ? r.threads : processors > 0 ? processors : 1),
                            .force = r.force, .resume = r.resume, .save_every = (int)r.save_every, .keep = (int)r.keep,
+                           .detect_anomaly = r.detect_anomaly,
                            .stop = &caught, .progress = show_progress, .warn = warn, .ctx = &progress};
     catch_signals();
     train_status status = train_run(&train_posix, &c, &spec, &o, &summary, error);

@@ -14,7 +14,8 @@
 
 enum { EXAMPLES = 500 };
 
-typedef struct {
+typedef struct tally {
+    bool (*change)(train_trainer *t, train_worker *w, struct tally *sum);
     rng random;
     long rows;
     double unchanged, looks_same, says_new, reversed;
@@ -93,5 +94,26 @@ static bool count(train_trainer *t, train_worker *w, tensor_arena *arena, void *
         sum->looks[n] = train_looks_at(w->weights[train_last(t)], b, at);
     }
     sum->rows += rows;
-    return values_and_order(t, w, sum);
+    return sum->change(t, w, sum);
+}
+
+bool train_probe_cross(train_trainer *t, train_measures *out, char *error) {
+    const char *task = train_trainer_spec(t)->task->name;
+    tally sum = {.random = rng_stream((uint64_t)train_trainer_config(t)->seed, "cross", 0)};
+    if (strcmp(task, "cross") != 0)
+        return train_refuse(error, "this probe is of the task 'cross', not of '%s'", task);
+    if (!train_has_attention(t) || !train_trainer_worker(t)->out.logits[0])
+        return train_refuse(error, "the model has no attention to the memory, or no classes");
+    bool (*const changes[])(train_trainer *, train_worker *, tally *) = {permuted, values_permuted,
+                                                                        reversed};
+    for (int i = 0; i < 3; i++) {
+        sum.change = changes[i];
+        if (!train_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)) return false;
+    }
+    double rows = sum.rows ? (double)sum.rows / 3 : 1;
+    train_measure_add(out, sum.unchanged / rows, "cross.permuted.unchanged");
+    train_measure_add(out, sum.looks_same / rows, "cross.values.looks_same");
+    train_measure_add(out, sum.says_new / rows, "cross.values.says_new");
+    train_measure_add(out, sum.reversed / rows, "cross.reversed.answers_reversed");
+    return true;
 }

@@ -3,7 +3,8 @@
  * A = softmax(s) has the derivative J = diag(A) - A A^T. Where one weight is nearly 1, J and with it
  * dL/ds = J dL/dA is nearly 0: the row no longer learns where to look. Per row, over scored rows and
  * heads of the last layer: ||J|| is the Frobenius norm, ||dL/ds|| the length of the gradient of one
- * row's own loss. The mean hides saturated rows, the median shows them. Entropy in nats. */
+ * row's own loss. The mean hides saturated rows, the median shows them. Entropy in nats. The gradients of
+ * the matrices are of the mean loss of the same 256 examples, whatever the batch. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -92,21 +93,19 @@ static void report_rows(double *x, long n, train_measures *out, const char *name
     train_measure_add(out, n ? (x[(n - 1) / 2] + x[n / 2]) / 2 : (double)NAN, "scale.%s_median", name);
 }
 
-/* The gradient of the loss of a whole training batch. */
-static bool report_weights(train_trainer *t, train_measures *out, char *error) {
+/* From the summed gradients of `rows` rows: the norms for their mean loss. */
+static void report_weights(train_trainer *t, double rows, train_measures *out) {
     static const char *const names[] = {"wq", "wk", "wv", "wo"};
-    train_step step;
-    if (!train_gradient(t, train_trainer_config(t)->scores_from, &step, error)) return false;
+    const real *grads = ag_grads(train_trainer_worker(t)->graph);
     for (int i = 0; i < 4; i++) {
         const ag_param_entry *w = train_matrix(t, train_last(t), names[i]);
         double squares = 0;
         for (size_t k = 0; w && k < w->val.n; k++) {
-            double x = (double)train_trainer_grads(t)[w->offset + k];
+            double x = (double)grads[w->offset + k] / rows;
             squares += x * x;
         }
         if (w && !w->frozen) train_measure_add(out, sqrt(squares), "scale.grad.%s", names[i]);
     }
-    return true;
 }
 
 static bool readable(train_trainer *t, char *error) {
@@ -114,25 +113,33 @@ static bool readable(train_trainer *t, char *error) {
            train_refuse(error, "the model has no attention whose scores could be read");
 }
 
-bool train_probe_scale(train_trainer *t, train_measures *out, char *error) {
-    if (!readable(t, error)) return false;
+/* The rows, and the gradients, into a buffer which is not the trainer's. */
+static bool measure_start(train_trainer *t, tensor_arena *arena, train_measures *out, char *error) {
     int scored = train_trainer_spec(t)->scored;
     size_t rows = (size_t)(EXAMPLES * scored) * (size_t)train_trainer_config(t)->heads;
-    tensor_arena *arena = tensor_arena_new(NULL);
-    tally sum = {.backward = true};
-    if (arena) {
-        sum.jacobian = tensor_arena_take(arena, rows, sizeof(double));
-        sum.gradient = tensor_arena_take(arena, rows, sizeof(double));
-    }
-    bool ok = sum.jacobian && sum.gradient ? true : train_refuse(error, "out of memory");
-    ok = ok && train_see(t, "train", EXAMPLES, 1.0 / scored, count, &sum, error);
-    ag_grads_zero(train_trainer_worker(t)->graph);
+    ag_graph *g = train_trainer_worker(t)->graph;
+    real *was = ag_grads(g), *own = tensor_arena_reals(arena, ag_params_size(train_trainer_params(t)));
+    tally sum = {.backward = true,
+                 .jacobian = tensor_arena_take(arena, rows, sizeof(double)),
+                 .gradient = tensor_arena_take(arena, rows, sizeof(double))};
+    if (!own || !sum.jacobian || !sum.gradient) return train_refuse(error, "out of memory");
+    if (was) ag_grads_into(g, own);
+    ag_grads_zero(g);  // before the first step it is the graph's own
+    bool ok = train_see(t, "train", EXAMPLES, 1.0 / scored, count, &sum, error);
     if (ok) {
         report(&sum, out, "scale", "entropy");
         report_rows(sum.jacobian, sum.rows, out, "jacobian");
         report_rows(sum.gradient, sum.rows, out, "score_grad");
+        report_weights(t, (double)EXAMPLES * scored, out);
     }
-    ok = ok && report_weights(t, out, error);
+    if (was) ag_grads_into(g, was);
+    return ok;
+}
+
+bool train_probe_scale(train_trainer *t, train_measures *out, char *error) {
+    if (!readable(t, error)) return false;
+    tensor_arena *arena = tensor_arena_new(NULL);
+    bool ok = arena ? measure_start(t, arena, out, error) : train_refuse(error, "out of memory");
     tensor_arena_free(arena);
     return ok;
 }

@@ -8,15 +8,17 @@
 #include "train/study/study.h"
 
 /* Defaults, what the task recommends, the variant's options, the seed. */
-static bool configure(const train_variant *v, int seed, const struct train_plugin *plugin, train_config *c, data_spec *spec,
-                      char *error) {
+static bool configure(const train_variant *v, int seed, const struct train_plugin *plugin,
+                      train_config *c, data_spec *spec, char *error) {
     json_t *root = json_loads(v->json, 0, NULL), *task = json_object_get(root, "task");
     train_config_default(c);
     c->plugin = plugin;
     bool ok = true;
-    if (json_is_string(task)) ok = train_config_set(c, train_option_find("task"), json_string_value(task), error);
+    if (json_is_string(task))
+        ok = train_config_set(c, train_option_find("task"), json_string_value(task), error);
     json_decref(root);
-    ok = ok && train_config_recommend(c, error) && train_config_from_json(c, v->json, strlen(v->json), error);
+    ok = ok && train_config_recommend(c, error) &&
+         train_config_from_json(c, v->json, strlen(v->json), error);
     c->seed = seed;
     return ok && train_config_resolve(c, spec, error);
 }
@@ -38,11 +40,18 @@ static void add_scores(bench *b, const train_scores *s, int step) {
         const char *name;
         double x;
         bool known;
-    } all[] = {{"accuracy", s->accuracy, true},  {"loss", s->loss, true},   {"mass", s->mass, true},
-               {"decoy", s->decoy, true},        {"in_bag", s->in_bag, true}, {"all_right", s->all_right, true},
-               {"qk_diag", k->qk_diag, b->has_circuits},     {"qk_margin", k->qk_margin, b->has_circuits},
-               {"qk_ratio", k->qk_ratio, b->has_circuits},   {"ov_diag", k->ov_diag, b->has_circuits},
-               {"ov_margin", k->ov_margin, b->has_circuits}, {"ov_ratio", k->ov_ratio, b->has_circuits}};
+    } all[] = {{"accuracy", s->accuracy, true},
+               {"loss", s->loss, true},
+               {"mass", s->mass, true},
+               {"decoy", s->decoy, true},
+               {"in_bag", s->in_bag, true},
+               {"all_right", s->all_right, true},
+               {"qk_diag", k->qk_diag, b->has_circuits},
+               {"qk_margin", k->qk_margin, b->has_circuits},
+               {"qk_ratio", k->qk_ratio, b->has_circuits},
+               {"ov_diag", k->ov_diag, b->has_circuits},
+               {"ov_margin", k->ov_margin, b->has_circuits},
+               {"ov_ratio", k->ov_ratio, b->has_circuits}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (!all[i].known || isnan(all[i].x)) continue;
         if (step < 0)
@@ -52,10 +61,16 @@ static void add_scores(bench *b, const train_scores *s, int step) {
     }
 }
 
-static bool run_probes(const train_study *s, train_probe_time when, bench *b, char *error) {
-    for (int i = 0; i < s->n_probes; i++)
-        if (s->probe[i]->when == when && !s->probe[i]->run(b->t, b->out, error)) return false;
+static bool run_probes(const train_variant *v, train_probe_time when, bench *b, char *error) {
+    for (int i = 0; i < v->n_probes; i++)
+        if (v->probe[i]->when == when && !v->probe[i]->run(b->t, b->out, error)) return false;
     return true;
+}
+
+/* Numbers that generating the next token would keep of each earlier one. */
+static int cached(const train_config *c) {
+    bool one = c->tie == NN_TIE_KV || c->tie == NN_TIE_QKV || (!c->wk && !c->wv);
+    return c->layers * (c->latent ? c->latent : c->kv_heads * (one ? c->d_k : c->d_k + c->d_v));
 }
 
 static bool train(bench *b, const volatile sig_atomic_t *stop, char *error) {
@@ -76,18 +91,21 @@ static bool train(bench *b, const volatile sig_atomic_t *stop, char *error) {
     }
 }
 
-static bool measure(const train_study *s, bench *b, const volatile sig_atomic_t *stop, char *error) {
+static bool measure(const train_variant *v, bench *b, const volatile sig_atomic_t *stop,
+                    char *error) {
     enum { TEST_EXAMPLES = 2048 };
     train_scores scores;
-    if (!run_probes(s, TRAIN_PROBE_BEFORE, b, error) || !train(b, stop, error)) return false;
+    if (!run_probes(v, TRAIN_PROBE_BEFORE, b, error) || !train(b, stop, error)) return false;
     if (!train_evaluate(b->t, "test", 0, TEST_EXAMPLES, &scores, error)) return false;
     add_scores(b, &scores, -1);
+    train_measure_add(b->out, cached(train_trainer_config(b->t)), "cached");
     if (b->steps99 >= 0) train_measure_add(b->out, b->steps99, "steps99");
-    return run_probes(s, TRAIN_PROBE_AFTER, b, error);
+    return run_probes(v, TRAIN_PROBE_AFTER, b, error);
 }
 
-bool train_study_job(const train_study *s, int variant, int seed, const struct train_plugin *plugin, int threads,
-                     const volatile sig_atomic_t *stop, train_measures *out, char *error) {
+bool train_study_job(const train_study *s, int variant, int seed, const struct train_plugin *plugin,
+                     int threads, const volatile sig_atomic_t *stop, train_measures *out,
+                     char *error) {
     train_config c;
     data_spec spec;
     if (!configure(&s->variant[variant], seed, plugin, &c, &spec, error)) return false;
@@ -96,7 +114,7 @@ bool train_study_job(const train_study *s, int variant, int seed, const struct t
     b.t = arena ? train_trainer_new(NULL, &c, &spec, threads, error) : NULL;
     if (!arena) snprintf(error, TRAIN_ERROR, "out of memory");
     if (b.t) b.has_circuits = train_circuits_new(arena, b.t, &b.circuits);
-    bool ok = b.t && measure(s, &b, stop, error);
+    bool ok = b.t && measure(&s->variant[variant], &b, stop, error);
     if (ok && out->failed) ok = (snprintf(error, TRAIN_ERROR, "out of memory"), false);
     train_trainer_free(b.t);
     tensor_arena_free(arena);

@@ -16,7 +16,8 @@ char *train_result_line(const train_study *s, const train_result *r) {
     json_object_set_new(o, "key", json_integer(v->key));
     if (r->error) json_object_set_new(o, "error", json_string(r->error));
     for (int i = 0; !r->error && i < r->measures.n; i++)
-        if (isfinite(r->measures.at[i].x)) json_object_set_new(measures, r->measures.at[i].name, json_real(r->measures.at[i].x));
+        if (isfinite(r->measures.at[i].x))
+            json_object_set_new(measures, r->measures.at[i].name, json_real(r->measures.at[i].x));
     json_object_set_new(o, "measures", measures);
     char *line = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(9)), *out = NULL;
     json_decref(o);
@@ -46,10 +47,12 @@ const train_result *train_results_find(const train_results *r, int variant, int 
 }
 
 static int variant_of(const train_study *s, json_t *o) {
-    const char *group = json_string_value(json_object_get(o, "group")), *name = json_string_value(json_object_get(o, "variant"));
+    const char *group = json_string_value(json_object_get(o, "group")),
+               *name = json_string_value(json_object_get(o, "variant"));
     json_int_t key = json_integer_value(json_object_get(o, "key"));
     for (int i = 0; group && name && i < s->n_variants; i++)
-        if (strcmp(s->variant[i].group, group) == 0 && strcmp(s->variant[i].name, name) == 0 && s->variant[i].key == (uint32_t)key)
+        if (strcmp(s->variant[i].group, group) == 0 && strcmp(s->variant[i].name, name) == 0 &&
+            s->variant[i].key == (uint32_t)key)
             return i;
     return -1;
 }
@@ -58,18 +61,22 @@ static int variant_of(const train_study *s, json_t *o) {
 static bool add_line(const train_study *s, const char *line, size_t n, train_results *out) {
     json_t *o = json_loadb(line, n, 0, NULL), *measures = json_object_get(o, "measures"), *value;
     const char *name;
-    train_result r = {.variant = variant_of(s, o), .seed = (int)json_integer_value(json_object_get(o, "seed"))};
+    train_result r = {.variant = variant_of(s, o),
+                      .seed = (int)json_integer_value(json_object_get(o, "seed"))};
     bool ok = true;
-    if (o && r.variant >= 0 && !json_object_get(o, "error") && !train_results_find(out, r.variant, r.seed)) {
+    if (o && r.variant >= 0 && !json_object_get(o, "error") &&
+        !train_results_find(out, r.variant, r.seed)) {
         r.measures.arena = out->arena;
-        json_object_foreach(measures, name, value) train_measure_add(&r.measures, json_number_value(value), "%s", name);
+        json_object_foreach (measures, name, value)
+            train_measure_add(&r.measures, json_number_value(value), "%s", name);
         ok = !r.measures.failed && train_results_add(out, &r);
     }
     json_decref(o);
     return ok;
 }
 
-train_file_status train_results_read(const train_io *io, const char *path, const train_study *s, train_results *out, char *error) {
+train_file_status train_results_read(const train_io *io, const char *path, const train_study *s,
+                                     train_results *out, char *error) {
     void *text;
     size_t n;
     train_file_status status = train_read_file(io, NULL, path, (size_t)1 << 30, &text, &n, error);

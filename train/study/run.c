@@ -1,4 +1,5 @@
-/* run.c - the trainings of a study, several at once, each result written down as soon as it is there. */
+/* run.c - the trainings of a study, several at once, each result written down as soon as it is
+ * there. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,8 @@ static bool note(crew *c, const train_result *r, const train_measures *measured)
     train_result kept = *r;
     char why[TRAIN_ERROR];
     kept.measures = (train_measures){.arena = c->out->arena};
-    for (int i = 0; i < measured->n; i++) train_measure_add(&kept.measures, measured->at[i].x, "%s", measured->at[i].name);
+    for (int i = 0; i < measured->n; i++)
+        train_measure_add(&kept.measures, measured->at[i].x, "%s", measured->at[i].name);
     if (r->error) {
         kept.error = tensor_arena_take(c->out->arena, strlen(r->error) + 1, 1);
         if (kept.error) strcpy(kept.error, r->error);
@@ -61,38 +63,44 @@ static void work(void *ctx, int item, int worker) {
     train_measures measures = {.arena = arena, .failed = !arena};
     train_result r = {.variant = c->jobs[item].variant, .seed = c->jobs[item].seed};
     double began = clock_seconds();
-    if (!arena || !train_study_job(c->s, r.variant, r.seed, c->o->plugin, c->o->threads, c->o->stop, &measures, error)) r.error = error;
+    if (!arena || !train_study_job(c->s, r.variant, r.seed, c->o->plugin, c->o->threads, c->o->stop,
+                                   &measures, error))
+        r.error = error;
     train_measure_add(&measures, clock_seconds() - began, "seconds");
     r.measures = measures;
     bool stopped = c->o->stop && *c->o->stop;
     pthread_mutex_lock(&c->mutex);
     if (!stopped && !note(c, &r, &measures)) c->failed = true;
     c->done += !stopped;
-    if (c->o->progress && !stopped) c->o->progress(c->o->ctx, c->done, c->n, clock_seconds() - c->began);
+    if (c->o->progress && !stopped)
+        c->o->progress(c->o->ctx, c->done, c->n, clock_seconds() - c->began);
     pthread_mutex_unlock(&c->mutex);
     tensor_arena_free(arena);
 }
 
-/* This part's trainings that have no result yet: all variants' first seed, then their second ... so that an early look
- * shows something of each. */
+/* This part's trainings that have no result yet: all variants' first seed, then their second ... so
+ * that an early look shows something of each. */
 static bool list_jobs(crew *c) {
     int total = 0, all = c->s->n_variants * c->s->seeds;
     c->jobs = tensor_arena_take(c->out->arena, (size_t)all, sizeof *c->jobs);
     for (int i = 0; c->jobs && i < all; i++) {
         job j = {i % c->s->n_variants, c->s->first_seed + i / c->s->n_variants};
-        if (i % c->o->parts != c->o->part || train_results_find(c->out, j.variant, j.seed)) continue;
+        if (i % c->o->parts != c->o->part || train_results_find(c->out, j.variant, j.seed))
+            continue;
         c->jobs[total++] = j;
     }
     c->n = total;
     return c->jobs != NULL;
 }
 
-train_status train_study_run(const train_io *io, const train_study *s, const train_study_options *o, train_results *out,
-                             char *error) {
+train_status train_study_run(const train_io *io, const train_study *s, const train_study_options *o,
+                             train_results *out, char *error) {
     crew c = {.s = s, .o = o, .out = out, .error = error, .began = clock_seconds()};
     char path[TRAIN_PATH], ignored[TRAIN_ERROR];
     *error = '\0';
-    if (!train_make_directory(io, o->dir, error) || !train_path(path, o->dir, "results.jsonl", error)) return TRAIN_FAILED;
+    if (!train_make_directory(io, o->dir, error) ||
+        !train_path(path, o->dir, "results.jsonl", error))
+        return TRAIN_FAILED;
     train_file_status read = train_results_read(io, path, s, out, error);
     if (read != TRAIN_FILE_OK) return read == TRAIN_FILE_DAMAGED ? TRAIN_DAMAGED : TRAIN_FAILED;
     if (!list_jobs(&c)) return snprintf(error, TRAIN_ERROR, "out of memory"), TRAIN_FAILED;
@@ -110,6 +118,7 @@ train_status train_study_run(const train_io *io, const train_study *s, const tra
     bool closed = train_append_close(&c.file, c.failed ? ignored : error);
     if (!pool || c.failed || !closed) return TRAIN_FAILED;
     if (c.done == c.n) return TRAIN_DONE;
-    snprintf(error, TRAIN_ERROR, "stopped after %d of %d trainings; the same command goes on", c.done, c.n);
+    snprintf(error, TRAIN_ERROR, "stopped after %d of %d trainings; the same command goes on",
+             c.done, c.n);
     return TRAIN_STOPPED;
 }

@@ -5,54 +5,7 @@
 #include <string.h>
 
 #include "train/number.h"
-#include "train/study/study.h"
-
-enum { NAME_WIDTH = 30, CELL_WIDTH = 18 };
-
-/* A number with the digits that its size deserves. */
-static void format_number(double x, char out[TRAIN_NUMBER]) {
-    double size = fabs(x);
-    if (isnan(x))
-        snprintf(out, TRAIN_NUMBER, "-");
-    else if (size >= 100)
-        snprintf(out, TRAIN_NUMBER, "%.0f", x);
-    else if (size >= 10)
-        snprintf(out, TRAIN_NUMBER, "%.1f", x);
-    else
-        snprintf(out, TRAIN_NUMBER, "%.3f", x);
-}
-
-/* "0.944 ± 0.006"; "never" for steps99 that no seed reached; (3/5) when only some seeds have it. */
-static void add_cell(const train_study *s, const train_results *r, int variant, const char *measure, train_text *out) {
-    train_summary_of m = train_summarise(s, r, variant, measure);
-    char mean[TRAIN_NUMBER], sd[TRAIN_NUMBER], cell[96];
-    int pad = CELL_WIDTH;
-    format_number(m.mean, mean);
-    format_number(m.sd, sd);
-    if (m.n == 0)
-        snprintf(cell, sizeof cell, "%s", m.failed ? "failed" : strcmp(measure, "steps99") == 0 ? "never" : "-");
-    else if (m.n < s->seeds)
-        snprintf(cell, sizeof cell, "%s ± %s (%d/%d)", mean, sd, m.n, s->seeds);
-    else
-        snprintf(cell, sizeof cell, "%s ± %s", mean, sd);
-    for (const char *p = cell; *p; p++) pad -= (*p & 0xc0) != 0x80;  // characters, not bytes
-    train_text_add(out, " %*s%s", pad > 0 ? pad : 0, "", cell);
-}
-
-static void add_table(const train_study *s, const train_results *r, train_text *out) {
-    const char *group = NULL;
-    for (int v = 0; v < s->n_variants; v++) {
-        if (!group || strcmp(group, s->variant[v].group) != 0) {
-            group = s->variant[v].group;
-            train_text_add(out, "%s%-*s", v ? "\n" : "", NAME_WIDTH, group);
-            for (int c = 0; c < s->n_columns; c++) train_text_add(out, " %*s", CELL_WIDTH, s->column[c]);
-            train_text_add(out, "\n");
-        }
-        train_text_add(out, "%-*s", NAME_WIDTH, s->variant[v].name);
-        for (int c = 0; c < s->n_columns; c++) add_cell(s, r, v, s->column[c], out);
-        train_text_add(out, "\n");
-    }
-}
+#include "train/study/words.h"
 
 static void add_failures(const train_study *s, const train_results *r, train_text *out) {
     for (int i = 0; i < r->n; i++)
@@ -69,7 +22,8 @@ static void add_bands(const train_study *s, const train_results *r, train_text *
         char least[TRAIN_NUMBER], most[TRAIN_NUMBER];
         train_format_real(b->least, 6, least);
         train_format_real(b->most, 6, most);
-        train_text_add(out, "  %-12s %s%s%s: %s ", words[train_band_judge(s, r, b)], b->group, *b->group ? ", " : "", b->variant, b->measure);
+        train_text_add(out, "  %-12s %s%s%s: %s ", words[train_band_judge(s, r, b)], b->group,
+                       *b->group ? ", " : "", b->variant, b->measure);
         if (isinf(b->least))
             train_text_add(out, "<= %s\n", most);
         else if (isinf(b->most))
@@ -83,20 +37,24 @@ static void add_bands(const train_study *s, const train_results *r, train_text *
 static int variant_named(const train_study *s, const char *text) {
     for (int v = 0; v < s->n_variants; v++) {
         size_t n = strlen(s->variant[v].group);
-        if (n && strncmp(text, s->variant[v].group, n) == 0 && text[n] == '/' && strcmp(text + n + 1, s->variant[v].name) == 0) return v;
+        if (n && strncmp(text, s->variant[v].group, n) == 0 && text[n] == '/' &&
+            strcmp(text + n + 1, s->variant[v].name) == 0)
+            return v;
         if (strcmp(text, s->variant[v].name) == 0) return v;
     }
     return -1;
 }
 
-/* "variant|measure|format": the mean over seeds; format %: as percentage, or the number of decimals. */
-static void add_placeholder(const train_study *s, const train_results *r, const char *inside, train_text *out) {
+/* "variant|measure|format": the mean over seeds; format %: as percentage, or the number of
+ * decimals. */
+static void add_placeholder(const train_study *s, const train_results *r, const char *inside,
+                            train_text *out) {
     char text[200], *rest = NULL;
     snprintf(text, sizeof text, "%s", inside);
-    char *name = strtok_r(text, "|", &rest), *measure = strtok_r(NULL, "|", &rest), *format = strtok_r(NULL, "|", &rest);
+    char *name = strtok_r(text, "|", &rest), *measure = strtok_r(NULL, "|", &rest),
+         *format = strtok_r(NULL, "|", &rest);
     int v = name ? variant_named(s, name) : -1;
     double x = v >= 0 && measure ? train_summarise(s, r, v, measure).mean : (double)NAN;
-    char number[TRAIN_NUMBER];
     if (isnan(x))
         train_text_add(out, "(not measured)");
     else if (format && strcmp(format, "%") == 0)
@@ -104,39 +62,52 @@ static void add_placeholder(const train_study *s, const train_results *r, const 
     else if (format)
         train_text_add(out, "%.*f", atoi(format), x);
     else
-        format_number(x, number), train_text_add(out, "%s", number);
+        train_text_add(out, "%.*f", train_study_decimals(x), x);
 }
 
-/* A sentence with its {placeholders} filled in, wrapped at 96 characters. */
-static void add_sentence(const train_study *s, const train_results *r, const char *label, const char *text, train_text *out) {
-    train_text filled = {.arena = out->arena};
+/* The text with its {placeholders} filled in. */
+static void fill(const train_study *s, const train_results *r, const char *text,
+                 train_text *filled) {
     while (*text) {
         const char *open = strchr(text, '{'), *close = open ? strchr(open, '}') : NULL;
         if (!close) {
-            train_text_add(&filled, "%s", text);
-            break;
+            train_text_add(filled, "%s", text);
+            return;
         }
         char inside[200];
-        train_text_add(&filled, "%.*s", (int)(open - text), text);
+        train_text_add(filled, "%.*s", (int)(open - text), text);
         snprintf(inside, sizeof inside, "%.*s", (int)(close - open - 1), open + 1);
-        add_placeholder(s, r, inside, &filled);
+        add_placeholder(s, r, inside, filled);
         text = close + 1;
     }
+}
+
+/* "Label    the sentence, wrapped". */
+static void add_sentence(const train_study *s, const train_results *r, const char *label,
+                         const char *text, train_text *out) {
     enum { WIDTH = 96, INDENT = 9 };
-    train_text_add(out, "\n%-*s", INDENT, label);
+    train_text filled = {.arena = out->arena};
+    fill(s, r, text, &filled);
+    train_text_add(out, "\n%-*s", INDENT - 1, label);
     int column = INDENT;
     for (const char *word = filled.at; word && *word;) {
-        int n = (int)strcspn(word, " ");
-        if (column > INDENT && column + n > WIDTH) train_text_add(out, "\n%*s", INDENT, ""), column = INDENT;
-        train_text_add(out, "%.*s ", n, word);
-        column += n + 1;
-        word += n + (word[n] == ' ');
+        char one[200];
+        size_t n = strcspn(word, " ");
+        snprintf(one, sizeof one, "%.*s", (int)n, word);
+        if (column > INDENT && column + train_study_width(one) > WIDTH) {
+            train_text_add(out, "\n%*s", INDENT - 1, "");
+            column = INDENT;
+        }
+        train_text_add(out, " %s", one);
+        column += train_study_width(one) + 1;
+        word += n + strspn(word + n, " ");
     }
 }
 
 void train_study_text(const train_study *s, const train_results *r, train_text *out) {
-    train_text_add(out, "Study %s: %d variants, %d seed%s\n\n", s->name, s->n_variants, s->seeds, s->seeds == 1 ? "" : "s");
-    add_table(s, r, out);
+    train_text_add(out, "Study %s: %d variants, %d seed%s\n\n", s->name, s->n_variants, s->seeds,
+                   s->seeds == 1 ? "" : "s");
+    train_study_table(s, r, out);
     add_failures(s, r, out);
     add_bands(s, r, out);
     if (*s->claim) add_sentence(s, r, "Claim", s->claim, out);

@@ -1,0 +1,56 @@
+# includes.awk - awk -f includes.awk FILE...: prints every #include that points up the list of rooms, or to
+# what is internal to another room. Who may include what is written here and nowhere else.
+
+BEGIN {
+    # Who may include whom.
+    may["tensor"] = "tensor"
+    may["autograd"] = "tensor autograd"
+    may["layers"] = "tensor autograd layers"
+    may["data"] = "tensor data"
+    may["train"] = "tensor autograd layers data train"
+    may["cli"] = may["train"] " cli"
+    may["examples"] = "tensor autograd layers data train"
+    may["tests"] = may["cli"] " tests"
+
+    # What a room shows to the rooms above it; all else is its own. Tests may look everywhere.
+    shown["autograd"] = "ag.h op.h sample.h gradcheck.h ops.def"
+    shown["layers"] = "nn.h layers.def"
+    shown["data"] = "data.h tasks.def"
+
+    # Layers compose ops: an op's insides are not their business.
+    hidden["layers"] = "autograd/op.h"
+    hidden["train"] = hidden["cli"] = "autograd/op.h"
+
+    # System headers which only the program may use.
+    system_of_cli = "getopt.h err.h error.h"
+}
+
+function room(path) { return path ~ /^train\/cli\// ? "cli" : substr(path, 1, index(path, "/") - 1) }
+function has(list, word) { return index(" " list " ", " " word " ") > 0 }
+function base(path) { return substr(path, index(path, "/") + 1) }
+function wrong(why) { printf "%s:%d: \"%s\": %s\n", FILENAME, FNR, header, why }
+
+FNR == 1 { here = room(FILENAME) }
+
+/^[ \t]*#[ \t]*include[ \t]*</ {
+    header = $0
+    sub(/^[^<]*</, "", header)
+    sub(/>.*/, "", header)
+    if (here != "cli" && here != "tests" && here != "examples" && has(system_of_cli, header))
+        wrong("only train/cli/ may include this")
+    if (here != "tests" && header == "assert.h") wrong("only tests assert; the library reports errors")
+}
+
+/^[ \t]*#[ \t]*include[ \t]*"/ {
+    header = $0
+    sub(/^[^"]*"/, "", header)
+    sub(/".*/, "", header)
+    there = room(header)
+    if (!(there in may)) wrong("is to be written from the top of the tree: \"room/file.h\"")
+    else if (!has(may[here], there)) wrong(here "/ may include only of " may[here])
+    else if (here != there && here != "tests") {
+        if (header ~ /_internal\.h$/ || (there in shown) && !has(shown[there], base(header)))
+            wrong("is internal to " there "/")
+        else if (has(hidden[here], header)) wrong("is for the authors of ops, not for " here "/")
+    }
+}

@@ -1,0 +1,190 @@
+/* cmd_show.c - qkv show: one example, step by step, for a reader of the formula. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "train/cli/cli.h"
+#include "train/number.h"
+#include "train/probe/explain.h"
+#include "train/probe/observe.h"
+
+static const cli_option options[] = {{"example", "I", "which held-out example", "0"},
+                                     {"head", "H", "which head of the last layer; -1: the one that looks most at the answer", "-1"},
+                                     {"plugin", "FILE", "the plugin with the run's task or block", NULL},
+                                     {NULL, NULL, NULL, NULL}};
+
+typedef struct {
+    long example, head;
+    const struct train_plugin *plugin;
+} request;
+
+static int take_option(void *ctx, const char *name, const char *value) {
+    request *r = ctx;
+    if (strcmp(name, "plugin") == 0) return cli_load_plugin("show", value, &r->plugin);
+    long *to = strcmp(name, "head") == 0 ? &r->head : &r->example;
+    if (train_parse_int(value, to) && *to >= (to == &r->head ? -1 : 0) && *to <= 2000000000) return CLI_OK;
+    return cli_error(CLI_USAGE, "show", "--%s: '%s' is not such a number", name, value);
+}
+
+/* One open run. */
+typedef struct {
+    train_trainer *t;
+    train_worker *w;
+    const data_spec *spec;
+    tensor_arena *arena;
+    int head;
+    bool colour;
+} view;
+
+static const char *bold(const view *v) { return v->colour ? "\033[1m" : ""; }
+static const char *plain(const view *v) { return v->colour ? "\033[0m" : ""; }
+
+/* What stands at a position: "k6 v12". */
+static const char *position(const view *v, data_side_name side, int p, char *out, size_t size) {
+    const data_side *d = &v->spec->side[side];
+    size_t n = 0;
+    out[0] = '\0';
+    for (int i = 0; i < d->n_streams && n < size; i++) {
+        char symbol[DATA_SYMBOL];
+        data_symbol(&d->stream[i], v->w->data.rows.ids[side][i][p], symbol);
+        if (*symbol) n += (size_t)snprintf(out + n, size - n, "%s%s", n ? " " : "", symbol);
+    }
+    return out;
+}
+
+static const char *answer_text(const view *v, int id, char out[DATA_SYMBOL]) {
+    if (id < 0) return strcpy(out, "-");
+    return data_answer(&v->spec->readout[0], id, out);
+}
+
+static void print_tokens(const view *v) {
+    static const char *const names[DATA_SIDES] = {"sequence", "memory"};
+    char text[128];
+    for (int side = DATA_SIDES - 1; side >= 0; side--) {
+        int column = 0;
+        if (v->spec->side[side].T == 0) continue;
+        printf("%-10s", names[side]);
+        for (int p = 0; p < v->spec->side[side].T; p++) {
+            position(v, (data_side_name)side, p, text, sizeof text);
+            int n = (int)strlen(text) + 3;
+            if (column && column + n > 68) printf("\n%-10s", ""), column = 0;
+            printf("%s%s", column ? " | " : "", text);
+            column += n;
+        }
+        printf("\n");
+    }
+}
+
+static void print_table(const view *v, const train_explanation *e) {
+    char text[128], symbol[DATA_SYMBOL];
+    printf("\n    %-22s %9s %9s %8s  %-10s %s\n", "position", "q.k", "score", "weight", "says", "|weight v|");
+    for (int p = 0; p < e->S; p++) {
+        const train_step_of *s = &e->at[p];
+        bool right = p == e->source;
+        position(v, v->spec->store, p, text, sizeof text);
+        if (!s->visible) {
+            printf("    %2d %-19.19s %9s %9s %8s\n", p, text, "-", "hidden", "0");
+            continue;
+        }
+        printf("%s%s %2d %-19.19s %9.3f %9.3f %8.3f  %-10.10s %.3f%s%s\n", right ? bold(v) : "", right ? " > " : "   ", p, text, s->product,
+               s->score, s->weight, answer_text(v, s->says, symbol), s->length,
+               p == e->question && v->spec->store == DATA_SEQUENCE ? "   (the question itself)" : p == e->decoy ? "   (the decoy)" : "", right ? plain(v) : "");
+    }
+}
+
+static void print_answer(const view *v, const train_explanation *e) {
+    char said[DATA_SYMBOL], wanted[DATA_SYMBOL];
+    answer_text(v, e->answer, said);
+    answer_text(v, e->target, wanted);
+    if (e->answer == e->target)
+        printf("\nAnswer: %s%s%s, with probability %.3f. That is right.\n", bold(v), said, plain(v), e->confidence);
+    else
+        printf("\nAnswer: %s%s%s, with probability %.3f. Right would be %s.\n", bold(v), said, plain(v), e->confidence, wanted);
+}
+
+static bool explain(view *v, train_explanation *out) {
+    char error[TRAIN_ERROR];
+    if (train_explain(v->t, v->arena, v->head, out, error)) return true;
+    cli_error(CLI_FAILED, "show", "%s", error);
+    return false;
+}
+
+/* The same example with two symbols of the store exchanged: a line for each of the two positions, and what followed. */
+static bool print_change(view *v, const char *what, const train_explanation *before, int stream, int i, int j) {
+    train_explanation e;
+    char text[128], said[DATA_SYMBOL];
+    int *ids = v->w->data.rows.ids[v->spec->store][stream];
+    train_swap(ids, i, j);
+    bool ok = explain(v, &e);
+    if (ok) {
+        bool moved = e.at[j].weight > e.at[i].weight, changed = e.answer != before->answer;
+        printf("\n%s of %d and %d exchanged: attention %s, the answer %s\n", what, i, j, moved ? "moves with them" : "stays",
+               changed ? "changes" : "stays");
+        for (int k = 0; k < 2; k++) {
+            int p = k ? j : i;
+            printf("    %2d %-19.19s  score %8.3f   weight %.3f\n", p, position(v, v->spec->store, p, text, sizeof text), e.at[p].score, e.at[p].weight);
+        }
+        printf("    answer %s, with probability %.3f\n", answer_text(v, e.answer, said), e.confidence);
+    }
+    train_swap(ids, i, j);
+    return ok;
+}
+
+/* Keys, then values, of the right entry and another one exchanged; in coref the nouns, then their colours. */
+static bool print_changes(view *v, const train_explanation *e) {
+    const data_spec *s = v->spec;
+    int i = e->source, j = e->decoy >= 0 ? e->decoy : s->entries > 1 ? (i + s->entries / 2) % s->entries : i;
+    if (i < 0 || j == i) return true;
+    bool sentence = strcmp(s->task->name, "coref") == 0 && s->side[DATA_SEQUENCE].n_streams == 2;
+    int key = sentence ? 0 : s->roles.key, value = sentence ? 1 : s->roles.value;
+    if (key < 0 || value < 0) return true;
+    return print_change(v, sentence ? "The nouns" : "The keys", e, key, i, j) &&
+           print_change(v, sentence ? "The colours" : "The values", e, value, i, j);
+}
+
+static int show(view *v, const request *r) {
+    const train_config *c = train_trainer_config(v->t);
+    train_explanation e;
+    char text[128];
+    train_load(v->t, v->w, "test", (uint64_t)r->example, 1, 1);
+    if (v->head < 0) {  // the head with most weight on the answer
+        double most = -1;
+        int best = 0;
+        for (v->head = 0; v->head < c->heads; v->head++) {
+            if (!explain(v, &e)) return CLI_FAILED;
+            if (e.source >= 0 && e.at[e.source].weight > most) most = e.at[e.source].weight, best = v->head;
+        }
+        v->head = best;
+    }
+    if (!explain(v, &e)) return CLI_FAILED;
+    printf("Held-out example %ld of %s\n\n", r->example, v->spec->task->name);
+    print_tokens(v);
+    position(v, DATA_SEQUENCE, e.question, text, sizeof text);
+    printf("\nThe question stands at %d: %s%s%s. Layer %d, head %d: q is its query; k and v are each position's own.\n", e.question,
+           bold(v), text, plain(v), c->layers - 1, v->head);
+    print_table(v, &e);
+    print_answer(v, &e);
+    return print_changes(v, &e) ? CLI_OK : CLI_FAILED;
+}
+
+int cli_show(int argc, char **argv) {
+    char error[TRAIN_ERROR];
+    request r = {.head = -1};
+    int first = 0;
+    bool done;
+    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    if (code != CLI_OK || done) return code;
+    if (argc - first != 1) return cli_error(CLI_USAGE, "show", "one run directory is needed, %d are given", argc - first);
+    train_progress progress;
+    train_status status;
+    train_trainer *t = train_open_run(&train_posix, argv[first], r.plugin, 1, &progress, &status, error);
+    if (!t) return cli_error(cli_code(status), "show", "%s", error);
+    view v = {.t = t, .w = train_trainer_worker(t), .spec = train_trainer_spec(t), .arena = tensor_arena_new(NULL), .head = (int)r.head,
+              .colour = cli_terminal(STDOUT_FILENO) && !(getenv("NO_COLOR") && *getenv("NO_COLOR"))};
+    code = v.arena ? show(&v, &r) : cli_error(CLI_FAILED, "show", "out of memory");
+    tensor_arena_free(v.arena);
+    train_trainer_free(t);
+    return code;
+}

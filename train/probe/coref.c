@@ -1,0 +1,135 @@
+/* coref.c - the probe of the task coref: does "it" ask for the noun that the predicate fits?
+ *
+ * In sentences: scores (Q_it . K_noun, scaled) and weights from the position that is read to both nouns,
+ * and whose colour is said, as they are and after a change. ref and other are positions: the original
+ * referent's, and the other noun's. Then the sentence itself, "the red animal did not cross the blue
+ * street because it was tired" and "... wide". What the matrices say of words is in coref_circuits.c. */
+#include <string.h>
+
+#include "data/coref.h"
+#include "train/probe/coref_circuits.h"
+#include "train/probe/look.h"
+#include "train/probe/measure.h"
+#include "train/probe/observe.h"
+
+enum { EXAMPLES = 500, CHANGES = 4 };
+
+typedef struct {
+    data_coref_places at;
+    int change;
+    long rows;
+    double score_ref, score_other, share, a_ref, a_other, says_ref, says_other;
+} tally;
+
+static int *colours(train_trainer *t, train_worker *w, const tally *sum, int b) {
+    return train_ids(t, w, DATA_SEQUENCE, sum->at.colour_stream, b);
+}
+
+/* The changes, for one example. */
+static void flip_predicate(train_trainer *t, train_worker *w, const tally *sum, int b) {
+    int *id = train_ids(t, w, DATA_SEQUENCE, sum->at.predicate_stream, b) + sum->at.predicate;
+    *id = DATA_COREF_PREDICATES + (*id - DATA_COREF_PREDICATES + 4) % 8;
+}
+static void swap_nouns(train_trainer *t, train_worker *w, const tally *sum, int b) {
+    train_swap(train_ids(t, w, DATA_SEQUENCE, 0, b), sum->at.noun[0], sum->at.noun[1]);
+}
+static void swap_tags(train_trainer *t, train_worker *w, const tally *sum, int b) {
+    train_swap(colours(t, w, sum, b), sum->at.colour[0], sum->at.colour[1]);
+}
+
+static const struct {
+    const char *name;
+    void (*change)(train_trainer *t, train_worker *w, const tally *sum, int b);
+} changes[CHANGES] = {{"clean", NULL},
+                      {"flipped", flip_predicate},
+                      {"nouns_swapped", swap_nouns},
+                      {"tags_swapped", swap_tags}};
+
+static void add(train_trainer *t, train_worker *w, int n, int ref, tally *sum) {
+    const ag_node *scores = train_scores_node(t, w), *weights = w->weights[train_last(t)];
+    int b = train_row_example(t, w, n), at = train_row_position(t, w, n), other = 1 - ref;
+    const int *colour = colours(t, w, sum, b), *noun = sum->at.noun;
+    int says = DATA_COREF_COLOURS + train_answer(t, w, 0, n);
+    double score_ref = train_mean_at(scores, b, at, noun[ref]);
+    double score_other = train_mean_at(scores, b, at, noun[other]);
+    sum->rows++;
+    sum->score_ref += score_ref;
+    sum->score_other += score_other;
+    sum->share += score_ref > score_other;
+    sum->a_ref += train_mean_at(weights, b, at, noun[ref]);
+    sum->a_other += train_mean_at(weights, b, at, noun[other]);
+    sum->says_ref += says == colour[sum->at.colour[ref]];
+    sum->says_other += says == colour[sum->at.colour[other]];
+}
+
+static bool count(train_trainer *t, train_worker *w, tensor_arena *arena, void *ctx) {
+    (void)arena;
+    tally *sum = ctx;
+    for (int b = 0; changes[sum->change].change && b < w->count; b++)
+        changes[sum->change].change(t, w, sum, b);
+    train_reload(t, w);
+    if (!train_replay(w)) return false;
+    for (int n = 0; n < train_rows(w); n++)
+        add(t, w, n, w->source[0][n] == sum->at.noun[0] ? 0 : 1, sum);
+    return true;
+}
+
+static bool in_sentences(train_trainer *t, data_coref_places at, train_measures *out, char *error) {
+    for (int c = 0; c < CHANGES; c++) {
+        tally sum = {.at = at, .change = c};
+        if (!train_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)) return false;
+        double rows = sum.rows ? (double)sum.rows : 1;
+        const char *name = changes[c].name;
+        train_measure_add(out, sum.score_ref / rows, "coref.%s.score_ref", name);
+        train_measure_add(out, sum.score_other / rows, "coref.%s.score_other", name);
+        train_measure_add(out, sum.share / rows, "coref.%s.share", name);
+        train_measure_add(out, sum.a_ref / rows, "coref.%s.a_ref", name);
+        train_measure_add(out, sum.a_other / rows, "coref.%s.a_other", name);
+        train_measure_add(out, sum.says_ref / rows, "coref.%s.says_ref", name);
+        train_measure_add(out, sum.says_other / rows, "coref.%s.says_other", name);
+    }
+    return true;
+}
+
+/* Writes the sentence over example 0; the predicate: tired (animates) or wide. */
+static void write_sentence(train_trainer *t, train_worker *w, const tally *sum, bool tired) {
+    int *word = train_ids(t, w, DATA_SEQUENCE, 0, 0), *colour = colours(t, w, sum, 0);
+    int *predicate = train_ids(t, w, DATA_SEQUENCE, sum->at.predicate_stream, 0);
+    word[sum->at.noun[0]] = DATA_COREF_NOUNS;      // animal
+    word[sum->at.noun[1]] = DATA_COREF_INANIMATE;  // street
+    word[sum->at.verb] = DATA_COREF_VERBS;         // cross
+    colour[sum->at.colour[0]] = DATA_COREF_COLOURS;      // red
+    colour[sum->at.colour[1]] = DATA_COREF_COLOURS + 1;  // blue
+    predicate[sum->at.predicate] = DATA_COREF_PREDICATES + (tired ? 0 : 4);
+}
+
+static bool the_sentence(train_trainer *t, data_coref_places at, bool tired, train_measures *out) {
+    const char *name = tired ? "tired" : "wide";
+    train_worker *w = train_trainer_worker(t);
+    tally sum = {.at = at};
+    train_load(t, w, "test", 0, 1, 1);
+    write_sentence(t, w, &sum, tired);
+    train_reload(t, w);
+    if (!train_replay(w)) return false;
+    add(t, w, 0, 0, &sum);  // "ref" is the animal
+    train_measure_add(out, sum.score_ref, "coref.%s.score_animal", name);
+    train_measure_add(out, sum.score_other, "coref.%s.score_street", name);
+    train_measure_add(out, sum.a_ref, "coref.%s.a_animal", name);
+    train_measure_add(out, sum.a_other, "coref.%s.a_street", name);
+    train_measure_add(out, tired ? sum.says_ref : sum.says_other, "coref.%s.right", name);
+    return true;
+}
+
+bool train_probe_coref(train_trainer *t, train_measures *out, char *error) {
+    const data_spec *s = train_trainer_spec(t);
+    train_worker *w = train_trainer_worker(t);
+    if (strcmp(s->task->name, "coref") != 0)
+        return train_refuse(error, "this probe is of the task 'coref', not of '%s'", s->task->name);
+    if (!train_scores_node(t, w) || !w->out.logits[0])
+        return train_refuse(error, "the model has no attention whose scores could be read");
+    data_coref_places at = data_coref_places_of(s->options.form);
+    if (!in_sentences(t, at, out, error)) return false;
+    if (!the_sentence(t, at, true, out) || !the_sentence(t, at, false, out))
+        return train_refuse(error, "%s", ag_error(w->graph));
+    return train_coref_circuits(t, out, error);
+}

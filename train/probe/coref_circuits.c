@@ -1,0 +1,148 @@
+#include "train/probe/coref_circuits.h"
+
+#include <math.h>
+
+#include "data/coref.h"
+#include "tensor/gemm.h"
+#include "train/probe/look.h"
+
+enum { KIND = 8, NOUNS = 2 * KIND, WORDS = DATA_COREF_WORDS };
+
+typedef struct {
+    const ag_param_entry *words, *positions, *wq, *wk, *wv, *wo, *u;  // positions NULL: not learned
+    int D, K, V;    // widths: the stream, all heads' keys, all heads' values
+    double factor;  // of the scores
+    real *asks;     // [KIND, D] what stands at "it": the word, a predicate, the position
+    real *q, *k;    // [KIND, K] [WORDS, K]
+    real *scores;   // [KIND, WORDS]
+    real *v, *o;    // [WORDS, V] [WORDS, D]
+    real *says;     // [WORDS, KIND]
+} circuits;
+
+static void set_questions(circuits *c) {
+    const real *it = c->words->val.x + (ptrdiff_t)DATA_COREF_IT * c->D, *at = NULL;
+    if (c->positions)
+        at = c->positions->val.x + (ptrdiff_t)data_coref_places_of(9).read * c->D;
+    for (int p = 0; p < KIND; p++)
+        for (int d = 0; d < c->D; d++)
+            c->asks[p * c->D + d] = c->words->val.x[(DATA_COREF_PREDICATES + p) * c->D + d] +
+                                    it[d] + (at ? at[d] : 0);
+}
+
+/* Every predicate with every word; and what every word would make the model say. */
+static void read_matrices(circuits *c) {
+    gemm_view words = {c->words->val.x, c->D, 1};
+    int N = WORDS, D = c->D;
+    gemm_mul(GEMM_SET, KIND, c->K, D, (gemm_view){c->asks, D, 1}, (gemm_view){c->wq->val.x, c->K, 1},
+             c->q, c->K);
+    gemm_mul(GEMM_SET, N, c->K, D, words, (gemm_view){c->wk->val.x, c->K, 1}, c->k, c->K);
+    gemm_mul(GEMM_SET, KIND, N, c->K, (gemm_view){c->q, c->K, 1}, (gemm_view){c->k, 1, c->K},
+             c->scores, N);
+    gemm_mul(GEMM_SET, N, c->V, D, words, (gemm_view){c->wv->val.x, c->V, 1}, c->v, c->V);
+    gemm_mul(GEMM_SET, N, D, c->V, (gemm_view){c->v, c->V, 1}, (gemm_view){c->wo->val.x, D, 1},
+             c->o, D);
+    gemm_mul(GEMM_SET, N, KIND, D, (gemm_view){c->o, D, 1}, (gemm_view){c->u->val.x, KIND, 1},
+             c->says, KIND);
+}
+
+static double variance(const real *x, int n) {
+    double mean = 0, squares = 0;
+    for (int i = 0; i < n; i++) mean += (double)x[i] / n;
+    for (int i = 0; i < n; i++) squares += ((double)x[i] - mean) * ((double)x[i] - mean);
+    return squares / n;
+}
+
+/* Sums over predicates. */
+typedef struct {
+    double fitting, other, never, wins;  // never: fitting, but not trained
+    int n_never;
+} qk_sums;
+
+/* noun [NOUNS]: the scores that predicate p gives them. */
+static void add_predicate(int p, const real *noun, double factor, qk_sums *sum) {
+    for (int i = 0; i < NOUNS; i++) {
+        int id = DATA_COREF_NOUNS + i;
+        bool fits = data_coref_fits(id, p), never = fits && data_coref_held_out(id, p);
+        *(fits ? &sum->fitting : &sum->other) += factor * (double)noun[i];
+        if (never) sum->never += factor * (double)noun[i];
+        sum->n_never += never;
+        for (int k = 0; fits && k < NOUNS; k++)
+            sum->wins += !data_coref_fits(DATA_COREF_NOUNS + k, p) && noun[i] > noun[k];
+    }
+}
+
+static void report_qk(const circuits *c, train_measures *out) {
+    double over_tags = 0, over_nouns = 0;
+    qk_sums sum = {0};
+    for (int i = 0; i < KIND; i++) {
+        const real *row = c->scores + (ptrdiff_t)i * WORDS;
+        add_predicate(DATA_COREF_PREDICATES + i, row + DATA_COREF_NOUNS, c->factor, &sum);
+        over_tags += variance(row + DATA_COREF_COLOURS, KIND);
+        over_nouns += variance(row + DATA_COREF_NOUNS, NOUNS);
+    }
+    train_measure_add(out, sum.fitting / (KIND * KIND), "coref.qk.compatible");
+    train_measure_add(out, sum.other / (KIND * KIND), "coref.qk.incompatible");
+    train_measure_add(out, sum.never / sum.n_never, "coref.qk.heldout");
+    train_measure_add(out, sum.wins / (KIND * KIND * KIND), "coref.qk.wins");
+    train_measure_add(out, over_tags / over_nouns, "coref.qk.tag_ratio");
+}
+
+static void report_ov(const circuits *c, train_measures *out) {
+    double right = 0, of_tags = 0, of_nouns = 0;
+    for (int i = 0; i < KIND; i++) {
+        const real *row = c->says + (ptrdiff_t)(DATA_COREF_COLOURS + i) * KIND;
+        right += train_argmax(row, KIND) == i;
+        of_tags += variance(row, KIND) / KIND;
+    }
+    for (int i = 0; i < NOUNS; i++)
+        of_nouns += variance(c->says + (ptrdiff_t)(DATA_COREF_NOUNS + i) * KIND, KIND) / NOUNS;
+    train_measure_add(out, right / KIND, "coref.ov.tag_diag");
+    train_measure_add(out, of_nouns / of_tags, "coref.ov.noun_ratio");
+}
+
+/* The parameters; false where the model is made otherwise. */
+static bool find(train_trainer *t, circuits *c) {
+    const train_config *o = train_trainer_config(t);
+    nn_attention_config attention = train_model_config(o, train_trainer_spec(t)).attention;
+    const char *q = nn_attention_matrix(&attention, 'q'), *k = nn_attention_matrix(&attention, 'k');
+    const char *v = nn_attention_matrix(&attention, 'v');
+    if (o->layers > 1 || o->form != 9 || o->norm || o->latent || o->heads != o->kv_heads)
+        return false;
+    if (!q || !k || !v || o->readout != NN_READOUT_FULL) return false;
+    *c = (circuits){.words = ag_params_find(train_trainer_params(t), "embed.word"),
+                    .positions = ag_params_find(train_trainer_params(t), "embed.position"),
+                    .wq = train_matrix(t, 0, q),
+                    .wk = train_matrix(t, 0, k),
+                    .wv = train_matrix(t, 0, v),
+                    .wo = train_matrix(t, 0, "wo"),
+                    .u = ag_params_find(train_trainer_params(t), "unembed.colour"),
+                    .D = o->d_model,
+                    .K = o->heads * o->d_k,
+                    .V = o->heads * o->d_v};
+    const ag_param_entry *temperature = train_matrix(t, 0, "temperature");
+    bool scaled = o->scale == NN_SCALE_SQRT || o->scale == NN_SCALE_LEARNED;
+    c->factor = (scaled ? 1 / sqrt(o->d_k) : 1) * (temperature ? (double)temperature->val.x[0] : 1);
+    return c->words && c->wq && c->wk && c->wv && c->wo && c->u;
+}
+
+bool train_coref_circuits(train_trainer *t, train_measures *out, char *error) {
+    circuits c;
+    if (!find(t, &c)) return true;
+    tensor_arena *arena = tensor_arena_new(NULL);
+    const struct {
+        real **x;
+        int width;
+    } wanted[] = {{&c.asks, c.D}, {&c.q, c.K}, {&c.k, c.K},     {&c.scores, WORDS},
+                 {&c.v, c.V},    {&c.o, c.D}, {&c.says, KIND}};
+    bool ok = arena != NULL;
+    for (size_t i = 0; ok && i < sizeof wanted / sizeof *wanted; i++)
+        ok = (*wanted[i].x = tensor_arena_reals(arena, (size_t)WORDS * (size_t)wanted[i].width));
+    if (ok) {
+        set_questions(&c);
+        read_matrices(&c);
+        report_qk(&c, out);
+        report_ov(&c, out);
+    }
+    tensor_arena_free(arena);
+    return ok || train_refuse(error, "out of memory");
+}

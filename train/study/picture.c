@@ -1,0 +1,203 @@
+/* picture.c - what a study's picture shows, as CSV for bars.gp and lines.gp. */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "train/study/words.h"
+
+static bool is_shown(const train_study *s, int variant) {
+    for (int i = 0; i < s->picture.n_groups; i++)
+        if (strcmp(s->picture.group[i], s->variant[variant].group) == 0) return true;
+    return s->picture.n_groups == 0;
+}
+
+static void add_title(const train_study *s, train_text *out) {
+    const char *label = s->picture.label;
+    train_text_add(out, ",");
+    train_text_label(out, s->picture.title);
+    train_text_add(out, ",");
+    train_text_label(out, *label ? label : s->picture.shown[0].as);
+    train_text_add(out, "\n");
+}
+
+/* ---- bars: y,name,mean,sd,least,most,band_least,band_most,title,label ---- */
+
+static void band_of(const train_study *s, int variant, const char *measure, double *least,
+                    double *most) {
+    *least = *most = (double)NAN;
+    for (int i = 0; i < s->n_bands; i++) {
+        const train_band *b = &s->band[i];
+        if (strcmp(b->measure, measure) || strcmp(b->variant, s->variant[variant].name)) continue;
+        if (*b->group && strcmp(b->group, s->variant[variant].group)) continue;
+        if (isfinite(b->least)) *least = b->least;
+        if (isfinite(b->most)) *most = b->most;
+    }
+}
+
+static void add_heading(double y, const char *name, train_text *out) {
+    train_text_number(out, y);
+    train_text_add(out, ",");
+    train_text_label(out, name);
+    train_text_add(out, ",,,,,,,,\n");
+}
+
+static void add_bar(const train_study *s, const train_results *r, int variant,
+                    const train_shown *shown, double y, const char *name, train_text *out) {
+    train_summary_of m = train_summarise(s, r, variant, shown->measure);
+    double least, most,
+        x[] = {m.mean, m.sd, m.n ? m.least : (double)NAN, m.n ? m.most : (double)NAN};
+    band_of(s, variant, shown->measure, &least, &most);
+    train_text_number(out, y);
+    train_text_add(out, ",");
+    train_text_label(out, name);
+    for (int i = 0; i < 6; i++) {
+        train_text_add(out, ",");
+        train_text_number(out, i < 4 ? x[i] : i == 4 ? least : most);
+    }
+    add_title(s, out);
+}
+
+/* One row a bar from the top down; before each group (of several measures: each variant) a row with
+ * its name alone. */
+static void add_bars(const train_study *s, const train_results *r, train_text *out) {
+    const char *heading = "";
+    double y = 0;
+    train_text_add(out, "y,name,mean,sd,least,most,band_least,band_most,title,label\n");
+    for (int v = 0; v < s->n_variants; v++) {
+        const train_variant *one = &s->variant[v];
+        if (!is_shown(s, v)) continue;
+        char name[200];
+        snprintf(name, sizeof name, "%s%s%s", one->group,
+                 *one->group && s->picture.n_shown > 1 ? ", " : "",
+                 s->picture.n_shown > 1 ? one->name : "");
+        if (strcmp(heading, name) != 0 && (s->picture.n_shown == 1 || s->n_variants > 1)) {
+            y += y > 0 ? 1.6 : 0;
+            add_heading(y, name, out);
+        }
+        heading = s->picture.n_shown > 1 ? "" : one->group;
+        for (int i = 0; i < s->picture.n_shown; i++)
+            add_bar(s, r, v, &s->picture.shown[i], ++y,
+                    s->picture.n_shown > 1 ? s->picture.shown[i].as : one->name, out);
+    }
+}
+
+/* ---- lines: x, then a curve's mean (headed by its name) and deviation, for each; title, label
+ * ---- */
+
+/* A curve: one measure of one variant over what stands for its #, or of a group over an option. */
+typedef struct {
+    const char *name;
+    const train_shown *shown;
+    int variant;  // the curve's only one, or the first of its group
+    bool inside;  // x is in the measure's name
+} curve;
+
+/* The measure's name with x for its #. */
+static void at_x(const char *measure, double x, char out[TRAIN_MEASURE]) {
+    const char *hash = strchr(measure, '#');
+    snprintf(out, TRAIN_MEASURE, "%.*s%.0f%s", (int)(hash - measure), measure, x, hash + 1);
+}
+
+/* The variant's value of an option, as its JSON says, or of a measure. */
+static double x_of(const train_study *s, const train_results *r, int variant) {
+    json_t *o = json_loads(s->variant[variant].json, 0, NULL);
+    json_t *x = json_object_get(o, s->picture.x);
+    double value = json_is_number(x) ? json_number_value(x)
+                                     : train_summarise(s, r, variant, s->picture.x).mean;
+    json_decref(o);
+    return value;
+}
+
+/* The curve's mean and deviation at x; NaN where it has no point. */
+static void point(const train_study *s, const train_results *r, const curve *c, double x,
+                  double out[2]) {
+    train_summary_of m = {.mean = (double)NAN, .sd = (double)NAN};
+    if (c->inside) {
+        char measure[TRAIN_MEASURE];
+        at_x(c->shown->measure, x, measure);
+        m = train_summarise(s, r, c->variant, measure);
+    }
+    for (int v = c->variant; !c->inside && v < s->n_variants; v++)
+        if (strcmp(s->variant[v].group, s->variant[c->variant].group) == 0 && x_of(s, r, v) == x)
+            m = train_summarise(s, r, v, c->shown->measure);
+    out[0] = m.mean;
+    out[1] = m.sd;
+}
+
+/* The least x of the curve beyond `last`; infinity at the end. */
+static double next_x(const train_study *s, const train_results *r, const curve *c, double last) {
+    double next = (double)INFINITY;
+    for (int v = c->variant; !c->inside && v < s->n_variants; v++) {
+        double x = x_of(s, r, v);
+        if (strcmp(s->variant[v].group, s->variant[c->variant].group) == 0 && x > last && x < next)
+            next = x;
+    }
+    const char *hash = strchr(c->shown->measure, '#');
+    for (int i = 0; c->inside && i < r->n; i++) {
+        const train_measures *m = &r->at[i].measures;
+        if (r->at[i].error || r->at[i].variant != c->variant) continue;
+        for (int k = 0; k < m->n; k++) {
+            size_t before = (size_t)(hash - c->shown->measure);
+            char *end, *from = m->at[k].name + before;
+            if (strncmp(m->at[k].name, c->shown->measure, before) ||
+                !(*from >= '0' && *from <= '9'))
+                continue;
+            double x = (double)strtol(from, &end, 10);
+            if (strcmp(end, hash + 1) == 0 && x > last && x < next) next = x;
+        }
+    }
+    return next;
+}
+
+static int list_curves(const train_study *s, curve *out) {
+    int n = 0;
+    for (int v = 0; v < s->n_variants; v++)
+        for (int i = 0; i < s->picture.n_shown; i++) {
+            const train_variant *one = &s->variant[v];
+            const train_shown *shown = &s->picture.shown[i];
+            bool inside = strchr(shown->measure, '#') != NULL;
+            bool first = v == 0 || strcmp(one->group, s->variant[v - 1].group) != 0;
+            if (!is_shown(s, v) || (!inside && !first)) continue;
+            const char *name = inside ? (s->n_variants > 1 ? one->name : shown->as) : one->group;
+            out[n++] = (curve){*name ? name : shown->as, shown, v, inside};
+        }
+    return n;
+}
+
+static void add_lines(const train_study *s, const train_results *r, train_text *out) {
+    size_t room = (size_t)s->n_variants * (size_t)s->picture.n_shown;
+    curve *curves = tensor_arena_take(out->arena, room, sizeof *curves);
+    if (!curves) {
+        out->failed = true;
+        return;
+    }
+    int n = list_curves(s, curves);
+    train_text_label(out, s->picture.x);
+    for (int i = 0; i < n; i++) {
+        train_text_add(out, ",");
+        train_text_label(out, curves[i].name);
+        train_text_add(out, ",\"sd\"");
+    }
+    train_text_add(out, ",\"title\",\"label\"\n");
+    for (double x = -(double)INFINITY;;) {
+        double next = (double)INFINITY, y[2];
+        for (int i = 0; i < n; i++) next = fmin(next, next_x(s, r, &curves[i], x));
+        if (isinf(next)) return;
+        train_text_number(out, x = next);
+        for (int i = 0; i < 2 * n; i++) {
+            if (i % 2 == 0) point(s, r, &curves[i / 2], x, y);
+            train_text_add(out, ",");
+            train_text_number(out, y[i % 2]);
+        }
+        add_title(s, out);
+    }
+}
+
+void train_study_picture_data(const train_study *s, const train_results *r, train_text *out) {
+    if (strcmp(s->picture.kind, "bars") == 0)
+        add_bars(s, r, out);
+    else
+        add_lines(s, r, out);
+}

@@ -1,0 +1,127 @@
+/* table.c - a study's means as a table of text, at most 100 columns wide where names allow. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "train/study/words.h"
+
+enum { LINE = 100, GAP = 2, CELL = 96 };
+
+/* One line a variant, or (turned) one line a measure. */
+typedef struct {
+    const train_study *s;
+    const train_results *r;
+    bool turned;
+} table;
+
+int train_study_decimals(double x) {
+    double size = fabs(x);
+    return size >= 99.95 ? 0 : size >= 9.9995 ? 1 : 3;
+}
+
+/* "0.944 ± 0.006"; "never" for steps99 that no seed reached; (3/5) when only some seeds have it. */
+static const char *cell(const table *t, int variant, int column, char out[CELL]) {
+    const char *measure = t->s->column[column].measure;
+    train_summary_of m = train_summarise(t->s, t->r, variant, measure);
+    bool steps = strcmp(measure, "steps99") == 0;
+    int decimals = steps ? 0 : train_study_decimals(m.mean), n = 0;
+    if (m.n == 0)
+        snprintf(out, CELL, "%s", m.failed ? "failed" : steps ? "never" : "-");
+    else if (m.least == m.most)
+        n = snprintf(out, CELL, "%.*f", decimals, m.mean);
+    else
+        n = snprintf(out, CELL, "%.*f ± %.*f", decimals, m.mean, decimals, m.sd);
+    if (m.n > 0 && m.n < t->s->seeds)
+        snprintf(out + n, CELL - (size_t)n, " (%d/%d)", m.n, t->s->seeds);
+    return out;
+}
+
+static const char *at(const table *t, int row, int col, char out[CELL]) {
+    return t->turned ? cell(t, col, row, out) : cell(t, row, col, out);
+}
+
+static const char *heading(const table *t, int col) {
+    return t->turned ? t->s->variant[col].name : t->s->column[col].as;
+}
+
+static const char *label(const table *t, int row) {
+    return t->turned ? t->s->column[row].as : t->s->variant[row].name;
+}
+
+int train_study_width(const char *text) {
+    int n = 0;
+    for (; *text; text++) n += (*text & 0xc0) != 0x80;  // characters, not bytes
+    return n;
+}
+
+static int max(int a, int b) { return a > b ? a : b; }
+
+static int column_width(const table *t, int col) {
+    char text[CELL];
+    int w = train_study_width(heading(t, col));
+    int rows = t->turned ? t->s->n_columns : t->s->n_variants;
+    for (int row = 0; row < rows; row++) w = max(w, train_study_width(at(t, row, col, text)));
+    return w + GAP;
+}
+
+/* Of the names at the left; group names stand there, too. */
+static int label_width(const table *t) {
+    int w = 0, rows = t->turned ? t->s->n_columns : t->s->n_variants;
+    for (int row = 0; row < rows; row++) w = max(w, train_study_width(label(t, row)));
+    for (int v = 0; v < t->s->n_variants; v++)
+        w = max(w, train_study_width(t->s->variant[v].group));
+    return w;
+}
+
+static void add_padded(train_text *out, const char *text, int width) {
+    int pad = width - train_study_width(text);
+    train_text_add(out, "%*s%s", pad > 0 ? pad : 0, "", text);
+}
+
+static void add_label(train_text *out, const char *text, int width) {
+    train_text_add(out, "%s%*s", text, max(width - train_study_width(text), 0), "");
+}
+
+/* Rows r0..r1-1 under the headings of columns c0..c1-1, in as many pieces as the line asks for. */
+static void add_block(const table *t, const char *group, int r0, int r1, int c0, int c1,
+                      train_text *out) {
+    char text[CELL];
+    int left = label_width(t);
+    for (int from = c0, to; from < c1; from = to) {
+        int w = left;
+        for (to = from; to < c1; to++) {
+            w += column_width(t, to);
+            if (w > LINE && to > from) break;
+        }
+        add_label(out, group, left);
+        for (int c = from; c < to; c++) add_padded(out, heading(t, c), column_width(t, c));
+        train_text_add(out, "\n");
+        for (int row = r0; row < r1; row++) {
+            add_label(out, label(t, row), left);
+            for (int c = from; c < to; c++)
+                add_padded(out, at(t, row, c, text), column_width(t, c));
+            train_text_add(out, "\n");
+        }
+        if (to < c1) train_text_add(out, "\n");
+    }
+}
+
+static int total_width(const table *t) {
+    int w = label_width(t);
+    for (int c = 0; c < t->s->n_columns; c++) w += column_width(t, c);
+    return w;
+}
+
+void train_study_table(const train_study *s, const train_results *r, train_text *out) {
+    table t = {s, r, false};
+    t.turned = total_width(&t) > LINE && s->n_variants < s->n_columns;
+    for (int v = 0, end; v < s->n_variants; v = end) {
+        const char *group = s->variant[v].group;
+        for (end = v; end < s->n_variants && strcmp(s->variant[end].group, group) == 0;) end++;
+        if (v) train_text_add(out, "\n");
+        if (t.turned)
+            add_block(&t, group, 0, s->n_columns, v, end, out);
+        else
+            add_block(&t, group, v, end, 0, s->n_columns, out);
+    }
+}
