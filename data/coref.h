@@ -16,11 +16,12 @@ enum {
     DATA_COREF_BECAUSE,
     DATA_COREF_IT,
     DATA_COREF_WAS,
-    DATA_COREF_VERBS,                               // 4: cross ...
-    DATA_COREF_PREDICATES = DATA_COREF_VERBS + 4,   // 4 of animates: tired ...; 4 of the others: wide ...
-    DATA_COREF_COLOURS = DATA_COREF_PREDICATES + 8, // 8: red, blue ...
-    DATA_COREF_NOUNS = DATA_COREF_COLOURS + 8,      // 8 animates: animal ...
-    DATA_COREF_INANIMATE = DATA_COREF_NOUNS + 8,    // 8: street ...
+    DATA_COREF_VERBS,  // 4: cross ...
+    DATA_COREF_PREDICATES =
+        DATA_COREF_VERBS + 4,  // 4 of animates: tired ...; 4 of the others: wide ...
+    DATA_COREF_COLOURS = DATA_COREF_PREDICATES + 8,  // 8: red, blue ...
+    DATA_COREF_NOUNS = DATA_COREF_COLOURS + 8,       // 8 animates: animal ...
+    DATA_COREF_INANIMATE = DATA_COREF_NOUNS + 8,     // 8: street ...
     DATA_COREF_WORDS = DATA_COREF_INANIMATE + 8
 };
 
@@ -31,16 +32,18 @@ typedef struct {
 } data_coref_places;
 
 static inline data_coref_places data_coref_places_of(int form) {
-    if (form == 13)
-        return (data_coref_places){
-            .noun = {2, 8}, .colour = {1, 7}, .verb = 5, .predicate = 12, .read = 12};
-    return (data_coref_places){.noun = {1, 6},
-                               .colour = {1, 6},
-                               .verb = 4,
-                               .predicate = form == 9 ? 8 : 10,
-                               .read = 8,
-                               .colour_stream = 1,
-                               .predicate_stream = form == 9};
+    data_coref_places p;
+    bool apart = form == 13;  // colours stand before their nouns, not beside them
+    p.noun[0] = apart ? 2 : 1;
+    p.noun[1] = apart ? 8 : 6;
+    p.colour[0] = p.noun[0] - apart;
+    p.colour[1] = p.noun[1] - apart;
+    p.verb = apart ? 5 : 4;
+    p.predicate = form - 1;
+    p.read = apart ? 12 : 8;
+    p.colour_stream = !apart;
+    p.predicate_stream = form == 9;  // beside "it"
+    return p;
 }
 
 /* May a predicate be said of a noun? */

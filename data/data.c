@@ -115,7 +115,8 @@ bool data_pairs_options(data_spec *s, int pairs, int keys, int values, char *err
     if (!o->keys) o->keys = keys;
     if (!o->values) o->values = values;
     s->scratch = o->keys > o->values ? o->keys : o->values;
-    if (o->pairs < o->keys && o->pairs < o->values) return true;
+    if (o->pairs >= 1 && o->pairs < o->keys && o->pairs < o->values) return true;
+    if (o->pairs < 1) return snprintf(error, size, "%s: at least one pair is needed", s->task->name), false;
     snprintf(error, size, "%s: %d pairs need more than %d keys and values, there are %d and %d", s->task->name, o->pairs,
              o->pairs, o->keys, o->values);
     return false;

@@ -24,6 +24,7 @@ static bool configure(data_spec *s, char *error, size_t size) {
     s->chance = 1.0 / o->values;
     s->bag = 1.0 / o->pairs;
     s->has_held_out = o->hold_out;
+    if (o->hold_out) s->scratch += o->values;
     s->roles.query = s->roles.key = 0;
     s->roles.value = s->roles.marker_stream = 1;
     s->roles.marker = o->values;
@@ -32,23 +33,38 @@ static bool configure(data_spec *s, char *error, size_t size) {
 
 static bool held_out(int key, int value) { return (5 * key + 3 * value) % 4 == 0; }
 
-/* Training shows no held-out combination; the split "heldout" asks for one. */
-static bool acceptable(const data_spec *s, const data_example *e, int t) {
-    const int *key = e->ids[DATA_SEQUENCE][0], *value = e->ids[DATA_SEQUENCE][1];
-    if (!s->options.hold_out) return true;
-    if (e->held_out) return held_out(key[t], value[t]);
-    for (int i = 0; i < s->options.pairs; i++)
-        if (held_out(key[i], value[i])) return false;
+/* May key i of the example go with this value? Training shows no held-out combination, the split "heldout" asks for one. */
+static bool fits(const data_example *e, int i, int asked, int key, int value) {
+    if (e->held_out) return i != asked || held_out(key, value);
+    return !held_out(key, value);
+}
+
+/* Moves values among value[0..n-1] and the unused ones after them, each key taking the first that fits; false: none was
+ * left for one of them. */
+static bool arrange(const data_spec *s, const data_example *e, int asked, int *value) {
+    const int *key = e->ids[DATA_SEQUENCE][0];
+    for (int i = 0; i < s->options.pairs; i++) {
+        int j = i;
+        while (j < s->options.values && !fits(e, i, asked, key[i], value[j])) j++;
+        if (j == s->options.values) return false;
+        int first = value[j];
+        value[j] = value[i];
+        value[i] = first;
+    }
     return true;
 }
 
 static void example(const data_spec *s, rng *r, const data_example *out) {
-    int n = s->options.pairs, *key = out->ids[DATA_SEQUENCE][0], *value = out->ids[DATA_SEQUENCE][1], t;
-    do {
-        rng_choose(r, s->options.keys, n, key, out->scratch);
-        rng_choose(r, s->options.values, n, value, out->scratch);
-        t = (int)rng_below(r, (uint32_t)n);
-    } while (!acceptable(s, out, t));
+    int n = s->options.pairs, *key = out->ids[DATA_SEQUENCE][0], *value = out->ids[DATA_SEQUENCE][1];
+    int *all = out->scratch + s->options.values;  // every value, in random order
+    rng_choose(r, s->options.keys, n, key, out->scratch);
+    rng_choose(r, s->options.values, n, value, out->scratch);
+    int t = (int)rng_below(r, (uint32_t)n);
+    if (s->options.hold_out) {
+        do rng_choose(r, s->options.values, s->options.values, all, out->scratch);
+        while (!arrange(s, out, t, all));
+        for (int i = 0; i < n; i++) value[i] = all[i];
+    }
     key[n] = key[t];
     value[n] = s->roles.marker;
     out->target[0][n] = value[t];

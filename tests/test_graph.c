@@ -22,10 +22,10 @@ static const batch SOME_BATCH = {{1, 2, 3, 4, 5, 6, 0, 1, 1, 2},
                                  {2, 3, -1, 5, 6, 0, 1, -1, 2, 3}};
 
 static ag_node *weight(ag_graph *g, const char *name, int in, int out) {
-    return ag_param(g, name, tensor_dims(2, in, out), (ag_init){AG_NORMAL, 0.3});
+    return ag_param(g, name, tensor_dims(2, in, out), (ag_init){.kind = AG_NORMAL, .scale = 0.3});
 }
 static ag_node *vector(ag_graph *g, const char *name, int n, ag_init_kind kind) {
-    return ag_param(g, name, tensor_dims(1, n), (ag_init){kind, 0});
+    return ag_param(g, name, tensor_dims(1, n), (ag_init){.kind = kind, .scale = 0});
 }
 static ag_node *norm(ag_node *x, const char *gain, const char *bias) {
     return ag_layer_norm(x, vector(x->graph, gain, D, AG_ONES), vector(x->graph, bias, D, AG_ZEROS),
@@ -412,7 +412,7 @@ static void a_tied_parameter_is_one(void **state) {
     (void)state;
     world w;
     open_world(&w);
-    const ag_init init = {AG_NORMAL, 1};
+    const ag_init init = {.kind = AG_NORMAL, .scale = 1};
     ag_node *x = counting(w.g, "x", tensor_dims(2, 2, 3), 1);
     ag_node *first = ag_param(w.g, "w", tensor_dims(2, 3, 3), init),
             *second = ag_param(w.g, "w", tensor_dims(2, 3, 3), init);
@@ -434,7 +434,7 @@ static void recording_goes_on_after_backward(void **state) {
     (void)state;
     world w;
     open_world(&w);
-    const ag_init ones = {AG_ONES, 0};
+    const ag_init ones = {.kind = AG_ONES, .scale = 0};
     ag_node *a = ag_param(w.g, "a", tensor_dims(1, 4), ones);
     assert_true(ag_backward(ag_scale(a, 2), NULL));
     ag_node *b = ag_param(w.g, "b", tensor_dims(1, 4000), ones), *y = ag_scale(b, 3);
@@ -500,7 +500,7 @@ static void a_parameter_keeps_its_shape(void **state) {
     error_says(w.g, "[4,3]");
     assert_true(x->val.n == 0);
     ag_graph_reset(w.g);
-    ag_param(w.g, "bad", (tensor_shape){.rank = -1}, (ag_init){AG_ZEROS, 0});
+    ag_param(w.g, "bad", (tensor_shape){.rank = -1}, (ag_init){.kind = AG_ZEROS, .scale = 0});
     error_says(w.g, "'bad'");
     assert_null(ag_params_find(w.params, "bad"));
     close_world(&w);
@@ -552,7 +552,7 @@ static void initial_values_are_as_named(void **state) {
     ag_node *zeros = vector(w.g, "zeros", 5, AG_ZEROS), *ones = vector(w.g, "ones", 5, AG_ONES);
     for (int i = 0; i < 5; i++) assert_true(zeros->val.x[i] == 0 && ones->val.x[i] == 1);
     for (int uniform = 0; uniform < 2; uniform++) {
-        ag_init init = {uniform ? AG_UNIFORM : AG_NORMAL, 0.25};
+        ag_init init = {.kind = uniform ? AG_UNIFORM : AG_NORMAL, .scale = 0.25};
         const real *x =
             ag_param(w.g, uniform ? "uniform" : "normal", tensor_dims(1, LARGE), init)->val.x;
         double sum = 0, squares = 0, most = 0;

@@ -78,7 +78,6 @@ static void run_shard(void *ctx, int shard, int worker) {
     tally *sum = &j->shards[shard];
     int first = shard * t->shard, count = j->count - first < t->shard ? j->count - first : t->shard;
     train_load(t, w, j->split, j->first + (uint64_t)first, count, j->count);
-    if (w->gate) w->gate->val.x[0] = t->open;
     ag_set_run(w->graph, (ag_run){.training = false});
     if (!ag_forward(w->graph)) return;
     sum->loss = (double)w->out.loss->val.x[0];

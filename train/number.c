@@ -15,7 +15,7 @@ bool train_parse_real(const char *text, double *out) {
     char local[64];
     const char *dot = strchr(text, '.');
     size_t length = strlen(text);
-    if (length == 0 || length > 48 || isspace((unsigned char)text[0]) || strchr(text, ',')) return false;
+    if (length == 0 || length > 48 || isspace((unsigned char)text[0]) || text[0] == '+' || strchr(text, ',')) return false;
     if (strpbrk(text, "xXpPnN")) return false;  // no hexadecimal numbers, no nan, no infinity
     if (dot)
         snprintf(local, sizeof local, "%.*s%s%s", (int)(dot - text), text, point(), dot + 1);
@@ -24,7 +24,7 @@ bool train_parse_real(const char *text, double *out) {
     char *end;
     errno = 0;
     double x = strtod(local, &end);
-    if (end == local || *end || !isfinite(x)) return false;
+    if (end == local || *end || !isfinite(x) || errno == ERANGE) return false;
     *out = x;
     return true;
 }

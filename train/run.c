@@ -7,8 +7,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "train/anomaly.h"
 #include "train/run_files.h"
 #include "train/schedule.h"
+
+enum { TEST_EXAMPLES = 2048 };
 
 typedef struct {
     const train_io *io;
@@ -35,7 +38,8 @@ static double clock_seconds(void) {
 /* ---- looking ---- */
 
 /* Scores on `count` examples of a split, and the circuits, as the model stands. */
-static bool look(loop *l, const char *split, int count) {
+static bool look(loop *l, const char *split, int count, int step) {
+    train_at_step(l->t, step);
     if (!train_evaluate(l->t, split, 0, count, &l->now.scores, l->error)) return false;
     const double *mass = l->now.scores.head_mass + (l->c->layers - 1) * l->c->heads;
     int head = 0;
@@ -60,11 +64,27 @@ static bool write_row(loop *l, int step) {
 
 /* ---- saving ---- */
 
+/* Is the state after `step` steps, just evaluated, worth keeping? Else a sentence, and l->step.diverged. */
+static bool sound(loop *l, int step) {
+    const ag_param_entry *bad = train_first_bad_parameter(train_trainer_params(l->t));
+    if (!bad && isfinite(l->now.scores.loss)) return true;
+    if (!bad && !train_gradient(l->t, step, &l->step, l->error)) return false;  // its sentence says more
+    l->step.diverged = true;
+    if (bad)
+        snprintf(l->error, TRAIN_ERROR, "step %d: the parameter '%.100s' is not finite; nothing is saved", step, bad->name);
+    else
+        snprintf(l->error, TRAIN_ERROR, "step %d: the held-out loss is not finite; nothing is saved", step);
+    return false;
+}
+
+/* What a failed save means. */
+static train_status unsaved(const loop *l) { return l->step.diverged ? TRAIN_DIVERGED : TRAIN_FAILED; }
+
 /* A checkpoint of the state after `step` steps; also as best.safetensors if the held-out loss was never lower. In the
  * order that a crash between two writes can be repaired from: rows, the best, then the checkpoint that speaks of both. */
 static bool save(loop *l, int step) {
     char path[TRAIN_PATH];
-    if (!look(l, "valid", l->c->eval_examples)) return false;
+    if (!look(l, "valid", l->c->eval_examples, step) || !sound(l, step)) return false;
     bool best = l->now.scores.loss < l->progress.best_loss;  // false for NaN
     l->progress.step = step;
     if (best) {
@@ -86,21 +106,23 @@ static bool save(loop *l, int step) {
 static train_status steps_from(loop *l, int step) {
     for (;; step++) {
         bool last = step >= l->c->steps, evaluate = last || step % l->c->eval_every == 0;
-        if (evaluate && !look(l, "valid", l->c->eval_examples)) return TRAIN_FAILED;
+        if (evaluate && !look(l, "valid", l->c->eval_examples, step)) return TRAIN_FAILED;
         // the gradient of one more batch is computed at the end, so that the last row has its norms, but not applied
         if (!train_gradient(l->t, step, &l->step, l->error)) return l->step.diverged ? TRAIN_DIVERGED : TRAIN_FAILED;
         if (evaluate && !write_row(l, step)) return TRAIN_FAILED;
-        if (last) return save(l, step) ? TRAIN_DONE : TRAIN_FAILED;
+        if (last) return save(l, step) ? TRAIN_DONE : unsaved(l);
         train_update(l->t, step, &l->step);
         int done = step + 1;
         if (l->o->progress) l->o->progress(l->o->ctx, done, l->c->steps, l->step.loss, l->now.scores.accuracy);
         if (l->o->stop && *l->o->stop) {
-            if (!save(l, done)) return TRAIN_FAILED;
+            if (!save(l, done)) return unsaved(l);
             snprintf(l->error, TRAIN_ERROR, "stopped after step %d; the state is saved, --resume goes on", done);
             return TRAIN_STOPPED;
         }
-        if (l->o->save_every && done % l->o->save_every == 0 && done < l->c->steps && !save(l, done) && l->o->warn)
-            l->o->warn(l->o->ctx, l->error);  // training goes on: the next save may succeed
+        bool due = l->o->save_every && done % l->o->save_every == 0 && done < l->c->steps;
+        if (!due || save(l, done)) continue;
+        if (l->step.diverged) return TRAIN_DIVERGED;
+        if (l->o->warn) l->o->warn(l->o->ctx, l->error);  // training goes on: the next save may succeed
     }
 }
 
@@ -123,6 +145,18 @@ static bool open_metrics(loop *l, bool resumed) {
     return train_append(&l->metrics, header.at, header.n, l->error);
 }
 
+/* Finds steps99 in the metrics of a run that has all its steps. */
+static bool first_steps99(loop *l) {
+    void *text;
+    size_t n;
+    if (!train_path(l->metrics_path, l->o->dir, "metrics.csv", l->error)) return false;
+    train_file_status s = train_read_file(l->io, NULL, l->metrics_path, (size_t)1 << 30, &text, &n, l->error);
+    if (s != TRAIN_FILE_OK) return s == TRAIN_FILE_ABSENT;
+    train_metrics_keep(text, n, l->progress.step + 1, &l->steps99);
+    tensor_malloc.release(NULL, text);
+    return true;
+}
+
 static train_status begin(loop *l, bool *resumed) {
     char path[TRAIN_PATH];
     int skipped = 0;
@@ -130,7 +164,7 @@ static train_status begin(loop *l, bool *resumed) {
     l->progress = train_progress_start();
     if (l->o->resume) {
         train_file_status s = train_latest(l->io, NULL, l->o->dir, path, &skipped, l->error);
-        if (skipped && l->o->warn) l->o->warn(l->o->ctx, l->error);
+        if (s == TRAIN_FILE_OK && skipped && l->o->warn) l->o->warn(l->o->ctx, l->error);
         if (s == TRAIN_FILE_OK) s = train_restore(l->io, l->t, &l->progress, path, l->error);
         if (s != TRAIN_FILE_OK && s != TRAIN_FILE_ABSENT) return s == TRAIN_FILE_DAMAGED ? TRAIN_DAMAGED : TRAIN_FAILED;
         *resumed = s == TRAIN_FILE_OK;
@@ -142,33 +176,39 @@ static train_status train_and_probe(loop *l, bool resumed, train_summary *out) {
     const train_circuits *circuits = l->now.has_circuits ? &l->now.circuits : NULL;
     if (!train_write_descriptions(l->io, l->t, l->o->dir, l->error) || !open_metrics(l, resumed)) return TRAIN_FAILED;
     if (!resumed) {
-        if (!look(l, "valid", l->c->eval_examples)) return TRAIN_FAILED;
+        if (!look(l, "valid", l->c->eval_examples, 0)) return TRAIN_FAILED;
         if (!train_write_probes(l->io, l->t, circuits, l->o->dir, "before", l->error)) return TRAIN_FAILED;
     }
     train_status s = steps_from(l, l->progress.step);
     char ignored[TRAIN_ERROR];
     bool closed = train_append_close(&l->metrics, s == TRAIN_DONE ? l->error : ignored);
     if (s != TRAIN_DONE) return s;
-    enum { TEST_EXAMPLES = 2048 };
-    if (!closed || !look(l, "test", TEST_EXAMPLES)) return TRAIN_FAILED;
+    if (!closed || !look(l, "test", TEST_EXAMPLES, l->c->steps)) return TRAIN_FAILED;
     if (!train_write_probes(l->io, l->t, circuits, l->o->dir, "after", l->error)) return TRAIN_FAILED;
     *out = (train_summary){.last = l->now, .steps = l->c->steps, .steps99 = l->steps99};
     return TRAIN_DONE;
 }
 
-static train_status run_in(loop *l, const data_spec *spec, train_summary *out) {
+/* Makes what the run needs in memory, before anything is written. */
+static train_status prepare(loop *l, const data_spec *spec) {
     l->arena = tensor_arena_new(NULL);
     l->row_arena = tensor_arena_new(NULL);
     if (!l->arena || !l->row_arena) return snprintf(l->error, TRAIN_ERROR, "out of memory"), TRAIN_FAILED;
     l->t = train_trainer_new(NULL, l->c, spec, l->o->threads, l->error);
-    if (!l->t) return TRAIN_FAILED;
+    if (!l->t) return strstr(l->error, "out of memory") ? TRAIN_FAILED : TRAIN_USAGE;
+    train_detect_anomaly(l->t, l->o->detect_anomaly);
     l->now.has_circuits = train_circuits_new(l->arena, l->t, &l->now.circuits);
+    return TRAIN_DONE;
+}
+
+static train_status run_in(loop *l, train_summary *out) {
     bool resumed;
     train_status s = begin(l, &resumed);
     if (s != TRAIN_DONE) return s;
     if (resumed && l->progress.step >= l->c->steps) {
-        *out = (train_summary){.steps = l->progress.step, .steps99 = -1, .nothing_to_do = true};
-        return look(l, "test", 2048) ? (out->last = l->now, TRAIN_DONE) : TRAIN_FAILED;
+        if (!first_steps99(l)) return TRAIN_FAILED;
+        *out = (train_summary){.steps = l->progress.step, .steps99 = l->steps99, .nothing_to_do = true};
+        return look(l, "test", TEST_EXAMPLES, l->progress.step) ? (out->last = l->now, TRAIN_DONE) : TRAIN_FAILED;
     }
     return train_and_probe(l, resumed, out);
 }
@@ -176,9 +216,10 @@ static train_status run_in(loop *l, const data_spec *spec, train_summary *out) {
 train_status train_run(const train_io *io, const train_config *c, const data_spec *spec, const train_run_options *o,
                        train_summary *out, char *error) {
     loop l = {.io = io, .o = o, .c = c, .steps99 = -1, .began = clock_seconds(), .error = error};
-    int lock;
-    train_status s = train_open_directory(io, o, &lock, error);
-    if (s == TRAIN_DONE) s = run_in(&l, spec, out);
+    int lock = -1;
+    train_status s = prepare(&l, spec);
+    if (s == TRAIN_DONE) s = train_open_directory(io, o, &lock, error);
+    if (s == TRAIN_DONE) s = run_in(&l, out);
     train_trainer_free(l.t);
     tensor_arena_free(l.row_arena);
     tensor_arena_free(l.arena);
@@ -226,7 +267,10 @@ train_trainer *train_open_run(const train_io *io, const char *dir, const struct 
         return NULL;
     }
     f = train_restore(io, t, progress, path, error);
-    if (f == TRAIN_FILE_OK) return t;
+    if (f == TRAIN_FILE_OK) {
+        train_at_step(t, progress->step);
+        return t;
+    }
     *status = f == TRAIN_FILE_DAMAGED ? TRAIN_DAMAGED : TRAIN_FAILED;
     train_trainer_free(t);
     return NULL;

@@ -35,6 +35,7 @@ typedef struct {
     bool resume;      // go on from dir's latest checkpoint
     int save_every;   // steps between checkpoints; 0: only at the end
     int keep;         // how many of them stay
+    bool detect_anomaly;  // look at every number of every step (train_detect_anomaly)
     const volatile sig_atomic_t *stop;  // not 0: finish the step, save, return TRAIN_STOPPED; may be NULL
     void (*progress)(void *ctx, int step, int steps, double loss, double accuracy);  // after each step; may be NULL
     void (*warn)(void *ctx, const char *sentence);                                  // a save that failed; may be NULL

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/anomaly.h"
 #include "train/trainer_internal.h"
 
 typedef struct {
@@ -10,22 +11,27 @@ typedef struct {
     int step;
 } job;
 
+/* Loads one shard of a step's training batch and runs it forwards and backwards. False on a graph's error. */
+static bool run_shard(train_trainer *t, train_worker *w, int step, int shard) {
+    int batch = t->config.batch, first = shard * t->shard, count = batch - first < t->shard ? batch - first : t->shard;
+    train_load(t, w, "train", (uint64_t)step * (uint64_t)batch + (uint64_t)first, count, batch);
+    ag_set_run(w->graph, (ag_run){.seed = (uint64_t)t->config.seed, .step = (uint64_t)step, .shard = (uint64_t)shard,
+                                  .training = true});
+    return ag_forward(w->graph) && ag_backward(w->out.loss, NULL);
+}
+
 /* A lane: its shards in order, gradients into its own buffer. */
 static void run_lane(void *ctx, int lane, int worker) {
     const job *j = ctx;
     train_trainer *t = j->t;
     train_worker *w = &t->workers[worker];
-    int batch = t->config.batch, lanes = t->config.lanes;
     memset(t->lane[lane], 0, ag_params_size(t->params) * sizeof(real));
     ag_grads_into(w->graph, t->lane[lane]);
-    if (w->gate) w->gate->val.x[0] = t->open;
-    for (int shard = lane; shard < t->shards; shard += lanes) {
-        int first = shard * t->shard, count = batch - first < t->shard ? batch - first : t->shard;
-        train_load(t, w, "train", (uint64_t)j->step * (uint64_t)batch + (uint64_t)first, count, batch);
-        ag_set_run(w->graph, (ag_run){.seed = (uint64_t)t->config.seed, .step = (uint64_t)j->step,
-                                      .shard = (uint64_t)shard, .training = true});
-        if (!ag_forward(w->graph) || !ag_backward(w->out.loss, NULL)) return;
+    t->odd[lane] = false;
+    for (int shard = lane; shard < t->shards; shard += t->config.lanes) {
+        if (!run_shard(t, w, j->step, shard)) return;
         t->losses[shard] = (double)w->out.loss->val.x[0];
+        if (t->detect && !train_all_finite(w->graph)) t->odd[lane] = true;
     }
 }
 
@@ -57,15 +63,43 @@ static const char *graph_error(const train_trainer *t) {
     return NULL;
 }
 
-static bool diverged(train_step *out, char *error, int step, const char *what) {
+void train_detect_anomaly(train_trainer *t, bool on) { t->detect = on; }
+
+/* Runs the shards of a step again, one by one, until a number is not finite. The parameters have not changed since. */
+static train_anomaly find_again(train_trainer *t, int step) {
+    train_worker *w = &t->workers[0];
+    train_anomaly found = {NULL, NULL};
+    size_t bytes = ag_params_size(t->params) * sizeof(real);
+    real *grads = t->mem->alloc(t->mem->ctx, bytes);  // lane 0 holds what was computed
+    if (!grads) return found;
+    ag_grads_into(w->graph, grads);
+    for (int shard = 0; shard < t->shards && !found.node; shard++) {
+        memset(grads, 0, bytes);
+        if (run_shard(t, w, step, shard)) found = train_first_not_finite(w->graph);
+    }
+    ag_grads_into(w->graph, t->lane[0]);
+    t->mem->release(t->mem->ctx, grads);
+    return found;
+}
+
+static bool diverged(train_trainer *t, train_step *out, char *error, int step, const char *what) {
+    char where[TRAIN_ERROR / 2 + 64];
     out->diverged = true;
-    snprintf(error, TRAIN_ERROR, "step %d: %s is not finite", step, what);
+    train_anomaly_text(find_again(t, step), where, sizeof where);
+    snprintf(error, TRAIN_ERROR, "step %d: %s is not finite; %s", step, what, where);
+    return false;
+}
+
+/* With detect: has any lane met a number that is not finite? */
+static bool is_odd(const train_trainer *t) {
+    for (int lane = 0; lane < t->config.lanes; lane++)
+        if (t->detect && t->odd[lane]) return true;
     return false;
 }
 
 bool train_gradient(train_trainer *t, int step, train_step *out, char *error) {
     *out = (train_step){0};
-    t->open = step >= t->config.scores_from;
+    train_at_step(t, step);
     train_pool_run(t->pool, run_lane, &(job){t, step}, t->config.lanes < t->shards ? t->config.lanes : t->shards);
     if (graph_error(t)) return snprintf(error, TRAIN_ERROR, "step %d: %s", step, graph_error(t)), false;
     sum_lanes(t);
@@ -77,12 +111,13 @@ bool train_gradient(train_trainer *t, int step, train_step *out, char *error) {
         if (!isfinite(s)) {
             char what[160];
             snprintf(what, sizeof what, "the gradient of '%.100s'", p->name);
-            return diverged(out, error, step, what);
+            return diverged(t, out, error, step, what);
         }
         squares += s;
     }
     out->grad_norm = sqrt(squares);
-    return isfinite(out->loss) || diverged(out, error, step, "the loss");
+    if (!isfinite(out->loss)) return diverged(t, out, error, step, "the loss");
+    return !is_odd(t) || diverged(t, out, error, step, "a number on the way");
 }
 
 void train_update(train_trainer *t, int step, const train_step *s) {

@@ -139,9 +139,12 @@ train_trainer *train_trainer_new(const tensor_allocator *mem, const train_config
         snprintf(error, TRAIN_ERROR, "out of memory");
         return NULL;
     }
-    *t = (train_trainer){.mem = mem, .arena = arena, .config = *c, .spec = *spec, .open = true};
+    *t = (train_trainer){.mem = mem, .arena = arena, .config = *c, .spec = *spec};
     t->shard = shard_size(c, spec->side[DATA_SEQUENCE].T + spec->side[DATA_MEMORY].T);
-    if (init(t, threads, error)) return t;
+    if (init(t, threads, error)) {
+        train_at_step(t, 0);
+        return t;
+    }
     train_trainer_free(t);
     return NULL;
 }
@@ -159,6 +162,11 @@ const data_spec *train_trainer_spec(const train_trainer *t) { return &t->spec; }
 ag_params *train_trainer_params(train_trainer *t) { return t->params; }
 const real *train_trainer_grads(const train_trainer *t) { return t->lane[0]; }
 train_worker *train_trainer_worker(train_trainer *t) { return &t->workers[0]; }
+
+void train_at_step(train_trainer *t, int step) {
+    for (int i = 0; i < train_pool_size(t->pool); i++)
+        if (t->workers[i].gate) t->workers[i].gate->val.x[0] = step >= t->config.scores_from;
+}
 
 bool train_has_attention(const train_trainer *t) { return t->workers[0].weights[t->config.layers - 1] != NULL; }
 

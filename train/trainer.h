@@ -53,6 +53,10 @@ const char *train_looker(const data_spec *s);
 /* The node, and the prefix of the tables, that embeds the store: "embed" or "memory". */
 const char *train_store_name(const data_spec *s);
 
+/* Makes the model what it is at this step (0 is before the first update): the scores' gate of --scores-from opens. To be
+ * called after a restore; training does it by itself. */
+void train_at_step(train_trainer *t, int step);
+
 /* Loads examples first.. of a split into a worker, count <= B. Each scored row weighs 1 / (total * scored positions). */
 void train_load(train_trainer *t, train_worker *w, const char *split, uint64_t first, int count, double total);
 
@@ -60,12 +64,16 @@ void train_load(train_trainer *t, train_worker *w, const char *split, uint64_t f
 void train_reload(train_trainer *t, train_worker *w);
 
 /* The gradient of training batch `step`, and its loss. False with a sentence in error: a graph's error, or a number that
- * is not finite (then *diverged, and the sentence names the parameter). */
+ * is not finite (then *diverged, and the sentence names the parameter, and the node where the number first appeared). */
 typedef struct {
     double loss, grad_norm;
     bool diverged;
 } train_step;
 bool train_gradient(train_trainer *t, int step, train_step *out, char *error);
+
+/* From now on train_gradient() looks at every value and gradient of every node, and refuses what is not finite even where
+ * it does not reach the loss or a parameter. Slower; changes no bit of what is computed. */
+void train_detect_anomaly(train_trainer *t, bool on);
 
 /* The index of the greatest of n numbers, the first if there are several. */
 int train_argmax(const real *x, int n);

@@ -20,7 +20,8 @@ struct train_trainer {
     real *mean, *square;                   // the optimiser's memory
     double *losses;                        // [shards]
     double *head_mass;                     // [layers * heads]
-    bool open;                             // the scores' gate (scores_from); evaluation follows training
+    bool detect;                           // look at every number of every shard
+    bool odd[TRAIN_MAXLANES];              // detect: not all of this lane's numbers are finite
 };
 
 #endif

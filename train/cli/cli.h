@@ -47,6 +47,9 @@ int cli_code(train_status s);
 /* The name nearest to a misspelt one (at most a third of it wrong), or NULL; names end with NULL. */
 const char *cli_nearest(const char *name, const char *const *names);
 
+/* A usage error for a task that does not exist, with the nearest that does. */
+int cli_unknown_task(const char *command, const char *name);
+
 /* Is the stream a terminal that understands cursor movement and colour? */
 bool cli_terminal(int fd);
 

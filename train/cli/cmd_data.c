@@ -60,6 +60,7 @@ static int configure(const request *r, const char *task, train_config *c, data_s
     train_config_default(c);
     c->plugin = r->plugin;
     if (!train_config_set(c, train_option_find("task"), task, error)) return cli_error(CLI_USAGE, "data", "%s", error);
+    if (!train_find_task(c)) return cli_unknown_task("data", task);
     if (!train_config_recommend(c, error)) return cli_error(CLI_FAILED, "data", "%s", error);
     for (int i = 0; i < r->n_given; i++)
         for (const train_option *o = train_options; o->option; o++) {

@@ -99,7 +99,7 @@ int cli_eval(int argc, char **argv) {
     train_trainer *t = train_open_run(&train_posix, run, r.plugin, 1, &progress, &status, error);
     if (!t) return cli_error(cli_code(status), "eval", "%s", error);
     bool evaluated = train_evaluate(t, "test", 0, (int)r.examples, &scores, error);
-    bool has_roles = train_trainer_spec(t)->roles.key >= 0 && train_has_attention(t) &&
+    bool has_roles = train_trainer_spec(t)->roles.key >= 0 && train_trainer_spec(t)->entries >= 2 && train_has_attention(t) &&
                      train_trainer_worker(t)->out.logits[0] != NULL;
     bool ok = evaluated && (!has_roles || train_intervene(t, "test", (int)r.examples, &v, error));
     if (!ok) code = cli_error(CLI_FAILED, "eval", "%s", error);

@@ -15,7 +15,7 @@ static const cli_option options[] = {{"format", "png|svg|pdf|txt", "", "png"},
 typedef struct {
     train_plot_format format;
     const char *only, *out;
-    bool quiet;  // do not name the pictures
+    bool said_no_gnuplot;  // one line is enough
 } request;
 
 static int take_option(void *ctx, const char *name, const char *value) {
@@ -46,9 +46,11 @@ static void copy_to_stdout(const char *path) {
 }
 
 static void report(void *ctx, const char *name, train_plot_status status, const char *text) {
-    const request *r = ctx;
+    request *r = ctx;
     char shown[1024];
     train_printable(text, shown, sizeof shown);
+    if (status == TRAIN_PLOT_NO_GNUPLOT && r->said_no_gnuplot) return;
+    r->said_no_gnuplot |= status == TRAIN_PLOT_NO_GNUPLOT;
     if (status == TRAIN_PLOT_OK && r->format == TRAIN_PLOT_TXT)
         copy_to_stdout(text);
     else if (status == TRAIN_PLOT_OK)

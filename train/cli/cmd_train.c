@@ -117,7 +117,7 @@ static int recommend(const request *r, train_config *c) {
     int code = CLI_OK;
     for (int i = 0; i < r->n && code == CLI_OK; i++)
         if (strcmp(r->given[i].name, "task") == 0) code = apply(c, &r->given[i]);
-    if (code == CLI_OK && !train_config_recommend(c, error)) code = cli_error(CLI_FAILED, "train", "%s", error);
+    if (code == CLI_OK && train_find_task(c) && !train_config_recommend(c, error)) code = cli_error(CLI_FAILED, "train", "%s", error);
     return code;
 }
 
@@ -131,11 +131,14 @@ static int configure(const request *r, train_config *c, data_spec *spec) {
     if (r->resume && !r->out) return cli_error(CLI_USAGE, "train", "--resume needs --out");
     if (r->resume && r->force) return cli_error(CLI_USAGE, "train", "--resume and --force exclude each other");
     if (r->resume && !train_path(path, r->out, "config.json", error)) return cli_error(CLI_USAGE, "train", "%s", error);
-    if (r->resume && stat(path, &there) == 0) code = read_config(path, c, CLI_DAMAGED);
+    if (r->resume && stat(path, &there) != 0)
+        return cli_error(CLI_FAILED, "train", "'%s' holds no run to resume: %s", r->out, strerror(errno));
+    if (r->resume) code = read_config(path, c, CLI_DAMAGED);
     if (code == CLI_OK && r->config_file) code = read_config(r->config_file, c, CLI_DAMAGED);
     if (code == CLI_OK && !r->config_file && !r->resume) code = recommend(r, c);
     for (int i = 0; i < r->n && code == CLI_OK; i++) code = apply(c, &r->given[i]);
     if (code != CLI_OK) return code;
+    if (!train_find_task(c)) return cli_unknown_task("train", c->task);
     if (!train_config_resolve(c, spec, error)) return cli_error(CLI_USAGE, "train", "%s", error);
     return CLI_OK;
 }

@@ -78,6 +78,14 @@ const char *cli_nearest(const char *name, const char *const *names) {
     return best;
 }
 
+int cli_unknown_task(const char *command, const char *name) {
+    const char *names[64] = {NULL};
+    for (int i = 0; data_tasks[i] && i < 63; i++) names[i] = data_tasks[i]->name;
+    const char *near = cli_nearest(name, names);
+    if (near) return cli_error(CLI_USAGE, command, "--task: there is no task '%s'; did you mean '%s'?", name, near);
+    return cli_error(CLI_USAGE, command, "--task: there is no task '%s' (qkv list tasks; a plugin's own need --plugin)", name);
+}
+
 /* ---- parsing ---- */
 
 static int unknown_option(const char *command, const char *given, const cli_option *options) {
@@ -100,21 +108,22 @@ int cli_parse(int argc, char **argv, const cli_option *options, cli_option_fn *f
         index[n] = i;
         table[n++] = (struct option){options[i].name, options[i].argument ? required_argument : no_argument, NULL, 1};
     }
-    table[n++] = (struct option){"help", no_argument, NULL, 'h'};
+    table[n++] = (struct option){"help", no_argument, NULL, 2};
     table[n] = (struct option){NULL, 0, NULL, 0};
     *done = false;
     opterr = 0;
     optind = 0;  // starts anew
     while ((c = getopt_long(argc, argv, ":h", table, &at)) != -1) {
         const char *given = argv[optind - 1];
-        if (c == 'h') {
+        if (c == 'h' || c == 2) {
             cli_help(argv[0], options);
             *done = true;
             return CLI_OK;
         }
         if (c == ':') return cli_error(CLI_USAGE, argv[0], "option '%s' needs a value", given);
-        if (c == '?' && optopt > 1 && strncmp(given, "--", 2) == 0)
+        if (c == '?' && (optopt == 1 || optopt == 2))
             return cli_error(CLI_USAGE, argv[0], "option '%.*s' takes no value", (int)strcspn(given, "="), given);
+        if (c == '?' && optopt) return cli_error(CLI_USAGE, argv[0], "unknown option '-%c' (qkv %s --help)", optopt, argv[0]);
         if (c == '?') return unknown_option(argv[0], given, options);
         int code = found(ctx, options[index[at]].name, optarg);
         if (code != CLI_OK) return code;
@@ -140,7 +149,9 @@ void cli_help(const char *command, const cli_option *options) {
             continue;
         }
         char left[160];
-        snprintf(left, sizeof left, "--%s%s%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+        if (strncmp(o->name, "no-", 3) == 0 && !*o->help) continue;  // said with its positive form
+        bool both = options[i + 1].name && strncmp(options[i + 1].name, "no-", 3) == 0 && strcmp(options[i + 1].name + 3, o->name) == 0;
+        snprintf(left, sizeof left, "--%s%s%s%s", both ? "[no-]" : "", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
         printf("  %-26s %s%s", left, strlen(left) > 26 ? "\n                             " : "", o->help);
         if (o->def && *o->def) printf("%s(default %s)", *o->help ? " " : "", o->def);
         printf("\n");

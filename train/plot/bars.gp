@@ -1,34 +1,65 @@
-# One measure of each variant of a study: the bar is the mean over seeds, the thin line reaches from the
-# least to the greatest seed, and the triangles mark the band that the claim demands.
-DATA = "bars.csv"       # y,name,mean,sd,least,most,band_least,band_most,title,label; a group's row has no mean
+# Measures of a study's variants: the bar is the mean over seeds, the thin line reaches from the least
+# to the greatest seed, an arrow marks a limit that the claim sets and points to where the bar may be.
+# On the right the mean and its standard deviation.
+DATA = "bars.csv"       # y,name,mean,sd,least,most,band_least,band_most,title,label; a heading: y,name only
 
+heading(row) = !strlen(strcol(9))
+title_of = ""; label_of = ""; headings = 0; longest = 0
+greater(a, b) = a > b ? a : b
 stats DATA using 1 name "Y" nooutput
+rows = greater(int(Y_records), 1)
+array HEAD[rows]; array HEAD_Y[rows]; array SAY[rows]; array SAY_Y[rows]; said = 0
+known(x) = strlen(x) > 0
+shown(row) = !known(strcol(3)) ? "not reached" : known(strcol(4)) && column(4) > 0 ? \
+    sprintf(column(3) >= 20 ? "%.0f ± %.0f" : "%.3f ± %.3f", column(3), column(4)) : \
+    sprintf(column(3) >= 20 ? "%.0f" : "%.3f", column(3))
+note(row) = heading(0) ? (headings = headings + 1, HEAD[headings] = strcol(2), HEAD_Y[headings] = column(1)) : \
+    (title_of = strcol(9), label_of = strcol(10), longest = greater(longest, strlen(strcol(2))), \
+     said = said + 1, SAY[said] = shown(0), SAY_Y[said] = column(1))
+stats DATA every ::1 using (note(0), 0) name "T" nooutput
 stats DATA using 6 name "MOST" nooutput
-title_of = ""; label_of = ""
-stats DATA using (title_of = strlen(strcol(9)) ? strcol(9) : title_of, label_of = strlen(strcol(10)) ? strcol(10) : label_of, 0) name "T" nooutput
-rows = Y_max + 1
-eval canvas("bars", 1100, 170 + 27 * rows)
-if (TEXT) eval canvas("bars", 1100, 29 * (rows + 8))
+stats DATA using 7 name "LEAST_BAND" nooutput
+stats DATA using 8 name "MOST_BAND" nooutput
+limit(known, most) = known > 0 ? most : 0
+far = greater(MOST_max, greater(limit(LEAST_BAND_records, LEAST_BAND_max), limit(MOST_BAND_records, MOST_BAND_max)))
+top = far > 0.5 && far <= 1 ? 1 : far > 0 ? far * 1.04 : 1
+
+span = Y_max - Y_min + 1.6
+tall = (span < 4 ? 4 : span) * 25
+eval canvas("bars", 1100, 135 + tall)
+if (TEXT) eval canvas("bars", 1100, 29 * (Y_max + 9))
 
 set title title_of font ",17" noenhanced
 set xlabel label_of noenhanced
 set yrange [Y_max + 0.8:Y_min - 0.8]
-set xrange [0:MOST_max > 0 ? MOST_max * 1.12 : 1]
+set xrange [0:top]
 set border 1
 unset ytics
 set ytics scale 0 noenhanced
 set grid xtics noytics
-set style fill solid 0.85 noborder
-set lmargin 34
-set bmargin 4
+set lmargin TEXT ? 30 : greater(longest, 12) * 0.9 + 4
+set rmargin TEXT ? 2 : 18
+set tmargin TEXT ? 2 : 3
+if (!TEXT) set bmargin 4
 unset key
-missing(x) = !strlen(x)
+half = 0.36
 if (TEXT) {
     plot DATA every ::1 using 3:1:ytic(2) with points pt "*"
 } else {
-    plot DATA every ::1 using 3:1:(0):3:($1 - 0.34):($1 + 0.34):ytic(2) with boxxyerror lc rgb SKY, \
-         "" every ::1 using 5:1:(column(6) - column(5)):(0) with vectors nohead lw 2 lc rgb BLACK, \
-         "" every ::1 using 7:1 with points pt 9 ps 1.3 lc rgb RED, \
-         "" every ::1 using 8:1 with points pt 11 ps 1.3 lc rgb RED, \
-         "" every ::1 using 6:1:(missing(strcol(3)) ? "" : sprintf("  %.3g", column(3))) with labels left noenhanced font ",11"
+    do for [i=1:headings] {
+        set label i HEAD[i] at screen 0.012, first HEAD_Y[i] left font "sans-serif:Bold,13" noenhanced
+    }
+    do for [i=1:said] {
+        set label headings + i SAY[i] at graph 1.015, first SAY_Y[i] left font ",11" noenhanced
+    }
+    arm = top * 0.014
+    up(x) = x + arm > top ? top - x : arm
+    set style fill solid 0.55 noborder
+    plot DATA every ::1 using (heading(0) ? NaN : 0):1:ytic(heading(0) ? "" : strcol(2)) with points pt 0 lc rgb BLACK, \
+         "" every ::1 using 3:1:(0):3:($1 - half):($1 + half) with boxxyerror lc rgb BLUE, \
+         "" every ::1 using 5:1:(column(6) - column(5)):(0) with vectors nohead lw 1.6 lc rgb BLACK, \
+         "" every ::1 using 7:($1 - half):(0):(2 * half) with vectors nohead lw 2 lc rgb RED, \
+         "" every ::1 using 7:1:(up(column(7))):(0) with vectors head filled size screen 0.006,30 lw 2 lc rgb RED, \
+         "" every ::1 using 8:($1 - half):(0):(2 * half) with vectors nohead lw 2 lc rgb RED, \
+         "" every ::1 using 8:1:(-arm):(0) with vectors head filled size screen 0.006,30 lw 2 lc rgb RED
 }

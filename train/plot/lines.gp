@@ -1,23 +1,38 @@
-# One measure of a study over an option, a curve for each group of variants: means over seeds, with their
-# standard deviations.
-DATA = "lines.csv"      # x, then two columns a curve: its mean (headed by its name) and its deviation; title, label
+# Measures of a study over an option, the step or whatever changes: a curve's mean over seeds, in a band
+# of plus and minus one standard deviation.
+DATA = "lines.csv"      # x, title, label, how many curves; then of each its mean (headed by its name), its deviation
 
-stats DATA using 1 name "X" nooutput
+stats DATA every ::1 using 1 name "X" nooutput
 title_of = ""; label_of = ""; x_of = ""
-stats DATA matrix every ::::0 name "C" nooutput
-columns = int(C_size_x)
-stats DATA every ::1 using (title_of = strcol(columns - 1), label_of = strcol(columns), 0) name "T" nooutput
+stats DATA every ::1 using (title_of = strcol(2), label_of = strcol(3), column(4)) name "N" nooutput
 stats DATA every ::0::0 using (x_of = strcol(1), 0) name "H" nooutput
-curves = (columns - 3) / 2
-eval canvas("lines", 1100, 680)
+curves = int(N_max)
+points = int(X_records)
+eval canvas("lines", 1100, 640 + 24 * ((curves + 1) / 2))
 
 set style line 16 lc rgb BLACK lw 2.6 dt (2,3) pt 5 ps 0.9
-array STYLE[8] = [1, 3, 6, 7, 4, 2, 5, 16]
+array STYLE[8] = [1, 3, 6, 5, 7, 4, 2, 16]
+style(i) = STYLE[i % 8 + 1]
 set title title_of font ",17" noenhanced
 set ylabel label_of noenhanced
 set xlabel x_of noenhanced
-if (X_min > 0 && X_max / X_min > 8) set logscale x 2
-set xrange [X_min * (X_min > 0 && X_max / X_min > 8 ? 0.9 : 1):X_max * (X_min > 0 && X_max / X_min > 8 ? 1.1 : 1)]
+wide = X_min > 0 && X_max / X_min > 8
+if (wide) set logscale x 2
+set xrange [wide ? X_min * 0.93 : X_min - 0.02 * (X_max - X_min):wide ? X_max * 1.07 : X_max + 0.02 * (X_max - X_min)]
 set yrange [0:*]
-plot for [i=0:curves-1] DATA using 1:(column(2 + 2*i)) with linespoints ls STYLE[i % 8 + 1] title columnheader(2 + 2*i), \
-     for [i=0:curves-1] DATA using 1:(column(2 + 2*i)):(column(3 + 2*i)) with yerrorbars lc rgb GREY lw 1 pt 0 notitle
+highest = 0
+do for [i=0:curves-1] {
+    stats DATA every ::1 using 5 + 2*i name "S" nooutput
+    highest = S_records > 0 && S_max > highest ? S_max : highest
+}
+if (highest > 0.5 && highest <= 1.0001) set yrange [0:1.04]
+if (!TEXT) { set key maxcols 2; set bmargin 7 + (curves + 1) / 2 * 1.4 }
+set style fill transparent solid 0.18 noborder
+if (TEXT) {
+    plot for [i=0:curves-1] DATA using 1:(column(5 + 2*i)) with linespoints ls style(i) title columnheader(5 + 2*i)
+} else {
+    plot for [i=0:curves-1] DATA using 1:(column(5 + 2*i) - column(6 + 2*i)):(column(5 + 2*i) + column(6 + 2*i)) \
+             with filledcurves ls style(i) notitle, \
+         for [i=0:curves-1] DATA using 1:(column(5 + 2*i)) with linespoints ls style(i) \
+             pointinterval marks(points, i) title columnheader(5 + 2*i)
+}

@@ -1,9 +1,10 @@
 /* coref.c - the probe of the task coref: does "it" ask for the noun that the predicate fits?
  *
- * In sentences: scores (Q_it . K_noun, scaled) and weights from the position that is read to both nouns,
- * and whose colour is said, as they are and after a change. ref and other are positions: the original
- * referent's, and the other noun's. Then the sentence itself, "the red animal did not cross the blue
- * street because it was tired" and "... wide". What the matrices say of words is in coref_circuits.c. */
+ * In sentences: scores (Q_it . K_noun, scaled) and weights from the position that is read to both
+ * nouns, and whose colour is said, as they are and after a change. ref and other are positions: the
+ * original referent's, and the other noun's. Then the sentence itself, "the red animal did not
+ * cross the blue street because it was tired" and "... wide". What the matrices say of words is in
+ * coref_circuits.c. */
 #include <string.h>
 
 #include "data/coref.h"
@@ -95,9 +96,9 @@ static bool in_sentences(train_trainer *t, data_coref_places at, train_measures 
 static void write_sentence(train_trainer *t, train_worker *w, const tally *sum, bool tired) {
     int *word = train_ids(t, w, DATA_SEQUENCE, 0, 0), *colour = colours(t, w, sum, 0);
     int *predicate = train_ids(t, w, DATA_SEQUENCE, sum->at.predicate_stream, 0);
-    word[sum->at.noun[0]] = DATA_COREF_NOUNS;      // animal
-    word[sum->at.noun[1]] = DATA_COREF_INANIMATE;  // street
-    word[sum->at.verb] = DATA_COREF_VERBS;         // cross
+    word[sum->at.noun[0]] = DATA_COREF_NOUNS;            // animal
+    word[sum->at.noun[1]] = DATA_COREF_INANIMATE;        // street
+    word[sum->at.verb] = DATA_COREF_VERBS;               // cross
     colour[sum->at.colour[0]] = DATA_COREF_COLOURS;      // red
     colour[sum->at.colour[1]] = DATA_COREF_COLOURS + 1;  // blue
     predicate[sum->at.predicate] = DATA_COREF_PREDICATES + (tired ? 0 : 4);

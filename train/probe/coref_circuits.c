@@ -21,20 +21,19 @@ typedef struct {
 
 static void set_questions(circuits *c) {
     const real *it = c->words->val.x + (ptrdiff_t)DATA_COREF_IT * c->D, *at = NULL;
-    if (c->positions)
-        at = c->positions->val.x + (ptrdiff_t)data_coref_places_of(9).read * c->D;
+    if (c->positions) at = c->positions->val.x + (ptrdiff_t)data_coref_places_of(9).read * c->D;
     for (int p = 0; p < KIND; p++)
         for (int d = 0; d < c->D; d++)
-            c->asks[p * c->D + d] = c->words->val.x[(DATA_COREF_PREDICATES + p) * c->D + d] +
-                                    it[d] + (at ? at[d] : 0);
+            c->asks[p * c->D + d] =
+                c->words->val.x[(DATA_COREF_PREDICATES + p) * c->D + d] + it[d] + (at ? at[d] : 0);
 }
 
 /* Every predicate with every word; and what every word would make the model say. */
 static void read_matrices(circuits *c) {
     gemm_view words = {c->words->val.x, c->D, 1};
     int N = WORDS, D = c->D;
-    gemm_mul(GEMM_SET, KIND, c->K, D, (gemm_view){c->asks, D, 1}, (gemm_view){c->wq->val.x, c->K, 1},
-             c->q, c->K);
+    gemm_mul(GEMM_SET, KIND, c->K, D, (gemm_view){c->asks, D, 1},
+             (gemm_view){c->wq->val.x, c->K, 1}, c->q, c->K);
     gemm_mul(GEMM_SET, N, c->K, D, words, (gemm_view){c->wk->val.x, c->K, 1}, c->k, c->K);
     gemm_mul(GEMM_SET, KIND, N, c->K, (gemm_view){c->q, c->K, 1}, (gemm_view){c->k, 1, c->K},
              c->scores, N);
@@ -132,8 +131,8 @@ bool train_coref_circuits(train_trainer *t, train_measures *out, char *error) {
     const struct {
         real **x;
         int width;
-    } wanted[] = {{&c.asks, c.D}, {&c.q, c.K}, {&c.k, c.K},     {&c.scores, WORDS},
-                 {&c.v, c.V},    {&c.o, c.D}, {&c.says, KIND}};
+    } wanted[] = {{&c.asks, c.D}, {&c.q, c.K}, {&c.k, c.K},    {&c.scores, WORDS},
+                  {&c.v, c.V},    {&c.o, c.D}, {&c.says, KIND}};
     bool ok = arena != NULL;
     for (size_t i = 0; ok && i < sizeof wanted / sizeof *wanted; i++)
         ok = (*wanted[i].x = tensor_arena_reals(arena, (size_t)WORDS * (size_t)wanted[i].width));

@@ -1,8 +1,9 @@
 /* cross.c - the probe of the task cross: what must not matter, and what must.
  *
  *     permuted: the memory's entries in another order         -> the same answers
- *     values:   the values alone in another order             -> looks at the same slot, says its new value
- *     reversed: the questions in the opposite order           -> the answers in the opposite order
+ *     values:   the values alone in another order             -> looks at the same slot, says its
+ * new value reversed: the questions in the opposite order           -> the answers in the opposite
+ * order
  *
  * Fractions of the questions. */
 #include <string.h>
@@ -33,7 +34,8 @@ static void turn(int *x, int n) {
     for (int i = 0; i < n / 2; i++) train_swap(x, i, n - 1 - i);
 }
 
-/* Draws a new order of the entries of example b and permutes the streams from..to-1 of its memory. */
+/* Draws a new order of the entries of example b and permutes the streams from..to-1 of its memory.
+ */
 static void shuffle(train_trainer *t, train_worker *w, tally *sum, int b, int from, int to) {
     int n = train_trainer_spec(t)->entries;
     rng_choose(&sum->random, n, n, sum->order, sum->scratch);
@@ -105,7 +107,7 @@ bool train_probe_cross(train_trainer *t, train_measures *out, char *error) {
     if (!train_has_attention(t) || !train_trainer_worker(t)->out.logits[0])
         return train_refuse(error, "the model has no attention to the memory, or no classes");
     bool (*const changes[])(train_trainer *, train_worker *, tally *) = {permuted, values_permuted,
-                                                                        reversed};
+                                                                         reversed};
     for (int i = 0; i < 3; i++) {
         sum.change = changes[i];
         if (!train_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)) return false;

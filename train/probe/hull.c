@@ -1,9 +1,9 @@
 /* hull.c - attention's output is a weighted mean: it lies in the convex hull of the values.
  *
- * For random directions u, u . o must lie between the least and the greatest u . v_j of the positions
- * that are seen; o is a head's result before W^O. "hull.inside" is 1, or something is wrong. "hull.width"
- * says how much of that interval the outputs use: the mean of |2 (u . o - least) / length - 1|, 1 at
- * an end. */
+ * For random directions u, u . o must lie between the least and the greatest u . v_j of the
+ * positions that are seen; o is a head's result before W^O. "hull.inside" is 1, or something is
+ * wrong. "hull.width" says how much of that interval the outputs use: the mean of |2 (u . o -
+ * least) / length - 1|, 1 at an end. */
 #include <math.h>
 #include <string.h>
 
@@ -33,7 +33,8 @@ static void test(const train_trainer *t, int at, const real *u, int E, const rea
         double x = dot(u, v + (ptrdiff_t)s * row, E);
         least = fmin(least, x);
         greatest = fmax(greatest, x);
-        size = fmax(size, sqrt(dot(v + (ptrdiff_t)s * row, v + (ptrdiff_t)s * row, E) * dot(u, u, E)));
+        size =
+            fmax(size, sqrt(dot(v + (ptrdiff_t)s * row, v + (ptrdiff_t)s * row, E) * dot(u, u, E)));
     }
     if (least > greatest) return;  // nothing is seen
     double x = dot(u, o, E), rounding = 16 * (double)REAL_EPSILON * size;

@@ -1,13 +1,14 @@
 /* layers.c - what the last layer gets from the earlier ones.
  *
- * Knock-out: one of the last layer's Q, K, V is computed from the embedding alone, as if the earlier
- * layers had written nothing; everything else stays. Whichever of them then breaks the answer is the
- * one that is contextual. How: the stream that enters the last layer is overwritten by the embedding
- * for one replay, what that makes of q, k and v is kept, and put in place of the real one.
+ * Knock-out: one of the last layer's Q, K, V is computed from the embedding alone, as if the
+ * earlier layers had written nothing; everything else stays. Whichever of them then breaks the
+ * answer is the one that is contextual. How: the stream that enters the last layer is overwritten
+ * by the embedding for one replay, what that makes of q, k and v is kept, and put in place of the
+ * real one.
  *
  * Looking: tasks whose keys and values stand at positions of their own. Of the two, the later one
- * should look at the earlier one in the first layer ("layers.first_to_partner"); the question looks at
- * the key ("layers.last_to_key") or at the value ("layers.last_to_value") in the last. */
+ * should look at the earlier one in the first layer ("layers.first_to_partner"); the question looks
+ * at the key ("layers.last_to_key") or at the value ("layers.last_to_value") in the last. */
 #include <stdio.h>
 #include <string.h>
 
@@ -43,7 +44,8 @@ bool train_entering(train_trainer *t, train_worker *w, train_stream stream) {
 bool train_has_contexts(train_trainer *t, char *error) {
     const data_spec *s = train_trainer_spec(t);
     train_worker *w = train_trainer_worker(t);
-    if (train_last(t) < 1) return train_refuse(error, "the model has one layer, none before its last");
+    if (train_last(t) < 1)
+        return train_refuse(error, "the model has one layer, none before its last");
     if (s->store == DATA_MEMORY)
         return train_refuse(error, "attention reads a memory, which no earlier layer writes to");
     if (!train_has_attention(t) || !w->out.logits[0] || !train_node(t, w, train_last(t), "q") ||
@@ -84,7 +86,8 @@ static void count_looks(train_trainer *t, const train_worker *w, tally *sum) {
     const ag_node *first = w->weights[0], *last = w->weights[train_last(t)];
     int key, value;
     for (int n = 0; n < train_rows(w); n++) {
-        for (int r = 0; r < train_trainer_spec(t)->n_readouts; r++) sum->rows += w->target[r][n] >= 0;
+        for (int r = 0; r < train_trainer_spec(t)->n_readouts; r++)
+            sum->rows += w->target[r][n] >= 0;
         if (!train_places(train_trainer_spec(t), w->source[0][n], &key, &value)) continue;
         int b = train_row_example(t, w, n), at = train_row_position(t, w, n);
         int early = key < value ? key : value, late = key < value ? value : key;

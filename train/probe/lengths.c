@@ -1,7 +1,7 @@
 /* lengths.c - the trained model among other numbers of pairs than it was trained with.
  *
- * A second trainer of another length is made, and the parameters are copied into it by name: they do
- * not depend on the length unless positions are learned. Untouched: the first trainer. */
+ * A second trainer of another length is made, and the parameters are copied into it by name: they
+ * do not depend on the length unless positions are learned. Untouched: the first trainer. */
 #include <string.h>
 
 #include "train/probe/look.h"
@@ -15,7 +15,8 @@ static bool copy_parameters(train_trainer *from, train_trainer *to, char *error)
     for (int i = 0; i < ag_params_count(wanted); i++) {
         ag_param_entry *e = ag_params_at(wanted, i), *own = ag_params_find(known, e->name);
         if (!own || !tensor_same_shape(e->val.shape, own->val.shape))
-            return train_refuse(error, "'%s' has another size for another number of pairs", e->name);
+            return train_refuse(error, "'%s' has another size for another number of pairs",
+                                e->name);
         memcpy(e->val.x, own->val.x, e->val.n * sizeof(real));
     }
     return true;

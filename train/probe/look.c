@@ -53,7 +53,8 @@ int train_answer(const train_trainer *t, const train_worker *w, int r, int n) {
 
 int *train_ids(const train_trainer *t, train_worker *w, data_side_name side, int stream,
                int example) {
-    return w->data.rows.ids[side][stream] + (ptrdiff_t)example * train_trainer_spec(t)->side[side].T;
+    return w->data.rows.ids[side][stream] +
+           (ptrdiff_t)example * train_trainer_spec(t)->side[side].T;
 }
 
 real *train_row_of(const ag_node *node, int b, int h, int at) {

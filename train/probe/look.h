@@ -1,5 +1,5 @@
-/* look.h - what the probes share: running examples shard by shard, and reading what a replay left in
- * a worker. */
+/* look.h - what the probes share: running examples shard by shard, and reading what a replay left
+ * in a worker. */
 #ifndef TRAIN_PROBE_LOOK_H
 #define TRAIN_PROBE_LOOK_H
 
@@ -15,8 +15,8 @@ bool train_refuse(char *error, const char *format, ...) __attribute__((format(pr
 /* The worker's graph as it is evaluated: without dropout. False on a graph's error. */
 bool train_replay(train_worker *w);
 
-/* Loads about `count` examples of a split, replays them shard by shard, and calls see() on each. The
- * arena is emptied between shards. Every scored row has the weight of `total` examples, as in
+/* Loads about `count` examples of a split, replays them shard by shard, and calls see() on each.
+ * The arena is emptied between shards. Every scored row has the weight of `total` examples, as in
  * train_load(). False with a sentence in error when memory is out, or see() says so. */
 typedef bool train_see_fn(train_trainer *t, train_worker *w, tensor_arena *arena, void *ctx);
 bool train_see(train_trainer *t, const char *split, int count, double total, train_see_fn *see,
@@ -33,7 +33,8 @@ int train_row_position(const train_trainer *t, const train_worker *w, int n);
 int train_answer(const train_trainer *t, const train_worker *w, int r, int n);
 
 /* The ids of one stream in one example. */
-int *train_ids(const train_trainer *t, train_worker *w, data_side_name side, int stream, int example);
+int *train_ids(const train_trainer *t, train_worker *w, data_side_name side, int stream,
+               int example);
 
 /* The row of a layer's node [B,H,T,S] ("scores", "weights") for example b, head h, position at. */
 real *train_row_of(const ag_node *node, int b, int h, int at);
@@ -47,8 +48,8 @@ int train_looks_at(const ag_node *node, int b, int at);
 /* May position t of the sequence see position s of the store? */
 bool train_sees(const train_trainer *t, int at, int s);
 
-/* The node "layerL.attn.NAME" of a worker ("cross" where attention reads a memory), and the parameter
- * of that name; NULL if there is none. */
+/* The node "layerL.attn.NAME" of a worker ("cross" where attention reads a memory), and the
+ * parameter of that name; NULL if there is none. */
 ag_node *train_node(train_trainer *t, train_worker *w, int layer, const char *name);
 ag_param_entry *train_matrix(train_trainer *t, int layer, const char *name);
 

@@ -1,8 +1,8 @@
-/* ov_probe.c - what does V carry? In mqar the later token of each pair (the key in the order vk, the
- * value in the order kv) is sent through the last layer's W^V W^O and the unembedding, as if a question
- * looked at it and nothing else. "ov_probe.embedding": how often the answer is the pair's value when the
- * token is its embedding alone; "ov_probe.after_first": with what the earlier layers added to it;
- * "ov_probe.first_only": from that addition alone. */
+/* ov_probe.c - what does V carry? In mqar the later token of each pair (the key in the order vk,
+ * the value in the order kv) is sent through the last layer's W^V W^O and the unembedding, as if a
+ * question looked at it and nothing else. "ov_probe.embedding": how often the answer is the pair's
+ * value when the token is its embedding alone; "ov_probe.after_first": with what the earlier layers
+ * added to it; "ov_probe.first_only": from that addition alone. */
 #include <string.h>
 
 #include "train/probe/contextual.h"

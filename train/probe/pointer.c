@@ -1,6 +1,6 @@
-/* pointer.c - the probe of the task pointer: does a position look at the one it looks for (target), at
- * the one that looks for it (reverse), or at itself; and whose value does it say? With Q = K the scores
- * are symmetric: target and reverse get the same weight, and "pointer.asymmetry",
+/* pointer.c - the probe of the task pointer: does a position look at the one it looks for (target),
+ * at the one that looks for it (reverse), or at itself; and whose value does it say? With Q = K the
+ * scores are symmetric: target and reverse get the same weight, and "pointer.asymmetry",
  * ||S - S^T||_F / ||S||_F over pairs that see each other, is 0. */
 #include <math.h>
 #include <string.h>

@@ -25,7 +25,8 @@ static bool has_matrices(train_trainer *t, char *error) {
         for (int m = 0; m < MATRICES; m++) {
             const ag_param_entry *w = train_matrix(t, l, matrices[m]);
             if (!w || w->frozen)
-                return train_refuse(error, "layer %d has no %s of its own that learns", l, matrices[m]);
+                return train_refuse(error, "layer %d has no %s of its own that learns", l,
+                                    matrices[m]);
         }
     return true;
 }
@@ -100,7 +101,8 @@ bool train_probe_pressure(train_trainer *t, train_measures *out, char *error) {
         ok = try_case(t, c, norm, out, error);
         copy(t, kept, true);
         if (ok && c == 0)
-            train_measure_add(out, hypot(norm[2], norm[3]) / hypot(norm[0], norm[1]), "pressure.ratio");
+            train_measure_add(out, hypot(norm[2], norm[3]) / hypot(norm[0], norm[1]),
+                              "pressure.ratio");
     }
     tensor_arena_free(arena);
     return ok;

@@ -1,10 +1,10 @@
 /* scale.c - how sharp attention is, and what that leaves of the gradient.
  *
- * A = softmax(s) has the derivative J = diag(A) - A A^T. Where one weight is nearly 1, J and with it
- * dL/ds = J dL/dA is nearly 0: the row no longer learns where to look. Per row, over scored rows and
- * heads of the last layer: ||J|| is the Frobenius norm, ||dL/ds|| the length of the gradient of one
- * row's own loss. The mean hides saturated rows, the median shows them. Entropy in nats. The gradients of
- * the matrices are of the mean loss of the same 256 examples, whatever the batch. */
+ * A = softmax(s) has the derivative J = diag(A) - A A^T. Where one weight is nearly 1, J and with
+ * it dL/ds = J dL/dA is nearly 0: the row no longer learns where to look. Per row, over scored rows
+ * and heads of the last layer: ||J|| is the Frobenius norm, ||dL/ds|| the length of the gradient of
+ * one row's own loss. The mean hides saturated rows, the median shows them. Entropy in nats. The
+ * gradients of the matrices are of the mean loss of the same 256 examples, whatever the batch. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,9 +14,9 @@
 enum { EXAMPLES = 256 };
 
 typedef struct {
-    bool backward;           // read gradients, too
-    long rows, seen;         // rows; scores of visible pairs
-    double score, square;    // sums over those
+    bool backward;         // read gradients, too
+    long rows, seen;       // rows; scores of visible pairs
+    double score, square;  // sums over those
     double entropy, most, saturated;
     double *jacobian, *gradient;  // [rows]
 } tally;
@@ -90,7 +90,8 @@ static void report_rows(double *x, long n, train_measures *out, const char *name
     for (long i = 0; i < n; i++) mean += x[i] / (double)n;
     qsort(x, (size_t)n, sizeof *x, by_size);
     train_measure_add(out, mean, "scale.%s_mean", name);
-    train_measure_add(out, n ? (x[(n - 1) / 2] + x[n / 2]) / 2 : (double)NAN, "scale.%s_median", name);
+    train_measure_add(out, n ? (x[(n - 1) / 2] + x[n / 2]) / 2 : (double)NAN, "scale.%s_median",
+                      name);
 }
 
 /* From the summed gradients of `rows` rows: the norms for their mean loss. */
@@ -118,7 +119,8 @@ static bool measure_start(train_trainer *t, tensor_arena *arena, train_measures 
     int scored = train_trainer_spec(t)->scored;
     size_t rows = (size_t)(EXAMPLES * scored) * (size_t)train_trainer_config(t)->heads;
     ag_graph *g = train_trainer_worker(t)->graph;
-    real *was = ag_grads(g), *own = tensor_arena_reals(arena, ag_params_size(train_trainer_params(t)));
+    real *was = ag_grads(g),
+         *own = tensor_arena_reals(arena, ag_params_size(train_trainer_params(t)));
     tally sum = {.backward = true,
                  .jacobian = tensor_arena_take(arena, rows, sizeof(double)),
                  .gradient = tensor_arena_take(arena, rows, sizeof(double))};

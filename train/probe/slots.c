@@ -1,6 +1,6 @@
-/* slots.c - tasks with several questions: which are answered, and which head looks for which answer.
- * "slots.first": accuracy of the readout "first"; "slots.all": all right; "slots.head0.first": what
- * head 0 of the last layer pays to where that readout's answer stands. */
+/* slots.c - tasks with several questions: which are answered, and which head looks for which
+ * answer. "slots.first": accuracy of the readout "first"; "slots.all": all right;
+ * "slots.head0.first": what head 0 of the last layer pays to where that readout's answer stands. */
 #include <stdio.h>
 
 #include "train/probe/look.h"
@@ -28,7 +28,8 @@ static bool count(train_trainer *t, train_worker *w, tensor_arena *arena, void *
             sum->right[r] += hit;
             wrong += !hit;
             for (int h = 0; weights && h < H && w->source[r][n] >= 0; h++)
-                sum->mass[h * readouts + r] += (double)train_row_of(weights, b, h, at)[w->source[r][n]];
+                sum->mass[h * readouts + r] +=
+                    (double)train_row_of(weights, b, h, at)[w->source[r][n]];
         }
         sum->all += wrong == 0;
         sum->rows++;
@@ -47,8 +48,8 @@ static void report(train_trainer *t, const tally *sum, train_measures *out) {
     if (!train_has_attention(t)) return;
     for (int h = 0; h < train_trainer_config(t)->heads; h++)
         for (int r = 0; r < s->n_readouts; r++)
-            train_measure_add(out, sum->mass[h * s->n_readouts + r] / asked[r], "slots.head%d.%.30s", h,
-                              s->readout[r].name);
+            train_measure_add(out, sum->mass[h * s->n_readouts + r] / asked[r],
+                              "slots.head%d.%.30s", h, s->readout[r].name);
 }
 
 bool train_probe_slots(train_trainer *t, train_measures *out, char *error) {

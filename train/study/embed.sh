@@ -1,5 +1,6 @@
 #!/bin/sh
-# embed.sh FILE.json... - writes to stdout the C source of study.h's train_study_files, one string literal a line.
+# embed.sh FILE.json... - writes to stdout the C source of study.h's train_study_files, one string literal a line;
+# kv_budget.json is the study kv-budget.
 set -eu
 for f in "$@"; do test -r "$f" || { echo "embed.sh: cannot read $f" >&2; exit 1; }; done
 echo '/* Written by train/study/embed.sh; edit the .json files instead. */'
@@ -13,7 +14,7 @@ done
 echo
 echo 'const train_study_file train_study_files[] = {'
 for f in "$@"; do
-    name=$(basename "$f" .json)
+    name=$(basename "$f" .json | tr _ -)
     echo "    {\"$name\", study_$(echo "$name" | tr - _)},"
 done
 echo '    {0, 0}};'

@@ -78,6 +78,7 @@ static bool train(bench *b, const volatile sig_atomic_t *stop, char *error) {
     train_scores scores;
     for (int step = 0;; step++) {
         bool last = step >= c->steps;
+        train_at_step(b->t, step);
         if (last || step % c->eval_every == 0) {
             if (!train_evaluate(b->t, "valid", 0, c->eval_examples, &scores, error)) return false;
             if (b->steps99 < 0 && scores.accuracy >= 0.99) b->steps99 = step;

@@ -151,7 +151,8 @@ static bool add_variant(train_study *s, json_t *root, json_t *group, json_t *v, 
     if (find_variant(s, out->group, out->name) >= 0)
         return refuse(error, "there are two variants '%.60s'", out->name);
     out->json = merge(s, root, group, v, error);
-    if (!out->json || !add_probes(s, out, root, error) || !add_probes(s, out, group, error))
+    if (!out->json || !add_probes(s, out, root, error) || !add_probes(s, out, group, error) ||
+        !add_probes(s, out, v, error))
         return false;
     out->key = train_crc32(0, out->json, strlen(out->json));
     for (int i = 0; i < out->n_probes; i++)
@@ -162,7 +163,7 @@ static bool add_variant(train_study *s, json_t *root, json_t *group, json_t *v, 
 
 static bool parse_variants(train_study *s, json_t *root, char *error) {
     static const char *const group_members[] = {"name", "set", "probes", NULL};
-    static const char *const members[] = {"name", "set", "in", NULL};
+    static const char *const members[] = {"name", "set", "in", "probes", NULL};
     json_t *groups, *variants;
     if (!list_of(root, "groups", &groups, error) || !list_of(root, "variants", &variants, error))
         return false;

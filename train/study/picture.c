@@ -19,7 +19,6 @@ static void add_title(const train_study *s, train_text *out) {
     train_text_label(out, s->picture.title);
     train_text_add(out, ",");
     train_text_label(out, *label ? label : s->picture.shown[0].as);
-    train_text_add(out, "\n");
 }
 
 /* ---- bars: y,name,mean,sd,least,most,band_least,band_most,title,label ---- */
@@ -57,6 +56,7 @@ static void add_bar(const train_study *s, const train_results *r, int variant,
         train_text_number(out, i < 4 ? x[i] : i == 4 ? least : most);
     }
     add_title(s, out);
+    train_text_add(out, "\n");
 }
 
 /* One row a bar from the top down; before each group (of several measures: each variant) a row with
@@ -83,7 +83,7 @@ static void add_bars(const train_study *s, const train_results *r, train_text *o
     }
 }
 
-/* ---- lines: x, then a curve's mean (headed by its name) and deviation, for each; title, label
+/* ---- lines: x, a curve's mean (headed by its name) and deviation, for each; title, label
  * ---- */
 
 /* A curve: one measure of one variant over what stands for its #, or of a group over an option. */
@@ -151,18 +151,22 @@ static double next_x(const train_study *s, const train_results *r, const curve *
     return next;
 }
 
-static int list_curves(const train_study *s, curve *out) {
-    int n = 0;
-    for (int v = 0; v < s->n_variants; v++)
-        for (int i = 0; i < s->picture.n_shown; i++) {
-            const train_variant *one = &s->variant[v];
+/* The curves that have a point. */
+static int list_curves(const train_study *s, const train_results *r, curve *out) {
+    int n = 0, variants = 0;
+    for (int v = 0; v < s->n_variants; v++) {
+        bool first = v == 0 || strcmp(s->variant[v].group, s->variant[v - 1].group) != 0;
+        int before = n;
+        for (int i = 0; i < s->picture.n_shown && is_shown(s, v); i++) {
             const train_shown *shown = &s->picture.shown[i];
             bool inside = strchr(shown->measure, '#') != NULL;
-            bool first = v == 0 || strcmp(one->group, s->variant[v - 1].group) != 0;
-            if (!is_shown(s, v) || (!inside && !first)) continue;
-            const char *name = inside ? (s->n_variants > 1 ? one->name : shown->as) : one->group;
-            out[n++] = (curve){*name ? name : shown->as, shown, v, inside};
+            const char *name = inside ? s->variant[v].name : s->variant[v].group;
+            curve c = {*name ? name : shown->as, shown, v, inside};
+            if ((inside || first) && isfinite(next_x(s, r, &c, -(double)INFINITY))) out[n++] = c;
         }
+        variants += n > before;
+    }
+    for (int i = 0; i < n && variants == 1; i++) out[i].name = out[i].shown->as;
     return n;
 }
 
@@ -173,25 +177,27 @@ static void add_lines(const train_study *s, const train_results *r, train_text *
         out->failed = true;
         return;
     }
-    int n = list_curves(s, curves);
+    int n = list_curves(s, r, curves);
     train_text_label(out, s->picture.x);
+    train_text_add(out, ",title,label,curves");
     for (int i = 0; i < n; i++) {
         train_text_add(out, ",");
         train_text_label(out, curves[i].name);
         train_text_add(out, ",\"sd\"");
     }
-    train_text_add(out, ",\"title\",\"label\"\n");
     for (double x = -(double)INFINITY;;) {
         double next = (double)INFINITY, y[2];
+        train_text_add(out, "\n");
         for (int i = 0; i < n; i++) next = fmin(next, next_x(s, r, &curves[i], x));
         if (isinf(next)) return;
         train_text_number(out, x = next);
+        add_title(s, out);
+        train_text_add(out, ",%d", n);
         for (int i = 0; i < 2 * n; i++) {
             if (i % 2 == 0) point(s, r, &curves[i / 2], x, y);
             train_text_add(out, ",");
             train_text_number(out, y[i % 2]);
         }
-        add_title(s, out);
     }
 }
 

@@ -82,28 +82,47 @@ static void add_label(train_text *out, const char *text, int width) {
     train_text_add(out, "%s%*s", text, max(width - train_study_width(text), 0), "");
 }
 
-/* Rows r0..r1-1 under the headings of columns c0..c1-1, in as many pieces as the line asks for. */
-static void add_block(const table *t, const char *group, int r0, int r1, int c0, int c1,
-                      train_text *out) {
-    char text[CELL];
-    int left = label_width(t);
-    for (int from = c0, to; from < c1; from = to) {
-        int w = left;
-        for (to = from; to < c1; to++) {
-            w += column_width(t, to);
-            if (w > LINE && to > from) break;
-        }
-        add_label(out, group, left);
-        for (int c = from; c < to; c++) add_padded(out, heading(t, c), column_width(t, c));
-        train_text_add(out, "\n");
-        for (int row = r0; row < r1; row++) {
-            add_label(out, label(t, row), left);
-            for (int c = from; c < to; c++)
-                add_padded(out, at(t, row, c, text), column_width(t, c));
-            train_text_add(out, "\n");
-        }
-        if (to < c1) train_text_add(out, "\n");
+/* Has any variant first..end-1 something to say about a measure? */
+static bool is_known(const table *t, int column, int first, int end) {
+    const char *measure = t->s->column[column].measure;
+    for (int v = first; v < end; v++) {
+        train_summary_of m = train_summarise(t->s, t->r, v, measure);
+        if (m.n || m.failed || strcmp(measure, "steps99") == 0) return true;
     }
+    return false;
+}
+
+/* Some of the columns, for the variants first..end-1. */
+static void add_piece(const table *t, const int *col, int n, int first, int end, train_text *out) {
+    char text[CELL];
+    int left = label_width(t), rows = t->turned ? t->s->n_columns : end;
+    add_label(out, t->s->variant[first].group, left);
+    for (int i = 0; i < n; i++) add_padded(out, heading(t, col[i]), column_width(t, col[i]));
+    train_text_add(out, "\n");
+    for (int row = t->turned ? 0 : first; row < rows; row++) {
+        if (t->turned && !is_known(t, row, first, end)) continue;
+        add_label(out, label(t, row), left);
+        for (int i = 0; i < n; i++)
+            add_padded(out, at(t, row, col[i], text), column_width(t, col[i]));
+        train_text_add(out, "\n");
+    }
+}
+
+/* The variants first..end-1, a group, in as many pieces as the line asks for. */
+static void add_block(const table *t, int first, int end, train_text *out) {
+    int piece[LINE], n = 0, width = label_width(t);
+    for (int c = t->turned ? first : 0; c < (t->turned ? end : t->s->n_columns); c++) {
+        if (!t->turned && !is_known(t, c, first, end)) continue;
+        if (n && (n == LINE || width + column_width(t, c) > LINE)) {
+            add_piece(t, piece, n, first, end, out);
+            train_text_add(out, "\n");
+            width = label_width(t);
+            n = 0;
+        }
+        width += column_width(t, c);
+        piece[n++] = c;
+    }
+    add_piece(t, piece, n, first, end, out);
 }
 
 static int total_width(const table *t) {
@@ -119,9 +138,6 @@ void train_study_table(const train_study *s, const train_results *r, train_text 
         const char *group = s->variant[v].group;
         for (end = v; end < s->n_variants && strcmp(s->variant[end].group, group) == 0;) end++;
         if (v) train_text_add(out, "\n");
-        if (t.turned)
-            add_block(&t, group, 0, s->n_columns, v, end, out);
-        else
-            add_block(&t, group, v, end, 0, s->n_columns, out);
+        add_block(&t, v, end, out);
     }
 }

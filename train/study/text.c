@@ -14,6 +14,13 @@ static void add_failures(const train_study *s, const train_results *r, train_tex
                            s->variant[r->at[i].variant].name, r->at[i].seed, r->at[i].error);
 }
 
+/* The measure as the table calls it. */
+static const char *called(const train_study *s, const char *measure) {
+    for (int c = 0; c < s->n_columns; c++)
+        if (strcmp(s->column[c].measure, measure) == 0) return s->column[c].as;
+    return measure;
+}
+
 static void add_bands(const train_study *s, const train_results *r, train_text *out) {
     static const char *const words[] = {"holds", "FAILS", "not measured"};
     if (s->n_bands) train_text_add(out, "\nBands, for every seed:\n");
@@ -23,7 +30,7 @@ static void add_bands(const train_study *s, const train_results *r, train_text *
         train_format_real(b->least, 6, least);
         train_format_real(b->most, 6, most);
         train_text_add(out, "  %-12s %s%s%s: %s ", words[train_band_judge(s, r, b)], b->group,
-                       *b->group ? ", " : "", b->variant, b->measure);
+                       *b->group ? ", " : "", b->variant, called(s, b->measure));
         if (isinf(b->least))
             train_text_add(out, "<= %s\n", most);
         else if (isinf(b->most))
@@ -105,8 +112,8 @@ static void add_sentence(const train_study *s, const train_results *r, const cha
 }
 
 void train_study_text(const train_study *s, const train_results *r, train_text *out) {
-    train_text_add(out, "Study %s: %d variants, %d seed%s\n\n", s->name, s->n_variants, s->seeds,
-                   s->seeds == 1 ? "" : "s");
+    train_text_add(out, "Study %s: %d variant%s, %d seed%s\n\n", s->name, s->n_variants,
+                   s->n_variants == 1 ? "" : "s", s->seeds, s->seeds == 1 ? "" : "s");
     train_study_table(s, r, out);
     add_failures(s, r, out);
     add_bands(s, r, out);

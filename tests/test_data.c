@@ -1,0 +1,286 @@
+/* Tasks. Everything that data.h promises of a task is asked of every task in the catalogue, through
+ * its spec alone: a task added to tasks.def is covered as it is. */
+#include "data/data.h"
+
+#include <string.h>
+
+#include "tests/check.h"
+
+static tensor_arena *arena;
+
+static int begin(void **state) {
+    (void)state;
+    return (arena = tensor_arena_new(NULL)) == NULL;
+}
+
+static int end(void **state) {
+    (void)state;
+    tensor_arena_free(arena);
+    return 0;
+}
+
+static data_spec spec_of(const data_task *task, data_options options) {
+    data_spec s;
+    char error[512] = "";
+    if (!data_configure(task, options, &s, error, sizeof error))
+        fail_msg("%s: %s", task->name, error);
+    return s;
+}
+
+static data_batch batch_of(const data_spec *s, int B) {
+    data_batch b;
+    assert_true(data_batch_new(arena, s, B, &b));
+    return b;
+}
+
+/* The length of an example of the sequence. */
+static int length(const data_spec *s) { return s->side[DATA_SEQUENCE].T; }
+
+/* Row i of the array a [B,T] equals row k of the array b. */
+static bool rows_equal(const int *a, int i, const int *b, int k, int T) {
+    return memcmp(a + (ptrdiff_t)i * T, b + (ptrdiff_t)k * T, (size_t)T * sizeof(int)) == 0;
+}
+
+static bool ids_equal(const data_batch *a, int i, const data_batch *b, int k) {
+    bool equal = true;
+    for (int side = 0; side < DATA_SIDES; side++)
+        for (int n = 0; n < a->spec->side[side].n_streams; n++)
+            equal = equal && rows_equal(a->rows.ids[side][n], i, b->rows.ids[side][n], k,
+                                        a->spec->side[side].T);
+    return equal;
+}
+
+/* Row i of one batch and row k of another hold the same example. */
+static bool same(const data_batch *a, int i, const data_batch *b, int k) {
+    bool equal = ids_equal(a, i, b, k);
+    for (int n = 0; n < a->spec->n_readouts; n++) {
+        equal = equal && rows_equal(a->rows.target[n], i, b->rows.target[n], k, length(a->spec));
+        equal = equal && rows_equal(a->rows.source[n], i, b->rows.source[n], k, length(a->spec));
+    }
+    return equal;
+}
+
+/* Runs `check` on every task: its own defaults, and where it takes it a small size. */
+static void each_task(void (*check)(const data_spec *s)) {
+    data_spec s;
+    char error[512];
+    for (int i = 0; data_tasks[i]; i++) {
+        s = spec_of(data_tasks[i], (data_options){0});
+        check(&s);
+        data_options small = {.pairs = 2, .keys = 5, .values = 4};
+        if (data_configure(data_tasks[i], small, &s, error, sizeof error)) check(&s);
+    }
+}
+
+enum { MANY = 40 };
+static const uint64_t SEED = 7;
+
+static void check_pure(const data_spec *s) {
+    data_batch all = batch_of(s, MANY), one = batch_of(s, 1), five = batch_of(s, 5);
+    data_fill(&all, SEED, "train", 0, MANY);
+    for (int e = MANY - 1; e >= 0; e--) {  // alone, backwards, in memory used by another example
+        data_fill(&one, SEED, "train", (uint64_t)e, 1);
+        assert_true(same(&all, e, &one, 0));
+    }
+    for (int e = 3; e + 5 <= MANY; e += 4) {  // in batches cut elsewhere
+        data_fill(&five, SEED, "train", (uint64_t)e, 5);
+        for (int row = 0; row < 5; row++) assert_true(same(&all, e + row, &five, row));
+    }
+    data_batch again = batch_of(s, MANY);
+    data_spec copy = *s;
+    again.spec = &copy;
+    data_fill(&again, SEED, "train", 0, MANY);
+    for (int e = 0; e < MANY; e++) assert_true(same(&all, e, &again, e));
+}
+
+static void an_example_is_a_function_of_seed_split_and_number(void **state) {
+    (void)state;
+    each_task(check_pure);
+}
+
+/* How many examples two fillings share, row by row. */
+static int shared(const data_spec *s, uint64_t seed, const char *split, uint64_t first,
+                  uint64_t other_seed, const char *other_split, uint64_t other_first) {
+    data_batch a = batch_of(s, MANY), b = batch_of(s, MANY);
+    data_fill(&a, seed, split, first, MANY);
+    data_fill(&b, other_seed, other_split, other_first, MANY);
+    int n = 0;
+    for (int e = 0; e < MANY; e++) n += same(&a, e, &b, e);
+    return n;
+}
+
+/* Some examples of a small task may be equal by chance, but not half of them. */
+static void check_differ(const data_spec *s) {
+    const uint64_t far = UINT64_C(1) << 63;  // the top bit of a number counts, too
+    assert_true(shared(s, SEED, "train", 0, SEED, "valid", 0) < MANY / 2);
+    assert_true(shared(s, SEED, "valid", 0, SEED, "test", 0) < MANY / 2);
+    assert_true(shared(s, SEED, "train", 0, SEED + 1, "train", 0) < MANY / 2);
+    assert_true(shared(s, SEED, "train", 0, SEED ^ far, "train", 0) < MANY / 2);
+    assert_true(shared(s, SEED, "train", 0, SEED, "train", MANY) < MANY / 2);
+    assert_true(shared(s, SEED, "train", 0, SEED, "train", far) < MANY / 2);
+}
+
+static void splits_seeds_and_numbers_give_other_examples(void **state) {
+    (void)state;
+    each_task(check_differ);
+}
+
+static void check_stream(const data_stream *x) {
+    assert_true(x->name && *x->name && x->prefix && x->vocab > 0);
+    assert_true(x->marker == -1 || x->marker == x->vocab - 1);  // the marker is the last id
+    assert_int_equal(data_symbols(x), x->vocab - (x->marker >= 0));
+}
+
+static void check_spec(const data_spec *s) {
+    assert_in_range(s->n_readouts, 1, DATA_MAXREADOUTS);
+    assert_in_range(s->scored, 1, length(s));
+    assert_in_range(s->entries, 0, s->side[s->store].T);
+    assert_true(s->chance >= 0 && s->chance < 1 && s->bag >= 0 && s->bag < 1);  // 0: unknown
+    assert_true(s->side[DATA_SEQUENCE].n_streams > 0);
+    for (int side = 0; side < DATA_SIDES; side++) {
+        assert_in_range(s->side[side].n_streams, 0, DATA_MAXSTREAMS);
+        for (int i = 0; i < s->side[side].n_streams; i++) check_stream(&s->side[side].stream[i]);
+    }
+    for (int i = 0; i < s->n_readouts; i++) assert_true(s->readout[i].classes > 1);
+    if (s->roles.key < 0) return;
+    assert_in_range(s->roles.query, 0, s->side[DATA_SEQUENCE].n_streams - 1);
+    assert_in_range(s->roles.key, 0, s->side[s->store].n_streams - 1);
+    assert_in_range(s->roles.value, 0, s->side[s->store].n_streams - 1);
+    // the OV circuit is read into the first readout
+    assert_int_equal(data_symbols(data_value(s)), s->readout[0].classes);
+}
+
+static void specs_are_sound(void **state) {
+    (void)state;
+    each_task(check_spec);
+}
+
+static bool scored_somewhere(const data_batch *b, int at) {
+    for (int r = 0; r < b->spec->n_readouts; r++)
+        if (b->rows.target[r][at] >= 0) return true;
+    return false;
+}
+
+static void check_ids(const data_batch *b, int rows) {
+    for (int side = 0; side < DATA_SIDES; side++)
+        for (int i = 0; i < b->spec->side[side].n_streams; i++)
+            for (int at = 0; at < rows * b->spec->side[side].T; at++) {
+                int id = b->rows.ids[side][i][at];
+                assert_true(id >= -1 && id < b->spec->side[side].stream[i].vocab);
+            }
+}
+
+/* The loss divides by `scored`, and the trainer has room for that many rows: for each readout
+ * exactly so many positions, and the same ones for all. */
+static void check_example(const data_batch *b, int row) {
+    const data_spec *s = b->spec;
+    int scored = 0, T = length(s), first = row * T;
+    for (int at = first; at < first + T; at++) scored += scored_somewhere(b, at);
+    assert_int_equal(scored, s->scored);
+    for (int r = 0; r < s->n_readouts; r++) {
+        int n = 0;
+        for (int t = 0; t < T; t++) {
+            int target = b->rows.target[r][first + t], source = b->rows.source[r][first + t];
+            assert_true(target >= -1 && target < s->readout[r].classes);
+            assert_true(source >= -1 && source < s->entries);  // it is one of the entries
+            if (target < 0) assert_int_equal(source, -1);
+            n += target >= 0;
+        }
+        assert_int_equal(n, s->scored);
+    }
+}
+
+static void check_ranges(const data_spec *s) {
+    data_batch b = batch_of(s, 300);
+    data_fill(&b, SEED, "train", 0, 300);
+    check_ids(&b, 300);
+    for (int row = 0; row < 300; row++) check_example(&b, row);
+}
+
+static void ids_targets_and_sources_are_in_range(void **state) {
+    (void)state;
+    each_task(check_ranges);
+}
+
+static void assert_unscored(const data_batch *b, int row) {
+    for (int at = row * length(b->spec); at < (row + 1) * length(b->spec); at++)
+        for (int r = 0; r < b->spec->n_readouts; r++)
+            assert_true(b->rows.target[r][at] == -1 && b->rows.source[r][at] == -1);
+}
+
+/* A short last shard: the rows beyond are the last example, so that nothing is read out of range,
+ * but are not scored; with no example at all every id is absent. */
+static void check_padding(const data_spec *s) {
+    data_batch b = batch_of(s, 6), whole = batch_of(s, 2);
+    data_fill(&b, SEED, "train", 50, 6);  // what was there before must not show
+    data_fill(&b, SEED, "train", 0, 2);
+    data_fill(&whole, SEED, "train", 0, 2);
+    assert_true(same(&b, 0, &whole, 0) && same(&b, 1, &whole, 1));
+    for (int row = 2; row < 6; row++) {
+        assert_true(ids_equal(&b, row, &whole, 1));
+        assert_unscored(&b, row);
+    }
+    data_fill(&b, SEED, "train", 0, 0);
+    for (int row = 0; row < 6; row++) assert_unscored(&b, row);
+    for (int side = 0; side < DATA_SIDES; side++)
+        for (int i = 0; i < s->side[side].n_streams; i++)
+            for (int at = 0; at < 6 * s->side[side].T; at++)
+                assert_int_equal(b.rows.ids[side][i][at], -1);
+}
+
+static void rows_beyond_the_count_are_unscored(void **state) {
+    (void)state;
+    each_task(check_padding);
+}
+
+static bool takes_a_batch(const tensor_allocator *mem, void *spec) {
+    data_batch b;
+    tensor_arena *a = tensor_arena_new(mem);
+    bool ok = a && data_batch_new(a, spec, 3000, &b);  // large: several blocks are needed
+    if (a) tensor_arena_free(a);
+    return ok;
+}
+
+static void check_memory(const data_spec *s) {
+    data_spec copy = *s;
+    check_every_failure(takes_a_batch, &copy);
+}
+
+static void a_batch_says_when_memory_is_out(void **state) {
+    (void)state;
+    each_task(check_memory);
+}
+
+static void names_lead_to_tasks(void **state) {
+    (void)state;
+    for (int i = 0; data_tasks[i]; i++) {
+        assert_ptr_equal(data_find(data_tasks[i]->name), data_tasks[i]);
+        assert_true(data_tasks[i]->summary && *data_tasks[i]->summary);
+    }
+    assert_null(data_find("no such task"));
+    assert_null(data_find(""));
+}
+
+static void symbols_are_readable(void **state) {
+    (void)state;
+    char text[DATA_SYMBOL];
+    data_stream s = {.name = "value", .prefix = "v", .vocab = 33, .marker = 32};
+    assert_string_equal(data_symbol(&s, 6, text), "v6");
+    assert_string_equal(data_symbol(&s, 32, text), "?");
+    assert_string_equal(data_symbol(&s, -1, text), "");
+    s = (data_stream){.prefix = "a prefix longer than a symbol can be", .vocab = 5, .marker = -1};
+    assert_true(strlen(data_symbol(&s, 4, text)) < DATA_SYMBOL);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+static const struct CMUnitTest tests[] = {
+    TEST(an_example_is_a_function_of_seed_split_and_number),
+    TEST(splits_seeds_and_numbers_give_other_examples),
+    TEST(specs_are_sound),
+    TEST(ids_targets_and_sources_are_in_range),
+    TEST(rows_beyond_the_count_are_unscored),
+    TEST(a_batch_says_when_memory_is_out),
+    TEST(names_lead_to_tasks),
+    TEST(symbols_are_readable),
+};
+CHECK_MAIN(tests)

@@ -1,0 +1,266 @@
+/* SGD, Adam and AdamW against a second implementation, written apart in double from the papers, and
+ * against PyTorch; the schedule; clipping. */
+#include "train/optimizer.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tests/check.h"
+#include "train/schedule.h"
+#include "train/trainer.h"
+
+static const double TOLERANCE = sizeof(real) == sizeof(double) ? 1e-12 : 1e-5;
+
+/* ---- the second implementation ---- */
+
+/* One number that learns, with the optimiser's memory of it. */
+typedef struct {
+    double w, m, v;
+} number;
+
+/* Step t, from 1, of the algorithms as they are printed. */
+static void naive_step(const train_config *c, int t, double lr, bool decay, double g, number *x) {
+    double lambda = decay ? c->weight_decay : 0;
+    if (c->optimizer != TRAIN_ADAMW) g += lambda * x->w;
+    if (c->optimizer == TRAIN_SGD) {
+        x->m = c->momentum * x->m + g;
+        x->w -= lr * x->m;
+        return;
+    }
+    x->m = c->beta1 * x->m + (1 - c->beta1) * g;
+    x->v = c->beta2 * x->v + (1 - c->beta2) * g * g;
+    double m_hat = x->m / (1 - pow(c->beta1, t)), v_hat = x->v / (1 - pow(c->beta2, t));
+    if (c->optimizer == TRAIN_ADAMW) x->w -= lr * lambda * x->w;
+    x->w -= lr * m_hat / (sqrt(v_hat) + c->eps);
+}
+
+/* ---- one parameter, 100 steps ---- */
+
+enum { N = 37, STEPS = 100 };
+
+static train_config config_of(int optimizer) {
+    train_config c;
+    train_config_default(&c);
+    c.optimizer = optimizer;
+    c.lr = 0.01;
+    c.momentum = 0.9;
+    c.beta1 = 0.8;
+    c.beta2 = 0.95;
+    c.eps = 1e-6;
+    c.weight_decay = 0.1;
+    return c;
+}
+
+static double start(int i) { return (i % 5 - 2) * 0.3; }
+static double gradient(int i, int t, double w) { return ((7 * i + 13 * t) % 11 - 5) / 4.0 + w / 4; }
+
+static double norm_of(const real *g) {
+    double sum = 0;
+    for (int i = 0; i < N; i++) sum += (double)g[i] * (double)g[i];
+    return sqrt(sum);
+}
+
+/* The library's result in w; compared at every step with the naive one. */
+static void run_both(const train_config *c, bool decay, real w[N]) {
+    real g[N], m[N] = {0}, s[N] = {0};
+    number x[N] = {0};
+    for (int i = 0; i < N; i++) w[i] = (real)(x[i].w = start(i));
+    for (int t = 0; t < STEPS; t++) {
+        for (int i = 0; i < N; i++) g[i] = (real)gradient(i, t, (double)w[i]);
+        double norm = norm_of(g), clip = c->clip > 0 && norm > c->clip ? c->clip / norm : 1;
+        train_rule rule = train_rule_at(c, t, norm);
+        for (int i = 0; i < N; i++)
+            naive_step(c, t + 1, rule.lr, decay, clip * gradient(i, t, x[i].w), &x[i]);
+        train_apply(&rule, decay, N, w, g, m, c->optimizer == TRAIN_SGD ? NULL : s);
+        for (int i = 0; i < N; i++) assert_close(w[i], x[i].w, TOLERANCE);
+    }
+}
+
+static void equal_to_a_naive_implementation(void **state) {
+    (void)state;
+    real w[N];
+    for (int optimizer = TRAIN_SGD; optimizer <= TRAIN_ADAMW; optimizer++)
+        for (int variant = 0; variant < 16; variant++) {
+            train_config c = config_of(optimizer);
+            if (variant & 2) c.clip = 4.85;  // of the norms some are longer, some are not
+            if (variant & 4) c.schedule = TRAIN_COSINE, c.steps = STEPS, c.warmup = 20;
+            if (variant & 8) c.momentum = 0, c.beta1 = 0, c.beta2 = 0.999, c.eps = 1e-8;
+            run_both(&c, variant & 1, w);
+        }
+}
+
+/* The same 100 steps by PyTorch 2.13 in double: w = [(i % 5 - 2) * .3 for i in range(37)], and
+ * before each step w.grad = ((7 * i + 13 * t) % 11 - 5) / 4 + w / 4; SGD(lr=.01, momentum=.9,
+ * weight_decay=.1), Adam and AdamW(lr=.01, betas=(.8, .95), eps=1e-6, weight_decay=.1). */
+static void equal_to_pytorch(void **state) {
+    (void)state;
+    static const struct {
+        int optimizer;
+        double w0, w1, w36, sum;
+    } golden[] = {{TRAIN_SGD, -0.0094029112871873571, 0.00021742195646202303,
+                   6.6055205524539679e-05, -0.011131715978757745},
+                  {TRAIN_ADAM, -0.37540777786222884, -0.20619925278501244, -0.19935742537659182,
+                   -0.61376956483751088},
+                  {TRAIN_ADAMW, -0.38137988714577886, -0.21083397335932169, -0.20395219470941411,
+                   -0.62529804387094945}};
+    for (int i = 0; i < 3; i++) {
+        train_config c = config_of(golden[i].optimizer);
+        real w[N];
+        double sum = 0;
+        run_both(&c, true, w);
+        for (int k = 0; k < N; k++) sum += (double)w[k];
+        assert_close(w[0], golden[i].w0, TOLERANCE);
+        assert_close(w[1], golden[i].w1, TOLERANCE);
+        assert_close(w[36], golden[i].w36, TOLERANCE);
+        assert_close(sum, golden[i].sum, N * TOLERANCE);
+    }
+}
+
+/* With no gradient at all AdamW's decay is w (1 - lr lambda)^t, whatever the moments; Adam's goes
+ * through them, so that every weight moves by about lr. */
+static void decay_is_decoupled_in_adamw_only(void **state) {
+    (void)state;
+    train_config c = config_of(TRAIN_ADAMW);
+    const real zero[2] = {0};
+    real w[2] = {(real)0.5, -2}, m[2] = {0}, s[2] = {0};
+    for (int t = 0; t < STEPS; t++) {
+        train_rule rule = train_rule_at(&c, t, 0);
+        train_apply(&rule, true, 2, w, zero, m, s);
+    }
+    assert_close(w[0], 0.5 * pow(1 - 0.001, STEPS), TOLERANCE);
+    assert_close(w[1], -2 * pow(1 - 0.001, STEPS), TOLERANCE);
+    assert_true(m[0] == 0 && s[0] == 0);
+    c.optimizer = TRAIN_ADAM;
+    real v[2] = {(real)0.5, -2};
+    train_rule rule = train_rule_at(&c, 0, 0);
+    train_apply(&rule, true, 2, v, zero, m, s);
+    assert_close(v[0], 0.49, 1e-5);
+    assert_close(v[1], -1.99, 1e-5);
+}
+
+/* ---- a whole model ---- */
+
+enum { MOST = 100000 };
+static number model[MOST];  // as a flat gradient buffer: found by each parameter's offset
+
+/* The naive step for every number, from the gradient that the trainer holds. */
+static void step_model(const train_config *c, train_trainer *t, int step) {
+    ag_params *params = train_trainer_params(t);
+    for (int i = 0; i < ag_params_count(params); i++) {
+        const ag_param_entry *p = ag_params_at(params, i);
+        const real *g = train_trainer_grads(t) + p->offset;
+        for (size_t k = 0; k < p->val.n; k++) {
+            number *x = &model[p->offset + k];
+            x->w = (double)p->val.x[k];
+            naive_step(c, step + 1, c->lr, p->val.shape.rank == 2, (double)g[k], x);
+        }
+    }
+}
+
+static void compare_model(train_trainer *t) {
+    ag_params *params = train_trainer_params(t);
+    for (int i = 0; i < ag_params_count(params); i++) {
+        const ag_param_entry *p = ag_params_at(params, i);
+        for (size_t k = 0; k < p->val.n; k++)
+            assert_close(p->val.x[k], model[p->offset + k].w, TOLERANCE);
+    }
+}
+
+static void decay_is_for_matrices_only(void **state) {
+    (void)state;
+    for (int optimizer = TRAIN_SGD; optimizer <= TRAIN_ADAMW; optimizer++) {
+        train_config c = config_of(optimizer);
+        data_spec spec;
+        char error[TRAIN_ERROR] = "";
+        c.bias = true, c.norm = NN_NORM_LAYER, c.d_ff = 9;  // for vectors beside the matrices
+        c.batch = 8, c.lanes = 2;
+        assert_true(train_config_resolve(&c, &spec, error));
+        train_trainer *t = train_trainer_new(NULL, &c, &spec, 1, error);
+        assert_non_null(t);
+        assert_true(ag_params_size(train_trainer_params(t)) <= MOST);
+        memset(model, 0, sizeof model);
+        for (int step = 0; step < 3; step++) {
+            train_step s;
+            assert_true(train_gradient(t, step, &s, error));
+            step_model(&c, t, step);
+            train_update(t, step, &s);
+            compare_model(t);
+        }
+        train_trainer_free(t);
+    }
+}
+
+/* ---- clipping ---- */
+
+static void clipping_shortens_only_what_is_too_long(void **state) {
+    (void)state;
+    train_config c = config_of(TRAIN_SGD);
+    assert_true(train_rule_at(&c, 0, 1e30).grad_scale == 1);  // clip 0: no limit
+    c.clip = 2;
+    assert_true(train_rule_at(&c, 0, 0).grad_scale == 1);
+    assert_true(train_rule_at(&c, 0, 1.99).grad_scale == 1);
+    assert_true(train_rule_at(&c, 0, 2).grad_scale == 1);
+    assert_close(train_rule_at(&c, 0, 8).grad_scale, 0.25, 1e-15);
+    assert_close(train_rule_at(&c, 0, 1e300).grad_scale, 2e-300, 1e-314);
+    c.momentum = 0, c.weight_decay = 0, c.lr = 1;
+    real w[2] = {0}, g[2] = {3, 4}, m[2] = {0};
+    train_rule rule = train_rule_at(&c, 0, 5);
+    train_apply(&rule, false, 2, w, g, m, NULL);
+    assert_close(w[0], -1.2, 1e-6);  // the direction stays, the length is 2
+    assert_close(w[1], -1.6, 1e-6);
+}
+
+/* ---- the schedule ---- */
+
+static void check_schedule(const train_config *c) {
+    int last = c->steps < 300 ? c->steps : 300;
+    double before = 0;
+    assert_true(train_learning_rate(c, 0) > 0);
+    for (int step = 0; step < last; step++) {
+        double rate = train_learning_rate(c, step);
+        assert_true(isfinite(rate) && rate >= 0 && rate <= c->lr);
+        assert_true(step < c->warmup ? rate > before : step == c->warmup || rate <= before);
+        assert_true(rate == train_learning_rate(c, step));
+        before = rate;
+    }
+    double end = train_learning_rate(c, c->steps - 1);
+    assert_true(isfinite(end) && end >= 0 && end <= c->lr);
+}
+
+static void schedules_are_finite_and_below_the_peak(void **state) {
+    (void)state;
+    static const int grid[] = {0, 1, 2, 3, 10, 99, 100, 101, 1000, 1000000000};
+    enum { SIZE = sizeof grid / sizeof *grid };
+    for (int schedule = TRAIN_CONSTANT; schedule <= TRAIN_COSINE; schedule++)
+        for (int w = 0; w < SIZE; w++)
+            for (int s = 1; s < SIZE; s++) {  // a run of no steps has no rate
+                train_config c = config_of(TRAIN_ADAM);
+                c.schedule = schedule, c.warmup = grid[w], c.steps = grid[s];
+                check_schedule(&c);
+            }
+}
+
+static void schedules_have_their_shape(void **state) {
+    (void)state;
+    train_config c = config_of(TRAIN_ADAM);
+    c.lr = 1, c.steps = 110, c.warmup = 10;
+    assert_close(train_learning_rate(&c, 0), 1.0 / 11, 1e-15);
+    assert_close(train_learning_rate(&c, 9), 10.0 / 11, 1e-15);
+    assert_true(train_learning_rate(&c, 10) == 1 && train_learning_rate(&c, 109) == 1);
+    c.schedule = TRAIN_COSINE;
+    assert_close(train_learning_rate(&c, 10), 1, 1e-15);
+    assert_close(train_learning_rate(&c, 35), (1 + sqrt(0.5)) / 2, 1e-15);
+    assert_close(train_learning_rate(&c, 60), 0.5, 1e-15);
+    assert_close(train_learning_rate(&c, 110), 0, 1e-15);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(equal_to_a_naive_implementation),
+    cmocka_unit_test(equal_to_pytorch),
+    cmocka_unit_test(decay_is_decoupled_in_adamw_only),
+    cmocka_unit_test(decay_is_for_matrices_only),
+    cmocka_unit_test(clipping_shortens_only_what_is_too_long),
+    cmocka_unit_test(schedules_are_finite_and_below_the_peak),
+    cmocka_unit_test(schedules_have_their_shape),
+};
+CHECK_MAIN(tests)

@@ -1,0 +1,167 @@
+#include "train/account.h"
+
+#include <string.h>
+
+const char *const train_part_names[] = {"attention",    "feed-forward", "embeddings",
+                                        "unembeddings", "norms",        "other"};
+const char *const train_work_names[] = {"projections",  "scores",       "mix",
+                                        "feed-forward", "unembeddings", "other"};
+
+/* ---- parts by name ---- */
+
+/* Does the name have this word between points? */
+static bool has_word(const char *name, const char *word) {
+    size_t n = strlen(word);
+    for (const char *at = name; at; at = strchr(at, '.')) {
+        at += *at == '.';
+        if (strncmp(at, word, n) == 0 && (at[n] == '.' || at[n] == '\0')) return true;
+    }
+    return false;
+}
+
+static bool begins(const char *name, const char *with) {
+    return strncmp(name, with, strlen(with)) == 0;
+}
+
+train_part train_part_of(const char *name) {
+    if (begins(name, "embed.") || begins(name, "memory.")) return TRAIN_PART_EMBEDDING;
+    if (begins(name, "unembed.") || begins(name, "logits.")) return TRAIN_PART_UNEMBEDDING;
+    if (has_word(name, "attn") || has_word(name, "cross")) return TRAIN_PART_ATTENTION;
+    if (has_word(name, "mlp")) return TRAIN_PART_FEED_FORWARD;
+    static const char *const norms[] = {"norm", "norm1", "norm2", "norm_cross"};
+    for (size_t i = 0; i < sizeof norms / sizeof *norms; i++)
+        if (has_word(name, norms[i])) return TRAIN_PART_NORM;
+    return TRAIN_PART_OTHER;
+}
+
+/* ---- one sublayer, by formula ---- */
+
+static void add(train_account_sublayer *s, const char *name, const char *formula, int rows,
+                int cols, bool bias) {
+    size_t n = (size_t)rows * (size_t)cols + (bias ? (size_t)cols : 0);
+    s->row[s->n_rows++] = (train_account_row){name, formula, rows, cols, n};
+    s->n += n;
+}
+
+/* The matrix of a role: its own, none, or the one that user[] says another role has already. */
+static void add_role(train_account_sublayer *s, const nn_model_config *m, int role, int user[3]) {
+    static const char *const names[] = {"W^Q", "W^K", "W^V"};
+    static const char *const shared[] = {"is W^Q", "is W^K", "is W^V"};
+    static const char *const formulas[][3] = {{"d x H d_k", "d x G d_k", "d x G d_v"},
+                                              {"d x H d_k", "latent x G d_k", "latent x G d_v"}};
+    const nn_attention_config *c = &m->attention;
+    const char *matrix = nn_attention_matrix(c, "qkv"[role]);
+    int which = !matrix ? -1 : matrix[1] == 'q' ? 0 : matrix[1] == 'k' ? 1 : 2;
+    int rows = c->latent && role > 0 ? c->latent : m->d_model;
+    int cols = role == 0 ? c->heads * c->d_k : c->kv_heads * (role == 1 ? c->d_k : c->d_v);
+    if (which < 0)
+        add(s, names[role], "none: the input itself", 0, 0, false);
+    else if (user[which] >= 0)
+        add(s, names[role], shared[user[which]], 0, 0, false);
+    else
+        add(s, names[role], formulas[c->latent > 0][role], rows, cols, c->init.bias);
+    if (which >= 0 && user[which] < 0) user[which] = role;
+}
+
+static train_account_sublayer attention_of(const nn_model_config *m) {
+    const nn_attention_config *c = &m->attention;
+    train_account_sublayer s = {.n_rows = 0};
+    int user[] = {-1, -1, -1};
+    if (c->latent) add(&s, "W^D", "d x latent", m->d_model, c->latent, false);
+    for (int role = 0; role < 3; role++) add_role(&s, m, role, user);
+    if (c->plain_o)
+        add(&s, "W^O", "none: heads side by side", 0, 0, false);
+    else
+        add(&s, "W^O", "H d_v x d", c->heads * c->d_v, m->d_model, c->init.bias);
+    if (c->scale == NN_SCALE_LEARNED) add(&s, "temperature", "1 x 1", 1, 1, false);
+    return s;
+}
+
+static train_account_sublayer feed_forward_of(const nn_model_config *m) {
+    train_account_sublayer s = {.n_rows = 0};
+    if (m->d_ff == 0) return s;
+    if (m->activation == NN_ACT_SILU_GATED)
+        add(&s, "gate", "d x F", m->d_model, m->d_ff, m->init.bias);
+    add(&s, "up", "d x F", m->d_model, m->d_ff, m->init.bias);
+    add(&s, "down", "F x d", m->d_ff, m->d_model, m->init.bias);
+    return s;
+}
+
+/* ---- what a token costs ---- */
+
+/* How many pairs of positions [T,S] a layer's attention looks at. */
+static double pairs_seen(const ag_node *node, const nn_attention_config *c) {
+    int T = node->val.shape.dim[2], S = node->val.shape.dim[3];
+    bool masked = begins(node->name, "layer") && has_word(node->name, "attn");
+    double pairs = 0;
+    for (int t = 0; t < T; t++) {
+        int limit = masked ? ag_mask_limit(c->mask, t, S) : S;
+        pairs += limit - (masked && c->mask.no_self && t < limit);
+    }
+    return pairs;
+}
+
+static train_work work_of(const char *name) {
+    switch (train_part_of(name)) {
+        case TRAIN_PART_ATTENTION: return TRAIN_WORK_PROJECT;
+        case TRAIN_PART_FEED_FORWARD: return TRAIN_WORK_FEED_FORWARD;
+        case TRAIN_PART_UNEMBEDDING: return TRAIN_WORK_UNEMBED;
+        default: return TRAIN_WORK_OTHER;
+    }
+}
+
+/* Adds up a shard's products. Those of scores and mix are known by the weights between them. */
+static void count_work(train_trainer *t, const nn_model_config *m, train_account *out) {
+    train_worker *w = train_trainer_worker(t);
+    const data_spec *s = train_trainer_spec(t);
+    double tokens = (double)w->B * s->side[DATA_SEQUENCE].T, factor = 2 / tokens;
+    for (int i = 0; i < ag_count(w->graph); i++) {
+        const ag_node *node = ag_at(w->graph, i);
+        const char *op = node->op ? node->op->name : "";
+        double n = (double)node->val.n;
+        if (strcmp(op, "linear") == 0 || strcmp(op, "matmul") == 0)
+            out->work[work_of(node->name)] += factor * n * tensor_width(node->in[0]->val.shape);
+        if (strcmp(op, "softmax") != 0 || node->val.shape.rank != 4 ||
+            !has_word(node->name, "weights"))
+            continue;
+        double heads = pairs_seen(node, &m->attention) * w->B * node->val.shape.dim[1];
+        out->work[TRAIN_WORK_SCORES] += factor * heads * m->attention.d_k;
+        out->work[TRAIN_WORK_MIX] += factor * heads * m->attention.d_v;
+    }
+    for (int i = 0; i < TRAIN_WORKS; i++) out->flops += out->work[i];
+}
+
+static void count_cache(const nn_model_config *m, bool memory, train_account *out) {
+    const nn_attention_config *c = &m->attention;
+    const char *k = nn_attention_matrix(c, 'k'), *v = nn_attention_matrix(c, 'v');
+    int keys = c->kv_heads * c->d_k, values = c->kv_heads * c->d_v;
+    bool one = k && v ? strcmp(k, v) == 0 : k == v;  // keys and values are the same numbers
+    out->cache_layer = c->latent ? c->latent : one ? keys : keys + values;
+    out->cache_formula = c->latent ? "latent"
+                         : !one    ? "G (d_k + d_v)"
+                         : k       ? "G d_k: K is V"
+                                   : "d: the input itself";
+    out->cache_sequence = m->self_attention ? m->layers * out->cache_layer : 0;
+    out->cache_memory = memory ? m->layers * out->cache_layer : 0;
+}
+
+void train_account_of(train_trainer *t, train_account *out) {
+    const data_spec *s = train_trainer_spec(t);
+    nn_model_config m = train_model_config(train_trainer_config(t), s);
+    ag_params *params = train_trainer_params(t);
+    bool own_block = m.block && m.block != nn_block, memory = s->side[DATA_MEMORY].T > 0;
+    *out = (train_account){.learned = ag_params_learned(params), .cache_formula = "unknown"};
+    for (int i = 0; i < ag_params_count(params); i++) {
+        const ag_param_entry *p = ag_params_at(params, i);
+        out->part[train_part_of(p->name)] += p->val.n;
+        out->total += p->val.n;
+    }
+    count_work(t, &m, out);
+    out->cache_layer = out->cache_sequence = out->cache_memory = -1;
+    if (own_block) return;
+    out->attention = attention_of(&m);
+    out->attention.copies = m.encoder_layers + m.layers * (m.self_attention + memory);
+    out->feed_forward = feed_forward_of(&m);
+    out->feed_forward.copies = m.d_ff ? m.encoder_layers + m.layers : 0;
+    count_cache(&m, memory, out);
+}

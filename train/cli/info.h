@@ -1,0 +1,27 @@
+/* info.h - what the files of qkv info share. */
+#ifndef TRAIN_CLI_INFO_H
+#define TRAIN_CLI_INFO_H
+
+#include "train/account.h"
+#include "train/checkpoint.h"
+
+typedef struct {
+    const char *run;
+    train_trainer *t;
+    bool trained;  // false: there is no checkpoint; these are the initial weights
+    train_progress progress;
+    train_account account;
+} info;
+
+/* Would the run be another one if this option were left at its default? */
+bool info_differs(const train_config *c, const train_option *o);
+
+double info_norm(const tensor *x);
+
+/* Is this parameter one that weight decay shrinks, if it is on? */
+bool info_decays(const ag_param_entry *p);
+
+void info_print_account(const info *i);
+void info_print_json(const info *i);
+
+#endif

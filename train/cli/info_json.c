@@ -1,0 +1,103 @@
+/* info_json.c - the same for machines. */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "train/cli/info.h"
+
+static json_t *number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
+static json_t *count(size_t n) { return json_integer((json_int_t)n); }
+
+/* Text that may be no UTF-8. */
+static json_t *text(const char *s) {
+    char shown[TRAIN_PATH];
+    json_t *whole = json_string(s);
+    return whole ? whole : json_string(train_printable(s, shown, sizeof shown));
+}
+
+/* Every option; what config.json says about the program is left out: it would be this one. */
+static json_t *config_of(const train_config *c, json_t *differs) {
+    char *all = train_config_to_json(c);
+    json_t *config = all ? json_loads(all, 0, NULL) : NULL, *options = json_object();
+    for (const train_option *o = train_options; o->option; o++) {
+        if (o->kind == TRAIN_OPT_SECTION) continue;
+        json_object_set(options, o->field, json_object_get(config, o->field));
+        if (info_differs(c, o)) json_array_append_new(differs, json_string(o->field));
+    }
+    json_decref(config);
+    free(all);
+    return options;
+}
+
+static json_t *parameters_of(ag_params *params) {
+    json_t *all = json_array();
+    for (int k = 0; k < ag_params_count(params); k++) {
+        const ag_param_entry *p = ag_params_at(params, k);
+        json_t *one = json_object(), *shape = json_array();
+        for (int d = 0; d < p->val.shape.rank; d++)
+            json_array_append_new(shape, json_integer(p->val.shape.dim[d]));
+        json_object_set_new(one, "name", text(p->name));
+        json_object_set_new(one, "shape", shape);
+        json_object_set_new(one, "count", count(p->val.n));
+        json_object_set_new(one, "norm", number(info_norm(&p->val)));
+        json_object_set_new(one, "decays", json_boolean(info_decays(p)));
+        json_object_set_new(one, "frozen", json_boolean(p->frozen));
+        json_object_set_new(one, "part", json_string(train_part_names[train_part_of(p->name)]));
+        json_array_append_new(all, one);
+    }
+    return all;
+}
+
+static json_t *sublayer(const train_account_sublayer *s, double usual) {
+    json_t *rows = json_array(), *o = json_object();
+    for (int i = 0; i < s->n_rows; i++) {
+        const train_account_row *r = &s->row[i];
+        json_array_append_new(
+            rows, json_pack("{s:s,s:s,s:[i,i],s:o}", "name", r->name, "formula", r->formula,
+                            "shape", r->rows, r->cols, "count", count(r->n)));
+    }
+    json_object_set_new(o, "rows", rows);
+    json_object_set_new(o, "count", count(s->n));
+    json_object_set_new(o, "usual", json_integer((json_int_t)usual));
+    json_object_set_new(o, "copies", json_integer(s->copies));
+    return o;
+}
+
+static json_t *account_of(const train_account *a, int d) {
+    json_t *o = json_object(), *parts = json_object(), *work = json_object();
+    for (int i = 0; i < TRAIN_PARTS; i++)
+        json_object_set_new(parts, train_part_names[i], count(a->part[i]));
+    for (int i = 0; i < TRAIN_WORKS; i++)
+        json_object_set_new(work, train_work_names[i], number(a->work[i]));
+    json_object_set_new(o, "attention", sublayer(&a->attention, 4.0 * d * d));
+    json_object_set_new(o, "feed_forward", sublayer(&a->feed_forward, 8.0 * d * d));
+    json_object_set_new(o, "parts", parts);
+    json_object_set_new(o, "flops_per_token", number(a->flops));
+    json_object_set_new(o, "work", work);
+    json_object_set_new(o, "cached_formula", json_string(a->cache_formula));
+    json_object_set_new(o, "cached_per_layer", json_integer(a->cache_layer));
+    json_object_set_new(o, "cached_per_token", json_integer(a->cache_sequence));
+    json_object_set_new(o, "cached_per_memory_token", json_integer(a->cache_memory));
+    return o;
+}
+
+void info_print_json(const info *i) {
+    const train_account *a = &i->account;
+    const train_config *c = train_trainer_config(i->t);
+    json_t *o = json_object(), *differs = json_array();
+    json_object_set_new(o, "run", text(i->run));
+    json_object_set_new(o, "step", i->trained ? json_integer(i->progress.step) : json_null());
+    json_object_set_new(o, "best_step", json_integer(i->progress.best_step));
+    json_object_set_new(o, "best_loss", number(i->progress.best_loss));
+    json_object_set_new(o, "config", config_of(c, differs));
+    json_object_set_new(o, "differs", differs);
+    json_object_set_new(o, "parameters", parameters_of(train_trainer_params(i->t)));
+    json_object_set_new(o, "total", count(a->total));
+    json_object_set_new(o, "learned", count(a->learned));
+    json_object_set_new(o, "account", account_of(a, c->d_model));
+    char *line = json_dumps(o, JSON_REAL_PRECISION(9) | JSON_COMPACT);
+    if (line) puts(line);
+    free(line);
+    json_decref(o);
+}
