@@ -1,12 +1,15 @@
-/* ag.h - reverse-mode automatic differentiation on a recorded graph: the public header of autograd/.
+/* ag.h - reverse-mode automatic differentiation on a recorded graph: the public header of
+ * autograd/.
  *
- * A model is a function that records a graph. An op runs as it is recorded, so its value can be printed on the next
- * line. The list of nodes is then in topological order: ag_forward() walks it forwards (replay), ag_backward()
- * backwards. Nothing is allocated after the first backward pass.
+ * A model is a function that records a graph. An op runs as it is recorded, so its value can be
+ * printed on the next line. The list of nodes is then in topological order: ag_forward() walks it
+ * forwards (replay), ag_backward() backwards. Nothing is allocated after the first backward pass.
  *
- * Ownership: nodes and values belong to the graph, parameters to the ag_params; both free everything at once.
- * Errors:    the first error of a graph becomes one sentence, ag_error(). The graph is then inert: constructors return
- *            an inert node (never NULL), replay and backward do nothing. Callers ask once, after recording or a step.
+ * Ownership: nodes and values belong to the graph, parameters to the ag_params; both free
+ *            everything at once.
+ * Errors:    the first error of a graph becomes one sentence, ag_error(). The graph is then inert:
+ *            constructors return an inert node (never NULL), replay and backward do nothing.
+ *            Callers ask once, after recording or a step.
  * Threads:   a graph belongs to one thread. Several graphs may read one frozen ag_params. */
 #ifndef AUTOGRAD_AG_H
 #define AUTOGRAD_AG_H
@@ -37,9 +40,9 @@ struct ag_node {
     int n_in;
     ag_node **in;
     tensor val;
-    real *grad;       // d loss / d val after ag_backward(); NULL where nobody wants it
-    bool wants_grad;  // a leaf that learns, or something computed from one
-    bool has_grad;    // something was added to grad in this backward pass
+    real *grad;        // d loss / d val after ag_backward(); NULL where nobody wants it
+    bool wants_grad;   // a leaf that learns, or something computed from one
+    bool has_grad;     // something was added to grad in this backward pass
     const void *attr;  // the op's constants (heads, scale, eps ...), a copy owned by the graph
     real *save;        // n_save reals which forward keeps for backward
     size_t n_save;
@@ -50,32 +53,33 @@ struct ag_node {
 /* The whole contract of an op. */
 struct ag_op {
     const char *name;
-    bool has_kinks;                        // its derivative jumps somewhere (relu, max)
-    bool (*shape)(ag_node *);              // sets val.shape (and n_save), or ag_fail()s and returns false;
-                                           // may set val.x and save too, which else are new memory
-    void (*forward)(ag_node *);            // writes all of val (and save)
-    void (*backward)(ag_node *);           // for each input that wants it: adds to ag_grad(input)
-    ag_node *(*sample)(ag_graph *, int i); // the i-th example for the automatic tests; NULL ends the list
+    bool has_kinks;               // its derivative jumps somewhere (relu, max)
+    bool (*shape)(ag_node *);     // sets val.shape (and n_save), or ag_fail()s and returns false;
+                                  // may set val.x and save too, which else are new memory
+    void (*forward)(ag_node *);   // writes all of val (and save)
+    void (*backward)(ag_node *);  // for each input that wants it: adds to ag_grad(input)
+    ag_node *(*sample)(ag_graph *,
+                       int i);  // the i-th example for the automatic tests; NULL ends the list
 };
 
-/* ---- parameters: what learns, by name --------------------------------------------------------------------- */
+/* ---- parameters: what learns, by name ---- */
 
 typedef enum { AG_ZEROS, AG_ONES, AG_NORMAL, AG_UNIFORM, AG_UNIT_ROWS } ag_init_kind;
 typedef struct {
     ag_init_kind kind;
-    double scale;  // standard deviation of AG_NORMAL and AG_UNIFORM; length of each row of AG_UNIT_ROWS
+    double scale;       // deviation (AG_NORMAL, AG_UNIFORM) or length of each row (AG_UNIT_ROWS)
     int from, columns;  // AG_NORMAL: only these columns, the others are 0; columns 0: all
 } ag_init;
 
 struct ag_param_entry {
     const char *name;
-    tensor val;      // what learns; stable for the life of the ag_params
-    size_t offset;   // where its gradient stands in a flat gradient buffer of ag_params_size() reals
-    bool frozen;     // never updated
+    tensor val;     // what learns; stable for the life of the ag_params
+    size_t offset;  // where its gradient stands in a flat gradient buffer of ag_params_size() reals
+    bool frozen;    // never updated
 };
 
-/* A new, empty list over `mem` (NULL: malloc). Initial values are drawn from streams keyed by (seed, name), so adding a
- * parameter leaves the others as they were. NULL when memory is out. */
+/* A new, empty list over `mem` (NULL: malloc). Initial values are drawn from streams keyed by
+ * (seed, name), so adding a parameter leaves the others as they were. NULL when memory is out. */
 ag_params *ag_params_new(const tensor_allocator *mem, uint64_t seed);
 void ag_params_free(ag_params *p);
 
@@ -85,32 +89,36 @@ void ag_params_close(ag_params *p);
 int ag_params_count(const ag_params *p);
 ag_param_entry *ag_params_at(ag_params *p, int i);               // in order of first request
 ag_param_entry *ag_params_find(ag_params *p, const char *name);  // NULL if there is none
-size_t ag_params_size(const ag_params *p);   // reals of a flat gradient buffer (each entry padded to 64 bytes)
-size_t ag_params_learned(const ag_params *p);  // numbers that learn: frozen ones and padding not counted
+size_t ag_params_size(
+    const ag_params *p);  // reals of a flat gradient buffer (each entry padded to 64 bytes)
+size_t ag_params_learned(
+    const ag_params *p);  // numbers that learn: frozen ones and padding not counted
 
 /* Freezes every parameter whose name matches, those there are and those created later; '*' in the
- * pattern stands for any characters, or none. What is recorded afterwards leaves them out of backward; a
- * graph recorded before still computes their gradients. False when memory is out. */
+ * pattern stands for any characters, or none. What is recorded afterwards leaves them out of
+ * backward; a graph recorded before still computes their gradients. False when memory is out. */
 bool ag_params_freeze_matching(ag_params *p, const char *pattern);
 int ag_params_frozen(const ag_params *p);  // how many entries are frozen
 bool ag_matches(const char *pattern, const char *name);
 
-/* ---- recording ---------------------------------------------------------------------------------------------- */
+/* ---- recording ---- */
 
-/* A new graph over parameters (which it does not own and which must outlive it). NULL when memory is out. */
+/* A new graph over parameters (which it does not own and which must outlive it). NULL when memory
+ * is out. */
 ag_graph *ag_graph_new(ag_params *params);
 void ag_graph_free(ag_graph *g);
 
 /* Forgets all nodes, hooks and the error; keeps the memory for the next recording. */
 void ag_graph_reset(ag_graph *g);
 
-/* A leaf of the given shape, zeroed; fill node->val.x before recording what reads it. It takes part in backward only
- * after ag_want_grad(), which must come before its first use. */
+/* A leaf of the given shape, zeroed; fill node->val.x before recording what reads it. It takes
+ * part in backward only after ag_want_grad(), which must come before its first use. */
 ag_node *ag_input(ag_graph *g, const char *name, tensor_shape shape);
 ag_node *ag_want_grad(ag_node *leaf);
 
-/* The parameter of that name: created at the first request, found afterwards; asking again with another shape is an
- * error. Tying two layers is asking for the same name: one node, which collects both gradients. */
+/* The parameter of that name: created at the first request, found afterwards; asking again with
+ * another shape is an error. Tying two layers is asking for the same name: one node, which
+ * collects both gradients. */
 ag_node *ag_param(ag_graph *g, const char *name, tensor_shape shape, ag_init init);
 
 /* Names a node, printf-style; returns it. Inert nodes are left alone. */
@@ -119,10 +127,10 @@ ag_node *ag_name(ag_node *node, const char *format, ...) __attribute__((format(p
 /* A formatted string owned by the graph ("" when memory is out). */
 const char *ag_text(ag_graph *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* ---- running ------------------------------------------------------------------------------------------------ */
+/* ---- running ---- */
 
-/* What random ops (dropout) are a pure function of, beside their own name. A graph starts with zeros, not
- * training, and keeps what was set, over ag_graph_reset() too. */
+/* What random ops (dropout) are a pure function of, beside their own name. A graph starts with
+ * zeros, not training, and keeps what was set, over ag_graph_reset() too. */
 typedef struct {
     uint64_t seed, step;
     uint64_t shard;  // which shard of the step's batch this graph is to run
@@ -134,42 +142,47 @@ ag_run ag_get_run(const ag_graph *g);
 /* Replays every op in order, with the leaves as they are now. False if the graph has an error. */
 bool ag_forward(ag_graph *g);
 
-/* Gradients of sum(cotangent * node->val) into every node that wants one; cotangent NULL: all ones. Leaves accumulate
- * over calls (twice gives twice), everything else starts anew. A node whose has_grad is false got none: its
- * gradient is zero and its buffer is not to be read. */
+/* Gradients of sum(cotangent * node->val) into every node that wants one; cotangent NULL: all
+ * ones. Leaves accumulate over calls (twice gives twice), everything else starts anew. A node
+ * whose has_grad is false got none: its gradient is zero and its buffer is not to be read. */
 bool ag_backward(ag_node *node, const real *cotangent);
 
-/* Where the gradients of parameters go: a flat buffer of ag_params_size() reals owned by the caller, to be zeroed by
- * the caller. Without one the graph uses a buffer of its own. */
+/* Where the gradients of parameters go: a flat buffer of ag_params_size() reals owned by the
+ * caller, to be zeroed by the caller. Without one the graph uses a buffer of its own. */
 void ag_grads_into(ag_graph *g, real *flat);
-real *ag_grads(ag_graph *g);      // the buffer in use (NULL before the first backward)
-void ag_grads_zero(ag_graph *g);  // zeroes the graph's own buffer, and the gradients of all other leaves
+real *ag_grads(ag_graph *g);  // the buffer in use (NULL before the first backward)
+void ag_grads_zero(
+    ag_graph *g);  // zeroes the graph's own buffer, and the gradients of all other leaves
 
 /* The first error in words, or NULL. */
 const char *ag_error(const ag_graph *g);
 
-/* Records an error, for functions that check their arguments before there is a node to blame. Returns the inert node. */
+/* Records an error, for functions that check their arguments before there is a node to blame.
+ * Returns the inert node. */
 ag_node *ag_fail_graph(ag_graph *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* ---- looking, and intervening ------------------------------------------------------------------------------- */
+/* ---- looking, and intervening ---- */
 
 /* The node of that name, the last one if several bear it; NULL if there is none. */
 ag_node *ag_find(ag_graph *g, const char *name);
 int ag_count(const ag_graph *g);
 ag_node *ag_at(ag_graph *g, int i);
 
-/* fn runs after that node's forward at every replay (not while recording) and may read or overwrite node->val. What is
- * computed afterwards, backward included, uses the value as it then is. */
+/* fn runs after that node's forward at every replay (not while recording) and may read or
+ * overwrite node->val. What is computed afterwards, backward included, uses the value as it then
+ * is. */
 typedef void ag_hook_fn(ag_node *node, void *ctx);
 bool ag_hook(ag_node *node, ag_hook_fn *fn, void *ctx);
 
-/* Removes the first hook of that fn and ctx, if there is one. A running hook may remove itself, and others. */
+/* Removes the first hook of that fn and ctx, if there is one. A running hook may remove itself,
+ * and others. */
 void ag_unhook(ag_node *node, ag_hook_fn *fn, void *ctx);
 
-/* ---- what ops are made of ----------------------------------------------------------------------------------- */
+/* ---- what ops are made of ---- */
 
-/* Who sees whom: position t of T sees key s iff  s < limit(t) and not (no_self and s == t), where limit(t) is the
- * least of S, memory (if > 0), and t + 1 (if causal). Everything masked is never read. */
+/* Who sees whom: position t of T sees key s iff  s < limit(t) and not (no_self and s == t), where
+ * limit(t) is the least of S, memory (if > 0), and t + 1 (if causal). Everything masked is never
+ * read. */
 typedef struct {
     bool causal;
     bool no_self;

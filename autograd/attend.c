@@ -2,7 +2,9 @@
 
 #include "tensor/vec.h"
 
-enum { BLOCK = 64 };  // queries handled together: what lies right of a block's last visible key is skipped
+enum {
+    BLOCK = 64
+};  // queries handled together: what lies right of a block's last visible key is skipped
 
 int ag_visible(ag_mask mask, int t, int S, int begin[2], int end[2]) {
     int limit = ag_mask_limit(mask, t, S);
@@ -50,13 +52,14 @@ void ag_attend_dots(const ag_head *h, gemm_mode mode, const real *a, const real 
         for (int t = 0; t < h->T; t++)
             for (int i = 0, n = ag_visible(h->mask, t, h->S, begin, end); i < n; i++)
                 gemm_mul(mode, 1, end[i] - begin[i], h->E, (gemm_view){a + t * h->lda, h->lda, 1},
-                         (gemm_view){b + begin[i] * h->ldb, 1, h->ldb}, p + (ptrdiff_t)t * h->S + begin[i], h->S);
+                         (gemm_view){b + begin[i] * h->ldb, 1, h->ldb},
+                         p + (ptrdiff_t)t * h->S + begin[i], h->S);
         return;
     }
     for (int t = 0, n, keys; t < h->T; t += n) {
         n = block_at(h, t, &keys);
-        gemm_mul(mode, n, keys, h->E, (gemm_view){a + t * h->lda, h->lda, 1}, (gemm_view){b, 1, h->ldb},
-                 p + (ptrdiff_t)t * h->S, h->S);
+        gemm_mul(mode, n, keys, h->E, (gemm_view){a + t * h->lda, h->lda, 1},
+                 (gemm_view){b, 1, h->ldb}, p + (ptrdiff_t)t * h->S, h->S);
     }
     if (masked(h->mask) || h->mask.memory) ag_clear_masked(h->mask, h->T, h->S, p);
 }
@@ -66,8 +69,8 @@ void ag_attend_rows(const ag_head *h, gemm_mode mode, const real *p, const real 
     for (int t = 0, n, keys; t < h->T; t += n) {
         n = block_at(h, t, &keys);
         if (!careful) {
-            gemm_mul(mode, n, h->E, keys, (gemm_view){p + (ptrdiff_t)t * h->S, h->S, 1}, (gemm_view){b, h->ldb, 1},
-                     a + t * h->lda, h->lda);
+            gemm_mul(mode, n, h->E, keys, (gemm_view){p + (ptrdiff_t)t * h->S, h->S, 1},
+                     (gemm_view){b, h->ldb, 1}, a + t * h->lda, h->lda);
             continue;
         }
         for (int r = t; r < t + n; r++) {

@@ -1,8 +1,8 @@
 /* attend.h - the three products of masked attention, for one head; internal to autograd/.
  *
- * p [T,S] holds one number for each query and key; a [T,E] and b [S,E] are one head's slice of packed tensors, their
- * rows lda and ldb apart. Masking is by selection: what a query may not see never reaches its result, not even as
- * 0 * NaN. Each product serves twice:
+ * p [T,S] holds one number for each query and key; a [T,E] and b [S,E] are one head's slice of
+ * packed tensors, their rows lda and ldb apart. Masking is by selection: what a query may not see
+ * never reaches its result, not even as 0 * NaN. Each product serves twice:
  *
  *     dots   p  = a b^T     scores forward (q, k);     mix backward (dy, v -> dw)
  *     rows   a += p b       mix forward (w, v);        scores backward (ds, k -> dq)
@@ -29,7 +29,8 @@ void ag_attend_rows(const ag_head *h, gemm_mode mode, const real *p, const real 
 /* b += p^T a. p must be 0 where masked. */
 void ag_attend_cols(const ag_head *h, const real *p, const real *a, real *b);
 
-/* The keys that query t sees, as at most two ranges begin[i] <= s < end[i]; returns how many ranges. */
+/* The keys that query t sees, as at most two ranges begin[i] <= s < end[i]; returns how many
+ * ranges. */
 int ag_visible(ag_mask mask, int t, int S, int begin[2], int end[2]);
 
 /* Writes 0 into every masked cell of a [T,S] plane. */

@@ -11,7 +11,8 @@ static void strides(tensor_shape full, tensor_shape s, size_t *stride) {
 }
 
 ag_rows ag_rows_of(tensor_shape full, tensor_shape a, tensor_shape b) {
-    size_t sa[TENSOR_MAXRANK + 1] = {1}, sb[TENSOR_MAXRANK + 1] = {1}, dim[TENSOR_MAXRANK + 1] = {1};
+    size_t sa[TENSOR_MAXRANK + 1] = {1}, sb[TENSOR_MAXRANK + 1] = {1},
+                               dim[TENSOR_MAXRANK + 1] = {1};
     int rank = full.rank ? full.rank : 1;
     if (full.rank) {
         strides(full, a, sa);
@@ -20,7 +21,8 @@ ag_rows ag_rows_of(tensor_shape full, tensor_shape a, tensor_shape b) {
     }
     ag_rows r = {0};
     for (int i = 0; i < rank; i++) r.empty |= dim[i] == 0;
-    for (int i = rank - 1; i > 0; i--) {  // merge dimension i into the one before where both operands run on
+    for (int i = rank - 1; i > 0;
+         i--) {  // merge dimension i into the one before where both operands run on
         bool mergeable = sa[i - 1] == sa[i] * dim[i] && sb[i - 1] == sb[i] * dim[i];
         if (dim[i] != 1 && dim[i - 1] != 1 && !mergeable) continue;
         if (dim[i] != 1) {
@@ -63,17 +65,22 @@ bool ag_rows_next(ag_rows *r) {
 }
 
 bool ag_broadcast_shape(ag_node *node) {
-    if (tensor_broadcast(node->in[0]->val.shape, node->in[1]->val.shape, &node->val.shape)) return true;
+    if (tensor_broadcast(node->in[0]->val.shape, node->in[1]->val.shape, &node->val.shape))
+        return true;
     return ag_fail(node, "the shapes do not broadcast");
 }
 
-ag_node *ag_sample_pair(ag_graph *g, ag_node *(*op)(ag_node *, ag_node *), int i, ag_sample_kind second) {
-    const tensor_shape pairs[][2] = {
-        {tensor_dims(2, 3, 4), tensor_dims(1, 4)},           {tensor_dims(1, 5), tensor_dims(2, 3, 1)},
-        {tensor_dims(3, 2, 1, 5), tensor_dims(3, 1, 3, 1)},  {tensor_dims(0), tensor_dims(2, 2, 3)},
-        {tensor_dims(3, 2, 3, 5), tensor_dims(3, 2, 1, 5)},  {tensor_dims(2, 0, 4), tensor_dims(1, 4)},
-        {tensor_dims(3, 2, 3, 4), tensor_dims(3, 2, 3, 1)},  {tensor_dims(2, 2, 17), tensor_dims(1, 1)},
-        {tensor_dims(4, 2, 1, 3, 1), tensor_dims(3, 4, 1, 2)}};
+ag_node *ag_sample_pair(ag_graph *g, ag_node *(*op)(ag_node *, ag_node *), int i,
+                        ag_sample_kind second) {
+    const tensor_shape pairs[][2] = {{tensor_dims(2, 3, 4), tensor_dims(1, 4)},
+                                     {tensor_dims(1, 5), tensor_dims(2, 3, 1)},
+                                     {tensor_dims(3, 2, 1, 5), tensor_dims(3, 1, 3, 1)},
+                                     {tensor_dims(0), tensor_dims(2, 2, 3)},
+                                     {tensor_dims(3, 2, 3, 5), tensor_dims(3, 2, 1, 5)},
+                                     {tensor_dims(2, 0, 4), tensor_dims(1, 4)},
+                                     {tensor_dims(3, 2, 3, 4), tensor_dims(3, 2, 3, 1)},
+                                     {tensor_dims(2, 2, 17), tensor_dims(1, 1)},
+                                     {tensor_dims(4, 2, 1, 3, 1), tensor_dims(3, 4, 1, 2)}};
     tensor_shape s;
     if (ag_sample_shape(i, &s)) {
         ag_node *a = ag_sample(g, AG_SAMPLE_NORMAL, s);  // drawn in this order by every compiler

@@ -4,8 +4,8 @@
 
 #include "autograd/op.h"
 
-/* A walk over the full shape, row by row. A row is as long as possible: neighbouring dimensions are merged, so that
- * equal shapes make one row of everything. */
+/* A walk over the full shape, row by row. A row is as long as possible: neighbouring dimensions
+ * are merged, so that equal shapes make one row of everything. */
 typedef struct {
     size_t n;            // elements of a row
     size_t y, a, b;      // offsets of the row in the full tensor and in the operands
@@ -19,27 +19,33 @@ typedef struct {
 ag_rows ag_rows_of(tensor_shape full, tensor_shape a, tensor_shape b);
 bool ag_rows_next(ag_rows *r);
 
-/* Runs `statement` for every element of the full shape; in it, iy, ia and ib are the element's index in the full tensor
- * and in each operand. One loop for each way of stepping, so that the compiler can vectorise it. */
-#define AG_BROADCAST(full, shape_a, shape_b, statement)                               \
-    for (ag_rows r_ = ag_rows_of(full, shape_a, shape_b); ag_rows_next(&r_);) {       \
-        if (r_.step_a && r_.step_b) AG_ROW_(1, 1, statement)                          \
-        else if (r_.step_a) AG_ROW_(1, 0, statement)                                  \
-        else if (r_.step_b) AG_ROW_(0, 1, statement)                                  \
-        else AG_ROW_(0, 0, statement)                                                 \
+/* Runs `statement` for every element of the full shape; in it, iy, ia and ib are the element's
+ * index in the full tensor and in each operand. One loop for each way of stepping, so that the
+ * compiler can vectorise it. */
+#define AG_BROADCAST(full, shape_a, shape_b, statement)                         \
+    for (ag_rows r_ = ag_rows_of(full, shape_a, shape_b); ag_rows_next(&r_);) { \
+        if (r_.step_a && r_.step_b)                                             \
+            AG_ROW_(1, 1, statement)                                            \
+        else if (r_.step_a)                                                     \
+            AG_ROW_(1, 0, statement)                                            \
+        else if (r_.step_b)                                                     \
+            AG_ROW_(0, 1, statement)                                            \
+        else                                                                    \
+            AG_ROW_(0, 0, statement)                                            \
     }
-#define AG_ROW_(step_a_, step_b_, statement)                                          \
-    for (size_t i_ = 0; i_ < r_.n; i_++) {                                            \
+#define AG_ROW_(step_a_, step_b_, statement)                                             \
+    for (size_t i_ = 0; i_ < r_.n; i_++) {                                               \
         const size_t iy = r_.y + i_, ia = r_.a + i_ * step_a_, ib = r_.b + i_ * step_b_; \
-        (void)iy, (void)ia, (void)ib;                                                 \
-        statement;                                                                    \
+        (void)iy, (void)ia, (void)ib;                                                    \
+        statement;                                                                       \
     }
 
 /* The shape rule of add, mul and their like. */
 bool ag_broadcast_shape(ag_node *node);
 
-/* Their samples: equal shapes, every kind of broadcast, one node on both sides; `second` is what the second operand
- * is drawn from. */
-ag_node *ag_sample_pair(ag_graph *g, ag_node *(*op)(ag_node *, ag_node *), int i, ag_sample_kind second);
+/* Their samples: equal shapes, every kind of broadcast, one node on both sides; `second` is what
+ * the second operand is drawn from. */
+ag_node *ag_sample_pair(ag_graph *g, ag_node *(*op)(ag_node *, ag_node *), int i,
+                        ag_sample_kind second);
 
 #endif

@@ -16,14 +16,16 @@ typedef struct {
     ag_params *params;
     ag_graph *graph;
     ag_node *root;
-    int i;             // the sample under check
-    real *cotangent[COTANGENTS], *values, *again, *grads;  // of y; of all leaves, one after the other
+    int i;  // the sample under check
+    real *cotangent[COTANGENTS], *values, *again,
+        *grads;  // of y; of all leaves, one after the other
 } check;
 
 static bool fail(check *c, const char *format, const char *name, size_t at, double a, double b) {
     char what[200];
     snprintf(what, sizeof what, format, a, b);
-    snprintf(c->report->reason, sizeof c->report->reason, "sample %d, '%s'[%zu]: %s", c->i, name, at, what);
+    snprintf(c->report->reason, sizeof c->report->reason, "sample %d, '%s'[%zu]: %s", c->i, name,
+             at, what);
     return c->report->passed = false;
 }
 
@@ -32,8 +34,8 @@ static void fail_with(check *c, const char *sentence) {
     c->report->passed = false;
 }
 
-/* Records sample i on fresh parameters, with one leaf frozen (or none). False when there is no such sample, or on an
- * error. */
+/* Records sample i on fresh parameters, with one leaf frozen (or none). False when there is no
+ * such sample, or on an error. */
 static bool record(check *c, int frozen) {
     ag_graph_free(c->graph);
     ag_params_free(c->params);
@@ -47,9 +49,12 @@ static bool record(check *c, int frozen) {
 }
 
 static ag_node *leaf_at(const check *c, int i) { return c->graph->leaves.at[i]; }
-static bool has_gradient(const ag_node *leaf) { return leaf->wants_grad && leaf->grad && leaf->has_grad; }
+static bool has_gradient(const ag_node *leaf) {
+    return leaf->wants_grad && leaf->grad && leaf->has_grad;
+}
 
-/* Gradients of all leaves under one cotangent, `times` backward passes, copied one after the other into out. */
+/* Gradients of all leaves under one cotangent, `times` backward passes, copied one after the other
+ * into out. */
 static void gradients(check *c, const real *cotangent, int times, real *out) {
     ag_grads_zero(c->graph);
     for (int k = 0; k < times; k++) ag_backward(c->root, cotangent);
@@ -76,11 +81,14 @@ static void leaf_values(const check *c, real *out) {
         memcpy(out, leaf_at(c, i)->val.x, leaf_at(c, i)->val.n * sizeof *out);
 }
 
-static bool same_bits(const real *a, const real *b, size_t n) { return memcmp(a, b, n * sizeof *a) == 0; }
+static bool same_bits(const real *a, const real *b, size_t n) {
+    return memcmp(a, b, n * sizeof *a) == 0;
+}
 
 static double loss(const check *c, int k) {
     double sum = 0;
-    for (size_t i = 0; i < c->root->val.n; i++) sum += (double)c->cotangent[k][i] * (double)c->root->val.x[i];
+    for (size_t i = 0; i < c->root->val.n; i++)
+        sum += (double)c->cotangent[k][i] * (double)c->root->val.x[i];
     return sum;
 }
 
@@ -102,20 +110,23 @@ static double tolerance(double largest, double numeric) {
 }
 
 /* One coordinate against all cotangents. */
-static bool coordinate(check *c, ag_node *leaf, size_t at, size_t flat, size_t total, const double *largest) {
+static bool coordinate(check *c, ag_node *leaf, size_t at, size_t flat, size_t total,
+                       const double *largest) {
     double numeric[COTANGENTS], finer[COTANGENTS];
     differences(c, leaf->val.x + at, STEP, numeric);
     c->report->coordinates++;
     for (int k = 0; k < COTANGENTS; k++) {
         double analytic = (double)c->grads[(size_t)k * total + flat];
         if (!isfinite(analytic) || !isfinite(numeric[k]))
-            return fail(c, "not finite: analytic %g, numeric %g", leaf->name, at, analytic, numeric[k]);
+            return fail(c, "not finite: analytic %g, numeric %g", leaf->name, at, analytic,
+                        numeric[k]);
         double tol = tolerance(largest[k], numeric[k]), err = fabs(analytic - numeric[k]);
         if (!(err <= tol)) {
             differences(c, leaf->val.x + at, STEP / 2, finer);
             bool kink = !(fabs(finer[k] - numeric[k]) <= 1e-6 * (1 + fabs(numeric[k])));
             if (!kink || !c->has_kinks)
-                return fail(c, "analytic %.12g, numeric %.12g", leaf->name, at, analytic, numeric[k]);
+                return fail(c, "analytic %.12g, numeric %.12g", leaf->name, at, analytic,
+                            numeric[k]);
             c->report->inconclusive++;
         } else if (err / tol > c->report->worst) {
             c->report->worst = err / tol;
@@ -129,7 +140,8 @@ static bool all_coordinates(check *c) {
     double largest[COTANGENTS] = {0};
     for (int k = 0; k < COTANGENTS; k++) {
         gradients(c, c->cotangent[k], 1, c->grads + (size_t)k * total);
-        for (size_t i = 0; i < total; i++) largest[k] = fmax(largest[k], fabs((double)c->grads[(size_t)k * total + i]));
+        for (size_t i = 0; i < total; i++)
+            largest[k] = fmax(largest[k], fabs((double)c->grads[(size_t)k * total + i]));
     }
     for (int i = 0; i < c->graph->leaves.n; i++) {
         ag_node *leaf = leaf_at(c, i);
@@ -149,7 +161,8 @@ static bool exact_laws(check *c) {
     memcpy(c->again, c->root->val.x, n * sizeof(real));
     leaf_values(c, c->values);
     ag_forward(c->graph);
-    if (!same_bits(c->again, c->root->val.x, n)) return fail(c, "a replay gives other bits", name, 0, 0, 0);
+    if (!same_bits(c->again, c->root->val.x, n))
+        return fail(c, "a replay gives other bits", name, 0, 0, 0);
     gradients(c, c->cotangent[0], 1, first);
     leaf_values(c, other);
     if (!same_bits(c->values, other, total)) return fail(c, "an input was changed", name, 0, 0, 0);
@@ -160,7 +173,8 @@ static bool exact_laws(check *c) {
     for (size_t i = 0; i < n; i++) scaled[i] = 2 * c->cotangent[0][i];
     gradients(c, scaled, 1, other);
     for (size_t i = 0; i < total; i++)
-        if (other[i] != 2 * first[i]) return fail(c, "under 2c %g, under c %g", name, i, (double)other[i], (double)first[i]);
+        if (other[i] != 2 * first[i])
+            return fail(c, "under 2c %g, under c %g", name, i, (double)other[i], (double)first[i]);
     memset(scaled, 0, n * sizeof(real));
     gradients(c, scaled, 1, other);
     for (size_t i = 0; i < total; i++)
@@ -168,14 +182,16 @@ static bool exact_laws(check *c) {
     return true;
 }
 
-/* Moves every leaf a little away from zero and replays, so that what forward keeps must be renewed by a replay. */
+/* Moves every leaf a little away from zero and replays, so that what forward keeps must be renewed
+ * by a replay. */
 static void move_leaves(check *c) {
     for (int i = 0; i < c->graph->leaves.n; i++)
         for (size_t k = 0; k < leaf_at(c, i)->val.n; k++) leaf_at(c, i)->val.x[k] *= (real)1.015625;
     ag_forward(c->graph);
 }
 
-/* With one leaf frozen after the other, all other gradients keep their bits. Leaves c->grads' first part as it was. */
+/* With one leaf frozen after the other, all other gradients keep their bits. Leaves c->grads'
+ * first part as it was. */
 static bool freezing(check *c) {
     size_t total = leaf_reals(c);
     real *all = c->grads, *other = c->grads + total;
@@ -188,9 +204,11 @@ static bool freezing(check *c) {
         size_t flat = 0;
         for (int i = 0; i < leaves; flat += leaf_at(c, i++)->val.n) {
             ag_node *leaf = leaf_at(c, i);
-            if (i == frozen && has_gradient(leaf)) return fail(c, "frozen, but it got a gradient", leaf->name, 0, 0, 0);
+            if (i == frozen && has_gradient(leaf))
+                return fail(c, "frozen, but it got a gradient", leaf->name, 0, 0, 0);
             if (i != frozen && !same_bits(all + flat, other + flat, leaf->val.n))
-                return fail(c, "its gradient changed when leaf %g was frozen", leaf->name, 0, frozen, 0);
+                return fail(c, "its gradient changed when leaf %g was frozen", leaf->name, 0,
+                            frozen, 0);
         }
     }
     return true;
@@ -212,7 +230,8 @@ static bool one_sample(check *c, tensor_arena *arena) {
     c->report->samples++;
     memcpy(c->again, c->root->val.x, n * sizeof(real));
     ag_forward(c->graph);
-    if (!same_bits(c->again, c->root->val.x, n)) return fail(c, "a replay differs from the recording", c->root->name, 0, 0, 0);
+    if (!same_bits(c->again, c->root->val.x, n))
+        return fail(c, "a replay differs from the recording", c->root->name, 0, 0, 0);
     move_leaves(c);
     return all_coordinates(c) && exact_laws(c) && freezing(c);
 }
@@ -232,7 +251,8 @@ bool ag_gradcheck(ag_sample_fn *sample, bool has_kinks, ag_check_report *report)
         else if (ag_error(c.graph))
             fail_with(&c, ag_error(c.graph));
     }
-    if (report->samples == 0 && report->passed) fail_with(&c, arena ? "there are no samples" : "out of memory");
+    if (report->samples == 0 && report->passed)
+        fail_with(&c, arena ? "there are no samples" : "out of memory");
     ag_graph_free(c.graph);
     ag_params_free(c.params);
     tensor_arena_free(arena);

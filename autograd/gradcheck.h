@@ -1,10 +1,12 @@
-/* gradcheck.h - is the backward the derivative of the forward? To be run on the library built in double.
+/* gradcheck.h - is the backward the derivative of the forward? To be run on the library built in
+ * double.
  *
- * For each sample and three fixed random signed cotangents c, L = sum(c * y): every coordinate of every leaf is nudged
- * and the graph replayed; the 4th-order central difference must equal the analytic gradient within
- * 1e-9 max(1, largest |g|) + 1e-7 |numeric|. Beside that, for each sample: replay gives the same bits and leaves inputs
- * alone; two backward passes add up to twice the gradient; c = 0 exact zeros; 2c exactly double; each leaf frozen in turn leaves the
- * other gradients' bits alone. */
+ * For each sample and three fixed random signed cotangents c, L = sum(c * y): every coordinate of
+ * every leaf is nudged and the graph replayed; the 4th-order central difference must equal the
+ * analytic gradient within 1e-9 max(1, largest |g|) + 1e-7 |numeric|. Beside that, for each
+ * sample: replay gives the same bits and leaves inputs alone; two backward passes add up to twice
+ * the gradient; c = 0 exact zeros; 2c exactly double; each leaf frozen in turn leaves the other
+ * gradients' bits alone. */
 #ifndef AUTOGRAD_GRADCHECK_H
 #define AUTOGRAD_GRADCHECK_H
 

@@ -62,8 +62,8 @@ bool ag_fail(ag_node *node, const char *format, ...) {
     char where[256], what[256], shape[TENSOR_SHAPE_TEXT];
     int at = snprintf(where, sizeof where, "%s '%s' (", node->op->name, node->name);
     for (int i = 0; i < node->n_in && at < (int)sizeof where; i++)
-        at += snprintf(where + at, sizeof where - (size_t)at, "%s%s %s", i ? ", " : "", node->in[i]->name,
-                       tensor_shape_text(node->in[i]->val.shape, shape));
+        at += snprintf(where + at, sizeof where - (size_t)at, "%s%s %s", i ? ", " : "",
+                       node->in[i]->name, tensor_shape_text(node->in[i]->val.shape, shape));
     va_list args;
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
@@ -115,7 +115,8 @@ ag_node *ag_new_leaf(ag_graph *g, const char *name, tensor val, bool wants_grad)
 ag_node *ag_input(ag_graph *g, const char *name, tensor_shape shape) {
     if (g->failed) return &g->inert;
     tensor val = {.shape = shape};
-    if (!tensor_count(shape, &val.n)) return ag_fail_graph(g, "input '%s': bad shape, or too many elements", name);
+    if (!tensor_count(shape, &val.n))
+        return ag_fail_graph(g, "input '%s': bad shape, or too many elements", name);
     val.x = ag_take(g, val.n, sizeof(real));
     return val.x ? ag_new_leaf(g, name, val, false) : &g->inert;
 }
@@ -123,8 +124,10 @@ ag_node *ag_input(ag_graph *g, const char *name, tensor_shape shape) {
 ag_node *ag_want_grad(ag_node *leaf) {
     ag_graph *g = leaf->graph;
     if (leaf == &g->inert) return leaf;
-    if (leaf->op) return ag_fail_graph(g, "'%s' is no leaf: only inputs and parameters learn", leaf->name);
-    bool frozen = g->frozen_leaf >= 0 && g->frozen_leaf < g->leaves.n && g->leaves.at[g->frozen_leaf] == leaf;
+    if (leaf->op)
+        return ag_fail_graph(g, "'%s' is no leaf: only inputs and parameters learn", leaf->name);
+    bool frozen =
+        g->frozen_leaf >= 0 && g->frozen_leaf < g->leaves.n && g->leaves.at[g->frozen_leaf] == leaf;
     leaf->wants_grad = !frozen;
     return leaf;
 }
@@ -165,7 +168,8 @@ static bool build(ag_node *node) {
     return !g->failed;
 }
 
-ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *attr, size_t attr_size) {
+ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *attr,
+                  size_t attr_size) {
     ag_graph *g = in[0]->graph;
     ag_node *node = ag_new_node(g);
     if (node == &g->inert) return node;
@@ -178,7 +182,8 @@ ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *att
     if (attr_size) memcpy(copy, attr, attr_size);
     node->attr = copy;
     for (int i = 0; i < n_in; i++) {
-        if (in[i]->graph != g) return ag_fail_graph(g, "%s: inputs belong to different graphs", op->name);
+        if (in[i]->graph != g)
+            return ag_fail_graph(g, "%s: inputs belong to different graphs", op->name);
         node->in[i] = in[i];
         node->wants_grad |= in[i]->wants_grad;
     }

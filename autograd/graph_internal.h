@@ -1,4 +1,5 @@
-/* graph_internal.h - what the engine's own files share (graph, params, backward, hooks, sample, gradcheck). */
+/* graph_internal.h - what the engine's own files share (graph, params, backward, hooks, sample,
+ * gradcheck). */
 #ifndef AUTOGRAD_GRAPH_INTERNAL_H
 #define AUTOGRAD_GRAPH_INTERNAL_H
 
@@ -32,10 +33,10 @@ struct ag_graph {
     ag_node_list nodes, leaves;  // every node; and those that are no op's result
     ag_node inert;               // what constructors return after an error
     real nothing;                // what the inert node's value points to
-    real *own_grads, *grads;     // flat gradients of the parameters: the graph's own, and those in use
-    size_t own_size;             // reals of own_grads
-    int nodes_with_grads;        // so many nodes have had their gradient's memory provided
-    ag_run run;                  // kept over ag_graph_reset()
+    real *own_grads, *grads;  // flat gradients of the parameters: the graph's own, and those in use
+    size_t own_size;          // reals of own_grads
+    int nodes_with_grads;     // so many nodes have had their gradient's memory provided
+    ag_run run;               // kept over ag_graph_reset()
     bool failed;
     char error[400];
     rng samples;      // the stream of ag_sample()

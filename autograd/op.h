@@ -1,5 +1,5 @@
-/* op.h - what the author of an op needs beside ag.h. ops/exp.c is the shortest example, ops/rms_norm.c a
- * full one. */
+/* op.h - what the author of an op needs beside ag.h. ops/exp.c is the shortest example,
+ * ops/rms_norm.c a full one. */
 #ifndef AUTOGRAD_OP_H
 #define AUTOGRAD_OP_H
 
@@ -14,25 +14,28 @@ extern "C" {
 #include "autograd/ops.def"
 #undef AG_OP
 
-/* All bookkeeping, once: makes the node, copies attr, asks the op for the shape, takes the memory, runs forward.
- * Returns an inert node when the graph has, or now gets, an error. */
-ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *attr, size_t attr_size);
-#define AG_IN(...)                                                                \
+/* All bookkeeping, once: makes the node, copies attr, asks the op for the shape, takes the memory,
+ * runs forward. Returns an inert node when the graph has, or now gets, an error. */
+ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *attr,
+                  size_t attr_size);
+#define AG_IN(...) \
     (int)(sizeof((ag_node *[]){__VA_ARGS__}) / sizeof(ag_node *)), (ag_node *[]) { __VA_ARGS__ }
 
-/* Records an error against a node: op, node and the shapes of its inputs are put before the message. Returns false,
- * so that a shape rule can end in `return ag_fail(...)`. The first error stays. */
+/* Records an error against a node: op, node and the shapes of its inputs are put before the
+ * message. Returns false, so that a shape rule can end in `return ag_fail(...)`. The first error
+ * stays. */
 bool ag_fail(ag_node *node, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Memory of the graph that lives as long as the node, zeroed; NULL (and an error) when memory is out. */
+/* Memory of the graph that lives as long as the node, zeroed; NULL (and an error) when memory is
+ * out. */
 void *ag_take(ag_graph *g, size_t count, size_t size);
 
-/* In backward: the buffer to which d loss / d in is added, or NULL if nobody wants it. Zeroed at the first
- * contribution of a pass, so an op only ever writes +=. */
+/* In backward: the buffer to which d loss / d in is added, or NULL if nobody wants it. Zeroed at
+ * the first contribution of a pass, so an op only ever writes +=. */
 real *ag_grad(ag_node *in);
 
-/* The same for ops that can also overwrite: *first says that nothing was added yet and the buffer is not zeroed; the op
- * must then write all of it. */
+/* The same for ops that can also overwrite: *first says that nothing was added yet and the buffer
+ * is not zeroed; the op must then write all of it. */
 real *ag_grad_or_first(ag_node *in, bool *first);
 
 /* ---- for shape rules ---- */

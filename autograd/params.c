@@ -4,7 +4,9 @@
 
 #include "autograd/graph_internal.h"
 
-enum { PAD = 16 };  // every entry starts a new group of 16 reals: aligned for vectors, never shared between threads
+enum {
+    PAD = 16
+};  // every entry starts a new group of 16 reals: aligned for vectors, never shared between threads
 
 ag_params *ag_params_new(const tensor_allocator *mem, uint64_t seed) {
     if (!mem) mem = &tensor_malloc;
@@ -101,7 +103,8 @@ static void set_row_lengths(tensor x, double length) {
         real *row = x.x + r * width;
         double squares = 0;
         for (size_t i = 0; i < width; i++) squares += (double)row[i] * (double)row[i];
-        for (size_t i = 0; i < width && squares > 0; i++) row[i] = (real)((double)row[i] * length / sqrt(squares));
+        for (size_t i = 0; i < width && squares > 0; i++)
+            row[i] = (real)((double)row[i] * length / sqrt(squares));
     }
 }
 
@@ -116,7 +119,8 @@ static void initialise(tensor val, ag_init init, rng stream) {
             case AG_ZEROS: val.x[i] = 0; break;
             case AG_ONES: val.x[i] = 1; break;
             case AG_NORMAL:
-                if (inside(init, (int)(i % width))) val.x[i] = (real)(init.scale * rng_normal(&stream));
+                if (inside(init, (int)(i % width)))
+                    val.x[i] = (real)(init.scale * rng_normal(&stream));
                 break;
             case AG_UNIFORM:  // on [-sqrt(3), sqrt(3)] the deviation is 1
                 val.x[i] = (real)(init.scale * 1.7320508075688772 * (2 * rng_double(&stream) - 1));
@@ -143,7 +147,8 @@ static ag_param_entry *create(ag_params *p, const char *name, tensor val, ag_ini
     const char *copy = copy_text(p, name);
     val.x = tensor_arena_reals(p->arena, (val.n + PAD - 1) / PAD * PAD);
     if (!e || !copy || !val.x || !room_for_one(p)) return NULL;
-    *e = (ag_param_entry){.name = copy, .val = val, .offset = p->size, .frozen = born_frozen(p, name)};
+    *e = (ag_param_entry){
+        .name = copy, .val = val, .offset = p->size, .frozen = born_frozen(p, name)};
     initialise(val, init, rng_stream(p->seed, name, 0));
     p->size += (val.n + PAD - 1) / PAD * PAD;
     p->at[p->n++] = e;
@@ -157,7 +162,8 @@ ag_node *ag_param(ag_graph *g, const char *name, tensor_shape shape, ag_init ini
     if (!e) {
         tensor val = {.shape = shape};
         if (p->closed) return ag_fail_graph(g, "no parameter is called '%s'", name);
-        if (!tensor_count(shape, &val.n)) return ag_fail_graph(g, "parameter '%s': bad shape", name);
+        if (!tensor_count(shape, &val.n))
+            return ag_fail_graph(g, "parameter '%s': bad shape", name);
         e = create(p, name, val, init);
         if (!e) return ag_fail_graph(g, "out of memory for parameter '%s'", name);
     }

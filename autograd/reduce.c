@@ -51,8 +51,10 @@ tensor_shape ag_reduce_kept(const ag_node *node) {
     return s;
 }
 
-ag_node *ag_sample_reduced(ag_graph *g, ag_node *(*op)(ag_node *, int, const int *), int i, bool empty) {
-    static const int axes[][3] = {{0}, {1}, {-1}, {0, 2}, {1, -3}, {0, 1, 2}}, counts[] = {1, 1, 1, 2, 2, 3};
+ag_node *ag_sample_reduced(ag_graph *g, ag_node *(*op)(ag_node *, int, const int *), int i,
+                           bool empty) {
+    static const int axes[][3] = {{0}, {1}, {-1}, {0, 2}, {1, -3}, {0, 1, 2}},
+                     counts[] = {1, 1, 1, 2, 2, 3};
     tensor_shape s;
     int shapes = 0;
     for (int n = 0; ag_sample_shape(n, &s); n++) {

@@ -1,4 +1,5 @@
-/* reduce.h - what sum, mean and max share: which axes go, and the shape that remains; internal to autograd/. */
+/* reduce.h - what sum, mean and max share: which axes go, and the shape that remains; internal to
+ * autograd/. */
 #ifndef AUTOGRAD_REDUCE_H
 #define AUTOGRAD_REDUCE_H
 
@@ -9,7 +10,8 @@ typedef struct {
     int axes[TENSOR_MAXRANK];
 } ag_axes;
 
-/* Axes as a caller gave them (negative ones count from the end); false, with an error, on too many or NULL. */
+/* Axes as a caller gave them (negative ones count from the end); false, with an error, on too many
+ * or NULL. */
 bool ag_axes_set(ag_graph *g, const char *op, int n_axes, const int *axes, ag_axes *out);
 
 /* The shape rule: reduced axes disappear. attr is an ag_axes. */
@@ -21,8 +23,9 @@ size_t ag_reduce_count(const ag_node *node);
 /* The input's shape with every reduced axis 1: what broadcasts against the input. */
 tensor_shape ag_reduce_kept(const ag_node *node);
 
-/* Their samples: all shapes over all axes (`empty`: those without elements too), then some axes of a
- * [2,3,5] and of a [0,4]. */
-ag_node *ag_sample_reduced(ag_graph *g, ag_node *(*op)(ag_node *, int, const int *), int i, bool empty);
+/* Their samples: all shapes over all axes (`empty`: those without elements too), then some axes of
+ * a [2,3,5] and of a [0,4]. */
+ag_node *ag_sample_reduced(ag_graph *g, ag_node *(*op)(ag_node *, int, const int *), int i,
+                           bool empty);
 
 #endif

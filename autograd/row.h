@@ -1,5 +1,5 @@
-/* row.h - sums, maxima and exponentials of one row of n reals, a vector at a time; header only, internal
- * to autograd/. */
+/* row.h - sums, maxima and exponentials of one row of n reals, a vector at a time; header only,
+ * internal to autograd/. */
 #ifndef AUTOGRAD_ROW_H
 #define AUTOGRAD_ROW_H
 

@@ -4,7 +4,8 @@
 ag_node *ag_sample(ag_graph *g, ag_sample_kind kind, tensor_shape shape) {
     ag_node *leaf = ag_want_grad(ag_input(g, ag_text(g, "in%d", g->leaves.n), shape));
     for (size_t i = 0; i < leaf->val.n; i++) {
-        double x = kind == AG_SAMPLE_POSITIVE ? 0.5 + rng_double(&g->samples) : rng_normal(&g->samples);
+        double x =
+            kind == AG_SAMPLE_POSITIVE ? 0.5 + rng_double(&g->samples) : rng_normal(&g->samples);
         if (kind == AG_SAMPLE_NO_KINK) x += x < 0 ? -0.05 : 0.05;
         leaf->val.x[i] = (real)x;
     }
@@ -21,10 +22,10 @@ const int *ag_sample_ids(ag_graph *g, int n, int bound, bool absent) {
 }
 
 bool ag_sample_shape(int i, tensor_shape *shape) {
-    const tensor_shape shapes[] = {tensor_dims(0),       tensor_dims(1, 1),       tensor_dims(1, 7),
-                                   tensor_dims(1, 17),   tensor_dims(2, 3, 4),    tensor_dims(3, 2, 3, 5),
-                                   tensor_dims(1, 0),    tensor_dims(2, 3, 0),    tensor_dims(2, 0, 4),
-                                   tensor_dims(2, 2, 33)};
+    const tensor_shape shapes[] = {
+        tensor_dims(0),       tensor_dims(1, 1),       tensor_dims(1, 7), tensor_dims(1, 17),
+        tensor_dims(2, 3, 4), tensor_dims(3, 2, 3, 5), tensor_dims(1, 0), tensor_dims(2, 3, 0),
+        tensor_dims(2, 0, 4), tensor_dims(2, 2, 33)};
     if (i < 0 || i >= (int)(sizeof shapes / sizeof *shapes)) return false;
     *shape = shapes[i];
     return true;

@@ -8,12 +8,13 @@
 extern "C" {
 #endif
 
-/* A leaf that wants a gradient, filled from the graph's sample stream: standard normal; away from 0 by 0.05 (for
- * kinks); in [0.5, 1.5] (for roots and logarithms). */
+/* A leaf that wants a gradient, filled from the graph's sample stream: standard normal; away from
+ * 0 by 0.05 (for kinks); in [0.5, 1.5] (for roots and logarithms). */
 typedef enum { AG_SAMPLE_NORMAL, AG_SAMPLE_NO_KINK, AG_SAMPLE_POSITIVE } ag_sample_kind;
 ag_node *ag_sample(ag_graph *g, ag_sample_kind kind, tensor_shape shape);
 
-/* The i-th of the shapes on which every elementwise op is tried: scalar, short, odd, empty. False after the last. */
+/* The i-th of the shapes on which every elementwise op is tried: scalar, short, odd, empty. False
+ * after the last. */
 bool ag_sample_shape(int i, tensor_shape *shape);
 
 /* The i-th example of such an op: on one leaf of that shape. */

@@ -1,7 +1,8 @@
 /* attributes.c - four questions about four kinds of attribute, of items chosen independently.
  *
- * Each of n items has four match symbols (one of each kind) and four contents (one of each kind). The question gives a
- * match symbol of each kind, each of an item chosen on its own; asked for is, in each kind, the content of that item. */
+ * Each of n items has four match symbols (one of each kind) and four contents (one of each kind).
+ * The question gives a match symbol of each kind, each of an item chosen on its own; asked for is,
+ * in each kind, the content of that item. */
 #include <stdio.h>
 
 #include "data/data.h"
@@ -45,8 +46,14 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
 }
 
 static int right_entries(const data_spec *s, const data_example *e, int kind, int t) {
-    return data_count(e->ids[DATA_SEQUENCE][kind], s->entries, e->ids[DATA_SEQUENCE][2 * KINDS + kind][t]);
+    return data_count(e->ids[DATA_SEQUENCE][kind], s->entries,
+                      e->ids[DATA_SEQUENCE][2 * KINDS + kind][t]);
 }
 
-const data_task data_task_attributes = {"attributes", "four kinds of attribute, a question of each kind at one position",
-                                        "d-model=64 heads=4 steps=2500", configure, example, right_entries};
+const data_task data_task_attributes = {
+    "attributes",
+    "four kinds of attribute, a question of each kind at one position",
+    "d-model=64 heads=4 steps=2500",
+    configure,
+    example,
+    right_entries};

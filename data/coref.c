@@ -1,31 +1,49 @@
-/* coref.c - "the red animal did not cross the blue street because it was tired": which one, and of what colour?
+/* coref.c - "the red animal did not cross the blue street because it was tired": which one, and of
+ * what colour?
  *
- * One of two nouns is animate, the predicate fits animate or inanimate ones; asked for is the colour of the noun that it
- * fits. The colour is random, so that knowing the words does not answer: the noun has to be found.
+ * One of two nouns is animate, the predicate fits animate or inanimate ones; asked for is the
+ * colour of the noun that it fits. The colour is random, so that knowing the words does not
+ * answer: the noun has to be found. A colon stands for two words in one position.
  *
- *     form 9    the N1:C1 did not VERB the N2:C2 because it:PRED           read at "it" (":" - two words in one position)
- *     form 11   the N1:C1 did not VERB the N2:C2 because it was PRED       read at "it", which sees all
- *     form 13   the C1 N1 did not VERB the C2 N2 because it was PRED       read at PRED
+ *     form 9   the N1:C1 did not VERB the N2:C2 because it:PRED       read at "it"
+ *     form 11  the N1:C1 did not VERB the N2:C2 because it was PRED   read at "it", which sees all
+ *     form 13  the C1 N1 did not VERB the C2 N2 because it was PRED   read at PRED
  *
- * Held out: combinations of referent and predicate with (7 noun + 3 predicate) mod 4 = 0, a quarter, never in training. */
+ * Held out: combinations of referent and predicate with (7 noun + 3 predicate) mod 4 = 0, a
+ * quarter, never in training. */
 #include <stdio.h>
 
 #include "data/data.h"
 
-enum { THE, DID, NOT, BECAUSE, IT, WAS, VERBS, PREDICATES = VERBS + 4, COLOURS = PREDICATES + 8, NOUNS = COLOURS + 8,
-       INANIMATE = NOUNS + 8, WORDS = INANIMATE + 8 };
+enum {
+    THE,
+    DID,
+    NOT,
+    BECAUSE,
+    IT,
+    WAS,
+    VERBS,
+    PREDICATES = VERBS + 4,
+    COLOURS = PREDICATES + 8,
+    NOUNS = COLOURS + 8,
+    INANIMATE = NOUNS + 8,
+    WORDS = INANIMATE + 8
+};
 
 static const char *const words[WORDS] = {
-    "the",    "did",  "not",    "because", "it",    "was",    "cross",  "leave", "see",  "touch", "tired",
-    "hungry", "scared", "sleepy", "wide",  "narrow", "broken", "wet",   "red",   "blue", "green", "black",
-    "white",  "brown", "grey",  "pink",    "animal", "dog",   "cat",    "horse", "boy",  "girl",  "bird",
-    "child",  "street", "road", "river",   "bridge", "wall",  "door",   "box",   "table"};
+    "the",   "did",    "not",    "because", "it",     "was",   "cross",  "leave",  "see",
+    "touch", "tired",  "hungry", "scared",  "sleepy", "wide",  "narrow", "broken", "wet",
+    "red",   "blue",   "green",  "black",   "white",  "brown", "grey",   "pink",   "animal",
+    "dog",   "cat",    "horse",  "boy",     "girl",   "bird",  "child",  "street", "road",
+    "river", "bridge", "wall",   "door",    "box",    "table"};
 
 static bool configure(data_spec *s, char *error, size_t size) {
     data_options *o = &s->options;
     if (!o->form) o->form = 9;
     if (o->form != 9 && o->form != 11 && o->form != 13)
-        return snprintf(error, size, "coref: a sentence has 9, 11 or 13 positions, not %d", o->form), false;
+        return snprintf(error, size, "coref: a sentence has 9, 11 or 13 positions, not %d",
+                        o->form),
+               false;
     int streams = o->form == 13 ? 1 : 2;
     data_stream word = {"word", "", WORDS, -1, words, 0, NULL};
     s->side[DATA_SEQUENCE] = (data_side){o->form, streams, {word, word}};
@@ -57,13 +75,16 @@ static sentence draw(rng *r) {
     return s;
 }
 
-static bool held_out(const sentence *s) { return (s->noun[s->referent] * 7 + s->predicate * 3) % 4 == 0; }
+static bool held_out(const sentence *s) {
+    return (s->noun[s->referent] * 7 + s->predicate * 3) % 4 == 0;
+}
 
 static void example(const data_spec *spec, rng *r, const data_example *out) {
     sentence s;
     do s = draw(r);
     while (held_out(&s) != out->held_out);
-    int form = spec->options.form, *word = out->ids[DATA_SEQUENCE][0], *beside = out->ids[DATA_SEQUENCE][1];
+    int form = spec->options.form, *word = out->ids[DATA_SEQUENCE][0],
+        *beside = out->ids[DATA_SEQUENCE][1];
     int at[2] = {1, 6}, n = 0, it;
     for (int k = 0; k < 2; k++) {
         word[n++] = THE;
@@ -100,5 +121,9 @@ static int right_entries(const data_spec *s, const data_example *e, int r, int t
     return found;
 }
 
-const data_task data_task_coref = {"coref", "a sentence with \"it\": the colour of the noun that is meant",
-                                   "positions=learned steps=400", configure, example, right_entries};
+const data_task data_task_coref = {"coref",
+                                   "a sentence with \"it\": the colour of the noun that is meant",
+                                   "positions=learned steps=400",
+                                   configure,
+                                   example,
+                                   right_entries};

@@ -1,10 +1,10 @@
 /* cross.c - cross-attention: the questions stand in one sequence, the pairs in another.
  *
- *     memory     key    k_1 ... k_n        sequence    query   s_1 ... s_m  (m distinct stored keys, in random order)
- *                value  v_1 ... v_n        answer              the value stored with s_i
+ *     memory    key    k_1 ... k_n      sequence  query   s_1 ... s_m: distinct stored keys
+ *               value  v_1 ... v_n      answer            the value stored with s_i
  *
- * The decoder has a table of its own for the questions: nothing says beforehand that question 5 and key 5 belong
- * together. */
+ * The decoder has a table of its own for the questions: nothing says beforehand that question 5
+ * and key 5 belong together. */
 #include <stdio.h>
 
 #include "data/data.h"
@@ -14,7 +14,8 @@ static bool configure(data_spec *s, char *error, size_t size) {
     if (!data_pairs_options(s, 8, 32, 32, error, size)) return false;
     if (!o->queries) o->queries = o->pairs > 1 ? o->pairs / 2 : 1;
     if (o->queries > o->pairs) {
-        snprintf(error, size, "cross: %d distinct questions need as many pairs, there are %d", o->queries, o->pairs);
+        snprintf(error, size, "cross: %d distinct questions need as many pairs, there are %d",
+                 o->queries, o->pairs);
         return false;
     }
     s->side[DATA_SEQUENCE] = (data_side){o->queries, 1, {data_plain("query", "q", o->keys)}};
@@ -35,7 +36,8 @@ static bool configure(data_spec *s, char *error, size_t size) {
 
 static void example(const data_spec *s, rng *r, const data_example *out) {
     int n = s->options.pairs, m = s->options.queries;
-    int *key = out->ids[DATA_MEMORY][0], *value = out->ids[DATA_MEMORY][1], *query = out->ids[DATA_SEQUENCE][0];
+    int *key = out->ids[DATA_MEMORY][0], *value = out->ids[DATA_MEMORY][1],
+        *query = out->ids[DATA_SEQUENCE][0];
     rng_choose(r, s->options.keys, n, key, out->scratch);
     rng_choose(r, s->options.values, n, value, out->scratch);
     rng_choose(r, n, m, out->source[0], out->scratch);
@@ -46,4 +48,6 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
 }
 
 const data_task data_task_cross = {
-    "cross", "questions in one sequence, (key, value) pairs in another: cross-attention", "batch=32", configure, example, NULL};
+    "cross",    "questions in one sequence, (key, value) pairs in another: cross-attention",
+    "batch=32", configure,
+    example,    NULL};

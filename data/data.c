@@ -16,7 +16,8 @@ const data_task *data_find(const char *name) {
     return NULL;
 }
 
-bool data_configure(const data_task *task, data_options options, data_spec *spec, char *error, size_t size) {
+bool data_configure(const data_task *task, data_options options, data_spec *spec, char *error,
+                    size_t size) {
     *spec = (data_spec){.task = task, .options = options, .roles = {-1, -1, -1, -1, -1, NULL}};
     return task->configure(spec, error, size);
 }
@@ -27,7 +28,8 @@ bool data_batch_new(tensor_arena *arena, const data_spec *spec, int B, data_batc
     bool room = (out->rows.scratch = tensor_arena_take(arena, (size_t)spec->scratch, sizeof(int)));
     for (int side = 0; side < DATA_SIDES; side++)
         for (int i = 0; i < spec->side[side].n_streams; i++) {
-            int *ids = tensor_arena_take(arena, (size_t)B * (size_t)spec->side[side].T, sizeof(int));
+            int *ids =
+                tensor_arena_take(arena, (size_t)B * (size_t)spec->side[side].T, sizeof(int));
             out->rows.ids[side][i] = ids;
             room = room && ids;
         }
@@ -54,7 +56,8 @@ static data_example row_of(const data_batch *batch, int b) {
     const data_side *sides = batch->spec->side;
     size_t at = (size_t)b * (size_t)sides[DATA_SEQUENCE].T;
     for (int s = 0; s < DATA_SIDES; s++)
-        for (int i = 0; i < sides[s].n_streams; i++) row.ids[s][i] += (size_t)b * (size_t)sides[s].T;
+        for (int i = 0; i < sides[s].n_streams; i++)
+            row.ids[s][i] += (size_t)b * (size_t)sides[s].T;
     for (int i = 0; i < batch->spec->n_readouts; i++)
         row.target[i] += at, row.source[i] += at, row.decoy[i] += at;
     return row;
@@ -107,7 +110,9 @@ char *data_symbol(const data_stream *s, int id, char out[DATA_SYMBOL]) {
     return out;
 }
 
-char *data_answer(const data_readout *r, int id, char out[DATA_SYMBOL]) { return show(r->prefix, r->words, id, out); }
+char *data_answer(const data_readout *r, int id, char out[DATA_SYMBOL]) {
+    return show(r->prefix, r->words, id, out);
+}
 
 bool data_pairs_options(data_spec *s, int pairs, int keys, int values, char *error, size_t size) {
     data_options *o = &s->options;
@@ -116,8 +121,9 @@ bool data_pairs_options(data_spec *s, int pairs, int keys, int values, char *err
     if (!o->values) o->values = values;
     s->scratch = o->keys > o->values ? o->keys : o->values;
     if (o->pairs >= 1 && o->pairs < o->keys && o->pairs < o->values) return true;
-    if (o->pairs < 1) return snprintf(error, size, "%s: at least one pair is needed", s->task->name), false;
-    snprintf(error, size, "%s: %d pairs need more than %d keys and values, there are %d and %d", s->task->name, o->pairs,
-             o->pairs, o->keys, o->values);
+    if (o->pairs < 1)
+        return snprintf(error, size, "%s: at least one pair is needed", s->task->name), false;
+    snprintf(error, size, "%s: %d pairs need more than %d keys and values, there are %d and %d",
+             s->task->name, o->pairs, o->pairs, o->keys, o->values);
     return false;
 }

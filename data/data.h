@@ -1,7 +1,8 @@
 /* data.h - synthetic retrieval tasks. A task fills integer arrays and knows no graph.
  *
- * Example e of a split is a pure function of (seed, split, e): batch i of size B is the examples iB .. iB+B-1, so a
- * resumed run needs the step number and nothing else, and a batch does not depend on how it is cut. */
+ * Example e of a split is a pure function of (seed, split, e): batch i of size B is the examples
+ * iB .. iB+B-1, so a resumed run needs the step number and nothing else, and a batch does not
+ * depend on how it is cut. */
 #ifndef DATA_DATA_H
 #define DATA_DATA_H
 
@@ -23,14 +24,14 @@ typedef enum { DATA_SEQUENCE, DATA_MEMORY, DATA_SIDES } data_side_name;
 
 typedef struct data_task data_task;
 
-/* A named vocabulary. Every position carries at most one id of each stream (-1: absent); embeddings are summed. Two
- * streams of one name share their table. */
+/* A named vocabulary. Every position carries at most one id of each stream (-1: absent);
+ * embeddings are summed. Two streams of one name share their table. */
 typedef struct {
     const char *name, *prefix;  // symbol 6 of the prefix "k" is shown as k6
     int vocab;
-    int marker;                 // the id that is shown as "?"; -1: none
-    const char *const *words;   // instead of prefix and number; NULL: none
-    int second;                 // > 0: ids from here on are another kind, shown as second_prefix and id - second
+    int marker;                // the id that is shown as "?"; -1: none
+    const char *const *words;  // instead of prefix and number; NULL: none
+    int second;  // > 0: ids from here on are another kind, shown as second_prefix and id - second
     const char *second_prefix;
 } data_stream;
 
@@ -66,7 +67,8 @@ typedef struct {
 
 enum { DATA_KV, DATA_VK };
 
-/* Whom a position of the sequence sees: itself and earlier ones, all, or the entries of the store only. */
+/* Whom a position of the sequence sees: itself and earlier ones, all, or the entries of the store
+ * only. */
 typedef enum { DATA_CAUSAL, DATA_FULL, DATA_ENTRIES } data_visibility;
 
 typedef struct {
@@ -75,28 +77,29 @@ typedef struct {
     data_side side[DATA_SIDES];
     int n_readouts;
     data_readout readout[DATA_MAXREADOUTS];
-    int scored;            // positions scored in every example
+    int scored;  // positions scored in every example
     data_visibility sees;
     data_side_name store;  // where the entries stand that can be asked for:
     int entries;           // its positions 0..entries-1
-    double chance, bag;    // accuracy of a blind guess, and of a model which knows the entries but cannot match; 0: unknown
-    bool has_decoy;        // there is a position that a confused model would look at: see data_example
-    bool has_held_out;     // the split "heldout" has combinations that training never shows
-    double entry_scale;    // factor of the entries' embeddings; 0: 1
-    /* What the circuits are read from: the stream of the sequence that asks (with a marker beside it); the streams of
-     * the store that are found, and carried. key -1: the task has no such roles. */
+    double chance, bag;    // accuracy of a blind guess; of one who cannot match; 0: unknown
+    bool has_decoy;     // there is a position that a confused model would look at: see data_example
+    bool has_held_out;  // the split "heldout" has combinations that training never shows
+    double entry_scale;  // factor of the entries' embeddings; 0: 1
+    /* What the circuits are read from: the stream of the sequence that asks (with a marker beside
+     * it); the streams of the store that are found, and carried. key -1: the task has no such
+     * roles. */
     struct {
         int query, marker_stream, marker, key, value;
         int (*asks_for)(int key);  // the query symbol that asks for a key; NULL: the key's own
     } roles;
-    int scratch;           // ints of scratch that an example needs
+    int scratch;  // ints of scratch that an example needs
 } data_spec;
 
 /* One example to be written: arrays of T (ids: of each side's T). */
 typedef struct {
     int *ids[DATA_SIDES][DATA_MAXSTREAMS];
     int *target[DATA_MAXREADOUTS];  // class, or -1: not scored
-    int *source[DATA_MAXREADOUTS];  // the position of the store where the answer stands; -1 where not scored
+    int *source[DATA_MAXREADOUTS];  // the position of the store where the answer stands, or -1
     int *decoy[DATA_MAXREADOUTS];   // the position that a confused model would look at; -1: none
     bool held_out;                  // in: the example is of the split "heldout"
     int *scratch;
@@ -109,8 +112,8 @@ struct data_task {
     bool (*configure)(data_spec *spec, char *error, size_t size);
     /* Writes one example; every array comes filled with -1. */
     void (*example)(const data_spec *spec, rng *r, const data_example *out);
-    /* How many entries would be a right answer to readout r at position t, judged by the finished example alone. NULL: those
-     * whose key is asked for (spec->roles). */
+    /* How many entries would be a right answer to readout r at position t, judged by the finished
+     * example alone. NULL: those whose key is asked for (spec->roles). */
     int (*right_entries)(const data_spec *spec, const data_example *e, int r, int t);
 };
 
@@ -124,7 +127,8 @@ static inline int data_count(const int *x, int n, int id) {
     return found;
 }
 
-/* For tasks with n pairs of keys and values: the usual defaults, and a sentence if n is not below both. */
+/* For tasks with n pairs of keys and values: the usual defaults, and a sentence if n is not below
+ * both. */
 bool data_pairs_options(data_spec *s, int pairs, int keys, int values, char *error, size_t size);
 
 /* The catalogue: one line a task in tasks.def. */
@@ -134,8 +138,10 @@ bool data_pairs_options(data_spec *s, int pairs, int keys, int values, char *err
 extern const data_task *const data_tasks[];  // NULL ends it
 const data_task *data_find(const char *name);
 
-/* The spec of a task under options (its constants are static; nothing is owned); false with one sentence in error. */
-bool data_configure(const data_task *task, data_options options, data_spec *spec, char *error, size_t size);
+/* The spec of a task under options (its constants are static; nothing is owned); false with one
+ * sentence in error. */
+bool data_configure(const data_task *task, data_options options, data_spec *spec, char *error,
+                    size_t size);
 
 /* B examples side by side: arrays [B,T] in the arena's memory. */
 typedef struct {
@@ -147,13 +153,20 @@ typedef struct {
 /* False when memory is out. spec must outlive the batch. */
 bool data_batch_new(tensor_arena *arena, const data_spec *spec, int B, data_batch *out);
 
-/* Examples first .. first+count-1 of a split into rows 0..count-1; the other rows repeat the last one, unscored. */
+/* Examples first .. first+count-1 of a split into rows 0..count-1; the other rows repeat the last
+ * one, unscored. */
 void data_fill(data_batch *b, uint64_t seed, const char *split, uint64_t first, int count);
 
 /* The stream that plays a role, and its ids of all examples. */
-static inline const data_stream *data_key(const data_spec *s) { return &s->side[s->store].stream[s->roles.key]; }
-static inline const data_stream *data_value(const data_spec *s) { return &s->side[s->store].stream[s->roles.value]; }
-static inline const data_stream *data_query(const data_spec *s) { return &s->side[DATA_SEQUENCE].stream[s->roles.query]; }
+static inline const data_stream *data_key(const data_spec *s) {
+    return &s->side[s->store].stream[s->roles.key];
+}
+static inline const data_stream *data_value(const data_spec *s) {
+    return &s->side[s->store].stream[s->roles.value];
+}
+static inline const data_stream *data_query(const data_spec *s) {
+    return &s->side[DATA_SEQUENCE].stream[s->roles.query];
+}
 
 /* How many symbols a stream has, its marker left out (which is the last id). */
 int data_symbols(const data_stream *s);

@@ -1,8 +1,10 @@
 /* induction.c - what came after this token the last time?
  *
- * l distinct tokens, then the same l tokens turned by a random number of places: a b c d | c d a b. At each position of the
- * second half but one (that holds the first half's last token) the next token is asked for. The random turn rules out a
- * merely positional answer; the same token is key at one position and content at another. */
+ *     a b c d | c d a b      l distinct tokens, then the same turned by a random number of places
+ *
+ * At each position of the second half but one (that holds the first half's last token) the next
+ * token is asked for. The random turn rules out a merely positional answer; the same token is key
+ * at one position and content at another. */
 #include "data/data.h"
 
 static bool configure(data_spec *s, char *error, size_t size) {
@@ -20,7 +22,8 @@ static bool configure(data_spec *s, char *error, size_t size) {
 }
 
 static void example(const data_spec *s, rng *r, const data_example *out) {
-    int l = s->options.pairs, *token = out->ids[DATA_SEQUENCE][0], turn = (int)rng_below(r, (uint32_t)l);
+    int l = s->options.pairs, *token = out->ids[DATA_SEQUENCE][0],
+        turn = (int)rng_below(r, (uint32_t)l);
     rng_choose(r, s->options.keys, l, token, out->scratch);
     for (int i = 0; i < l; i++) {
         int j = (i + turn) % l;
@@ -37,5 +40,10 @@ static int right_entries(const data_spec *s, const data_example *e, int r, int t
     return data_count(token, s->entries - 1, token[t]);  // nothing came after the last one
 }
 
-const data_task data_task_induction = {"induction", "a sequence repeated from a random place: say what comes next",
-                                       "layers=2 positions=learned batch=32 steps=700", configure, example, right_entries};
+const data_task data_task_induction = {
+    "induction",
+    "a sequence repeated from a random place: say what comes next",
+    "layers=2 positions=learned batch=32 steps=700",
+    configure,
+    example,
+    right_entries};

@@ -3,8 +3,8 @@
  *     kv:  k_1 v_1 k_2 v_2 ... k_n v_n   then the n keys again in random order; at each: its value
  *     vk:  v_1 k_1 v_2 k_2 ... v_n k_n   the same, each value before its key
  *
- * A key and its value stand at different positions: one layer of attention cannot bring them together.
- * Source: Arora et al., "Zoology", 2023, in a compact form. */
+ * A key and its value stand at different positions: one layer of attention cannot bring them
+ * together. Source: Arora et al., "Zoology", 2023, in a compact form. */
 #include <stdio.h>
 
 #include "data/data.h"
@@ -12,7 +12,8 @@
 static bool configure(data_spec *s, char *error, size_t size) {
     data_options *o = &s->options;
     if (!o->keys) o->keys = o->values ? o->values : 32;
-    if (o->values && o->values != o->keys) return snprintf(error, size, "mqar: keys and values must be equally many"), false;
+    if (o->values && o->values != o->keys)
+        return snprintf(error, size, "mqar: keys and values must be equally many"), false;
     if (!data_pairs_options(s, 8, o->keys, o->keys, error, size)) return false;
     data_stream token = {"token", "k", 2 * o->keys, -1, NULL, o->keys, "v"};  // keys, then values
     s->side[DATA_SEQUENCE] = (data_side){3 * o->pairs, 1, {token}};
@@ -52,5 +53,10 @@ static int right_entries(const data_spec *s, const data_example *e, int r, int t
     return data_count(token, s->entries, token[t]);
 }
 
-const data_task data_task_mqar = {"mqar", "pairs in one row of tokens, then their keys again: recall each value",
-                                  "layers=2 d-model=64 positions=learned batch=32 steps=700", configure, example, right_entries};
+const data_task data_task_mqar = {
+    "mqar",
+    "pairs in one row of tokens, then their keys again: recall each value",
+    "layers=2 d-model=64 positions=learned batch=32 steps=700",
+    configure,
+    example,
+    right_entries};

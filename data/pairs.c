@@ -4,9 +4,10 @@
  *     key        k_1      k_2            k_n          k_t
  *     value      v_1      v_2            v_n          ?      -> v_t
  *
- * Keys are distinct, values are distinct, t is uniform. Distinct values make the reference points exact: a blind guess
- * is right once in N_v; a model that knows the stored values but cannot match is right once in n. n must stay below
- * both vocabularies: were every key always present, attention could learn to avoid the right pair instead.
+ * Keys are distinct, values are distinct, t is uniform. Distinct values make the reference points
+ * exact: a blind guess is right once in N_v; a model that knows the stored values but cannot match
+ * is right once in n. n must stay below both vocabularies: were every key always present,
+ * attention could learn to avoid the right pair instead.
  *
  * Held out on request: the combinations (k, v) with (5 k + 3 v) mod 4 = 0, a quarter of them. */
 #include "data/data.h"
@@ -33,14 +34,15 @@ static bool configure(data_spec *s, char *error, size_t size) {
 
 static bool held_out(int key, int value) { return (5 * key + 3 * value) % 4 == 0; }
 
-/* May key i of the example go with this value? Training shows no held-out combination, the split "heldout" asks for one. */
+/* May key i of the example go with this value? Training shows no held-out combination, the split
+ * "heldout" asks for one. */
 static bool fits(const data_example *e, int i, int asked, int key, int value) {
     if (e->held_out) return i != asked || held_out(key, value);
     return !held_out(key, value);
 }
 
-/* Moves values among value[0..n-1] and the unused ones after them, each key taking the first that fits; false: none was
- * left for one of them. */
+/* Moves values among value[0..n-1] and the unused ones after them, each key taking the first that
+ * fits; false: none was left for one of them. */
 static bool arrange(const data_spec *s, const data_example *e, int asked, int *value) {
     const int *key = e->ids[DATA_SEQUENCE][0];
     for (int i = 0; i < s->options.pairs; i++) {
@@ -55,7 +57,8 @@ static bool arrange(const data_spec *s, const data_example *e, int asked, int *v
 }
 
 static void example(const data_spec *s, rng *r, const data_example *out) {
-    int n = s->options.pairs, *key = out->ids[DATA_SEQUENCE][0], *value = out->ids[DATA_SEQUENCE][1];
+    int n = s->options.pairs, *key = out->ids[DATA_SEQUENCE][0],
+        *value = out->ids[DATA_SEQUENCE][1];
     int *all = out->scratch + s->options.values;  // every value, in random order
     rng_choose(r, s->options.keys, n, key, out->scratch);
     rng_choose(r, s->options.values, n, value, out->scratch);
@@ -71,5 +74,7 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
     out->source[0][n] = t;
 }
 
-const data_task data_task_pairs = {"pairs", "associative retrieval: n (key, value) pairs and a key; answer with its value",
-                                   "", configure, example, NULL};
+const data_task data_task_pairs = {
+    "pairs", "associative retrieval: n (key, value) pairs and a key; answer with its value",
+    "",      configure,
+    example, NULL};

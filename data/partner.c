@@ -1,8 +1,9 @@
 /* partner.c - the question names another key than the one it wants.
  *
- * As pairs, but keys come in partners 2i and 2i+1, and the question for a wants the entry whose key is a's partner. The
- * entry with key a itself is always stored too: a model whose queries and keys are the same projection must prefer "equal
- * to itself" for at least one of two partners, and is right half of the time at most. */
+ * As pairs, but keys come in partners 2i and 2i+1, and the question for a wants the entry whose
+ * key is a's partner. The entry with key a itself is always stored too: a model whose queries and
+ * keys are the same projection must prefer "equal to itself" for at least one of two partners, and
+ * is right half of the time at most. */
 #include <stdio.h>
 
 #include "data/data.h"
@@ -31,11 +32,13 @@ static bool configure(data_spec *s, char *error, size_t size) {
 }
 
 static void example(const data_spec *s, rng *r, const data_example *out) {
-    int n = s->options.pairs, *key = out->ids[DATA_SEQUENCE][0], *value = out->ids[DATA_SEQUENCE][1], at[2];
+    int n = s->options.pairs, *key = out->ids[DATA_SEQUENCE][0],
+        *value = out->ids[DATA_SEQUENCE][1], at[2];
     int asked = (int)rng_below(r, (uint32_t)s->options.keys);
     rng_choose(r, n, 2, at, out->scratch);  // where the asked key stands, and its partner
     rng_choose(r, s->options.values, n, value, out->scratch);
-    rng_choose(r, s->options.keys - 2, n - 2, key, out->scratch);  // the others: numbered without these two
+    rng_choose(r, s->options.keys - 2, n - 2, key,
+               out->scratch);  // the others: numbered without these two
     for (int i = n - 1, left = n - 2; i >= 0; i--) {
         if (i == at[0] || i == at[1]) continue;
         int k = key[--left];
@@ -49,5 +52,7 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
     out->decoy[0][n] = at[0];
 }
 
-const data_task data_task_partner = {"partner", "as pairs, but a key asks for its partner's value, not for its own", "",
-                                     configure, example, NULL};
+const data_task data_task_partner = {
+    "partner", "as pairs, but a key asks for its partner's value, not for its own",
+    "",        configure,
+    example,   NULL};

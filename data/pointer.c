@@ -1,9 +1,10 @@
 /* pointer.c - every position is query, key and value at once.
  *
- * Position i carries what it looks for (q_i), what it is (k_i) and what it brings (v_i). A random cycle pi over the
- * positions says whom i looks for: q_i = k_pi(i), answer v_pi(i), at every position. In a cycle of three or more nobody
- * is looked for by the one he looks for, so scores that are symmetric (Q = K) must look at the wrong end as often as at the
- * right one: the decoy is the position that looks for i. */
+ * Position i carries what it looks for (q_i), what it is (k_i) and what it brings (v_i). A random
+ * cycle pi over the positions says whom i looks for: q_i = k_pi(i), answer v_pi(i), at every
+ * position. In a cycle of three or more nobody is looked for by the one he looks for, so scores
+ * that are symmetric (Q = K) must look at the wrong end as often as at the right one: the decoy is
+ * the position that looks for i. */
 #include <stdio.h>
 
 #include "data/data.h"
@@ -11,9 +12,13 @@
 static bool configure(data_spec *s, char *error, size_t size) {
     data_options *o = &s->options;
     if (!data_pairs_options(s, 8, 32, 32, error, size)) return false;
-    if (o->pairs < 3) return snprintf(error, size, "pointer: at least 3 positions are needed"), false;
-    s->side[DATA_SEQUENCE] = (data_side){o->pairs, 3, {data_plain("query", "q", o->keys), data_plain("key", "k", o->keys),
-                                                       data_plain("value", "v", o->values)}};
+    if (o->pairs < 3)
+        return snprintf(error, size, "pointer: at least 3 positions are needed"), false;
+    s->side[DATA_SEQUENCE] =
+        (data_side){o->pairs,
+                    3,
+                    {data_plain("query", "q", o->keys), data_plain("key", "k", o->keys),
+                     data_plain("value", "v", o->values)}};
     s->n_readouts = 1;
     s->readout[0] = (data_readout){"value", "v", o->values, NULL};
     s->scored = s->entries = o->pairs;
@@ -42,5 +47,10 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
     for (int i = 0; i < n; i++) out->target[0][i] = ids[2][out->source[0][i]];
 }
 
-const data_task data_task_pointer = {"pointer", "every position asks, is found and carries: a random cycle of pointers",
-                                     "batch=16 steps=800", configure, example, NULL};
+const data_task data_task_pointer = {
+    "pointer",
+    "every position asks, is found and carries: a random cycle of pointers",
+    "batch=16 steps=800",
+    configure,
+    example,
+    NULL};

@@ -1,8 +1,10 @@
 /* set3.c - set algebra over two fetched items.
  *
- * An item is a key and a set of two contents. The question names two keys a and b, with set(a) = {x, z} and set(b) = {y, z}.
- * Asked for: x (in a but not in b), y (in b but not in a), z (in both): linear in what two heads fetch (a - b, b - a, a + b), but no
- * convex combination of items, which is all that one head can give, holds x without z. */
+ * An item is a key and a set of two contents. The question names two keys a and b, with
+ *     set(a) = {x, z}, set(b) = {y, z}.
+ * Asked for: x (only in a), y (only in b), z (in both): linear in what two heads fetch (a - b,
+ * b - a, a + b), but no convex combination of items, which is all that one head can give, holds x
+ * without z. */
 #include <stdio.h>
 
 #include "data/data.h"
@@ -10,12 +12,14 @@
 static bool configure(data_spec *s, char *error, size_t size) {
     data_options *o = &s->options;
     if (!data_pairs_options(s, 6, 16, 16, error, size)) return false;
-    if (o->pairs < 2 || o->values < 4) return snprintf(error, size, "set3: at least 2 items and 4 contents are needed"), false;
-    s->side[DATA_SEQUENCE] = (data_side){o->pairs + 1, 5, {data_plain("key", "k", o->keys),
-                                                           data_marked("content", "c", o->values),
-                                                           data_marked("content", "c", o->values),
-                                                           data_plain("first", "k", o->keys),
-                                                           data_plain("second", "k", o->keys)}};
+    if (o->pairs < 2 || o->values < 4)
+        return snprintf(error, size, "set3: at least 2 items and 4 contents are needed"), false;
+    s->side[DATA_SEQUENCE] =
+        (data_side){o->pairs + 1,
+                    5,
+                    {data_plain("key", "k", o->keys), data_marked("content", "c", o->values),
+                     data_marked("content", "c", o->values), data_plain("first", "k", o->keys),
+                     data_plain("second", "k", o->keys)}};
     static const char *const names[] = {"only_a", "only_b", "both"};
     s->n_readouts = 3;
     for (int r = 0; r < 3; r++) s->readout[r] = (data_readout){names[r], "c", o->values, NULL};
@@ -28,7 +32,8 @@ static bool configure(data_spec *s, char *error, size_t size) {
 
 static void example(const data_spec *s, rng *r, const data_example *out) {
     enum { X, Y, Z };
-    int n = s->options.pairs, contents = s->options.values, *const *ids = out->ids[DATA_SEQUENCE], at[2], xyz[3];
+    int n = s->options.pairs, contents = s->options.values, *const *ids = out->ids[DATA_SEQUENCE],
+        at[2], xyz[3];
     rng_choose(r, s->options.keys, n, ids[0], out->scratch);
     rng_choose(r, n, 2, at, out->scratch);
     rng_choose(r, contents, 3, xyz, out->scratch);
@@ -49,7 +54,8 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
     out->source[2][n] = at[0];  // z stands in both
 }
 
-/* The content must be in the first set alone, in the second alone, or in both: the sets that are asked for decide. */
+/* The content must be in the first set alone, in the second alone, or in both: the sets that are
+ * asked for decide. */
 static int right_entries(const data_spec *s, const data_example *e, int slot, int t) {
     int *const *ids = e->ids[DATA_SEQUENCE], at[2] = {-1, -1}, found = 0;
     for (int k = 0; k < 2; k++)
@@ -64,5 +70,10 @@ static int right_entries(const data_spec *s, const data_example *e, int slot, in
     return found;
 }
 
-const data_task data_task_set3 = {"set3", "two keys, three answers: in one set only, in the other only, in both",
-                                  "d-model=48 heads=3 steps=800 no-residual", configure, example, right_entries};
+const data_task data_task_set3 = {
+    "set3",
+    "two keys, three answers: in one set only, in the other only, in both",
+    "d-model=48 heads=3 steps=800 no-residual",
+    configure,
+    example,
+    right_entries};

@@ -15,10 +15,11 @@ static bool configure(data_spec *s, char *error, size_t size) {
     data_options *o = &s->options;
     if (!data_pairs_options(s, 8, 32, 32, error, size)) return false;
     if (o->pairs < 2) return snprintf(error, size, "two: at least 2 pairs are needed"), false;
-    s->side[DATA_SEQUENCE] = (data_side){o->pairs + 1, 4, {data_plain("key", "k", o->keys),
-                                                           data_marked("value", "v", o->values),
-                                                           data_plain("first", "k", o->keys),
-                                                           data_plain("second", "k", o->keys)}};
+    s->side[DATA_SEQUENCE] =
+        (data_side){o->pairs + 1,
+                    4,
+                    {data_plain("key", "k", o->keys), data_marked("value", "v", o->values),
+                     data_plain("first", "k", o->keys), data_plain("second", "k", o->keys)}};
     s->n_readouts = 2;
     s->readout[0] = (data_readout){"first", "v", o->values, NULL};
     s->readout[1] = (data_readout){"second", "v", o->values, NULL};
@@ -47,4 +48,9 @@ static int right_entries(const data_spec *s, const data_example *e, int slot, in
     return data_count(e->ids[DATA_SEQUENCE][0], s->entries, e->ids[DATA_SEQUENCE][2 + slot][t]);
 }
 
-const data_task data_task_two = {"two", "two questions at one position, two answers", "steps=1500 heads=2", configure, example, right_entries};
+const data_task data_task_two = {"two",
+                                 "two questions at one position, two answers",
+                                 "steps=1500 heads=2",
+                                 configure,
+                                 example,
+                                 right_entries};

@@ -1,12 +1,13 @@
 /* attention.c - multi-head attention        x: [B,T,D], memory: [B,S,D] -> [B,T,D]
  *
- *     the matching line   q = x Wq, k = m Wk -> scores = q k^T / sqrt(d_k) -> weights = softmax(scores)
+ *     the matching line   q = x Wq, k = m Wk, scores = q k^T / sqrt(d_k), weights = softmax(scores)
  *     the content line    v = m Wv
  *     where they meet     mix = weights v, then Wo maps the heads' results back to width D
  *
- * m is the memory (cross-attention) or x itself. Everything else here is a variation for study, off by default.
- * Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2. Fewer key/value heads: Ainslie et al., "GQA",
- * 2023. Latent: DeepSeek-AI, "DeepSeek-V2", 2024, section 2.1, without its separate rotary part. */
+ * m is the memory (cross-attention) or x itself. All else is a variation for study, off by default.
+ * Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2. Fewer key/value heads:
+ * Ainslie et al., "GQA", 2023. Latent: DeepSeek-AI, "DeepSeek-V2", 2024, section 2.1, without its
+ * separate rotary part. */
 #include <math.h>
 
 #include "autograd/sample.h"
@@ -14,34 +15,44 @@
 
 const char *nn_attention_matrix(const nn_attention_config *c, char role) {
     if (role == 'q') return c->plain_q ? NULL : "wq";
-    if (role == 'k') return c->plain_k ? NULL : c->tie == NN_TIE_QK || c->tie == NN_TIE_QKV ? "wq" : "wk";
+    if (role == 'k')
+        return c->plain_k ? NULL : c->tie == NN_TIE_QK || c->tie == NN_TIE_QKV ? "wq" : "wk";
     if (c->plain_v) return NULL;
     return c->tie == NN_TIE_QV || c->tie == NN_TIE_QKV ? "wq" : c->tie == NN_TIE_KV ? "wk" : "wv";
 }
 
 /* The node "NAME.ROLE": x times the matrix of that role, or a copy of x where there is none. */
-static ag_node *project(ag_node *x, const char *name, char role, int O, const nn_attention_config *c) {
+static ag_node *project(ag_node *x, const char *name, char role, int O,
+                        const nn_attention_config *c) {
     ag_graph *g = x->graph;
     const char *matrix = role == 'o' ? (c->plain_o ? NULL : "wo") : nn_attention_matrix(c, role);
     if (!matrix) return ag_name(ag_scale(x, 1), "%s.%c", name, role);
-    const char *weight = ag_text(g, "%s.%s", name, matrix), *bias = ag_text(g, "%s.b%s", name, matrix + 1);
+    const char *weight = ag_text(g, "%s.%s", name, matrix),
+               *bias = ag_text(g, "%s.b%s", name, matrix + 1);
     return ag_name(nn_affine(x, weight, bias, O, &c->init), "%s.%c", name, role);
 }
 
-/* The node "NAME.latent" [B,S,latent] that keys and values are made from; x itself unless configured. */
+/* The node "NAME.latent" [B,S,latent] that keys and values are made from; x itself unless
+ * configured. */
 static ag_node *compress(ag_node *x, const char *name, const nn_attention_config *c) {
     if (!c->latent) return x;
     const nn_init init = {.uniform = c->init.uniform, .gain = c->init.gain};
-    return ag_name(nn_affine(x, ag_text(x->graph, "%s.wd", name), "", c->latent, &init), "%s.latent", name);
+    return ag_name(nn_affine(x, ag_text(x->graph, "%s.wd", name), "", c->latent, &init),
+                   "%s.latent", name);
 }
 
 /* q k^T, scaled, visible pairs only; with the factors that a study may put before the softmax. */
 static ag_node *scores(ag_node *q, ag_node *k, const char *name, const nn_attention_config *c) {
     ag_graph *g = q->graph;
     bool scaled = c->scale == NN_SCALE_SQRT || c->scale == NN_SCALE_LEARNED;
-    ag_node *s = ag_scores(q, k, c->heads, c->scale == NN_SCALE_ZERO ? 0 : scaled ? 1 / sqrt(c->d_k) : 1, c->mask);
+    ag_node *s = ag_scores(q, k, c->heads,
+                           c->scale == NN_SCALE_ZERO ? 0
+                           : scaled                  ? 1 / sqrt(c->d_k)
+                                                     : 1,
+                           c->mask);
     if (c->scale == NN_SCALE_LEARNED)
-        s = ag_mul(s, ag_param(g, ag_text(g, "%s.temperature", name), tensor_dims(0), (ag_init){.kind = AG_ONES}));
+        s = ag_mul(s, ag_param(g, ag_text(g, "%s.temperature", name), tensor_dims(0),
+                               (ag_init){.kind = AG_ONES}));
     if (c->gated) {
         ag_node *gate = ag_find(g, "gate");
         if (!gate) {
@@ -62,7 +73,8 @@ ag_node *nn_attention(ag_node *x, ag_node *memory, const char *name, const nn_at
     if (c->rotary) q = ag_rope(q, c->heads, 10000), k = ag_rope(k, c->kv_heads, 10000);
     if (c->scale == NN_SCALE_VALUE) v = ag_scale(v, 1 / sqrt(c->d_k));
 
-    ag_node *weights = ag_name(ag_softmax(scores(q, k, name, c), c->mask), "%s.weights", name);  // [B,H,T,S]
+    ag_node *weights =
+        ag_name(ag_softmax(scores(q, k, name, c), c->mask), "%s.weights", name);  // [B,H,T,S]
     if (c->dropout > 0) weights = ag_dropout(weights, c->dropout, ag_text(g, "%s.weights", name));
     ag_node *mix = ag_name(ag_mix(weights, v, c->kv_heads, c->mask), "%s.mix", name);  // [B,T,H*E]
 
@@ -73,10 +85,10 @@ ag_node *nn_sample_attention(ag_graph *g, int i) {
     nn_init init = {.gain = 1};
     nn_attention_config c[] = {
         {1, 1, 3, 3, .mask = {.causal = true}, .init = init},
-        {2, 2, 2, 3, .init = {.gain = 1, .bias = true}},                         // with a memory
-        {4, 2, 2, 1, .mask = {.no_self = true}, .init = init},                   // GQA
+        {2, 2, 2, 3, .init = {.gain = 1, .bias = true}},                            // with a memory
+        {4, 2, 2, 1, .mask = {.no_self = true}, .init = init},                      // GQA
         {2, 1, 3, 2, .mask = {.memory = 2}, .init = {.gain = 1, .uniform = true}},  // MQA
-        {2, 2, 2, 3, .latent = 3, .init = init},                                 // MLA
+        {2, 2, 2, 3, .latent = 3, .init = init},                                    // MLA
         {2, 2, 2, 2, .tie = NN_TIE_QK, .init = init},
         {2, 2, 2, 2, .tie = NN_TIE_KV, .scale = NN_SCALE_NONE, .init = init},
         {2, 2, 2, 2, .tie = NN_TIE_QV, .scale = NN_SCALE_VALUE, .init = init},

@@ -4,9 +4,10 @@
 #include "autograd/sample.h"
 #include "layers/nn.h"
 
-/* The streams' tables "NAME.STREAM", their rows summed at each position; with_positions: and one row a position. */
-static ag_node *look_up(ag_graph *g, const char *name, int B, const nn_sequence *s, const nn_model_config *c,
-                        bool with_positions) {
+/* The streams' tables "NAME.STREAM", their rows summed at each position; with_positions: and one
+ * row a position. */
+static ag_node *look_up(ag_graph *g, const char *name, int B, const nn_sequence *s,
+                        const nn_model_config *c, bool with_positions) {
     ag_node *table[AG_EMBED_MAX];
     const int *ids[AG_EMBED_MAX];
     bool unit = c->embed_init == NN_EMBED_UNIT;
@@ -14,7 +15,8 @@ static ag_node *look_up(ag_graph *g, const char *name, int B, const nn_sequence 
     int n = 0, D = c->d_model, part = s->n_streams ? D / s->n_streams : D;
     for (; n < s->n_streams && n < AG_EMBED_MAX - 1; n++) {
         if (c->embed_init == NN_EMBED_SPLIT) start.from = n * part, start.columns = part;
-        table[n] = ag_param(g, ag_text(g, "%s.%s", name, s->stream[n]), tensor_dims(2, s->vocab[n], D), start);
+        table[n] = ag_param(g, ag_text(g, "%s.%s", name, s->stream[n]),
+                            tensor_dims(2, s->vocab[n], D), start);
         ids[n] = s->ids[n];
     }
     if (with_positions) {
@@ -24,7 +26,8 @@ static ag_node *look_up(ag_graph *g, const char *name, int B, const nn_sequence 
     return ag_embedding(n, table, ids, tensor_dims(2, B, s->T));
 }
 
-/* [T,D]: sin and cos of t / 10000^(2i/D) in columns 2i and 2i+1 (Vaswani et al., 2017, section 3.5). */
+/* [T,D]: sin and cos of t / 10000^(2i/D) in columns 2i and 2i+1 (Vaswani et al., 2017, section
+ * 3.5). */
 static ag_node *sinusoids(ag_graph *g, const char *name, int T, int D) {
     ag_node *p = ag_input(g, ag_text(g, "%s.sinusoids", name), tensor_dims(2, T, D));
     for (size_t i = 0; i < p->val.n; i++) {
@@ -48,7 +51,8 @@ static ag_node *factors(ag_graph *g, const char *name, const nn_sequence *s) {
     return f;
 }
 
-ag_node *nn_embedding(ag_graph *g, const char *name, int B, const nn_sequence *s, const nn_model_config *c) {
+ag_node *nn_embedding(ag_graph *g, const char *name, int B, const nn_sequence *s,
+                      const nn_model_config *c) {
     int D = c->d_model;
     ag_node *x = look_up(g, name, B, s, c, c->positions == NN_POSITIONS_LEARNED);
     if (c->positions == NN_POSITIONS_SINUSOIDAL) x = ag_add(x, sinusoids(g, name, s->T, D));
@@ -61,11 +65,18 @@ ag_node *nn_embedding(ag_graph *g, const char *name, int B, const nn_sequence *s
 }
 
 ag_node *nn_sample_embedding(ag_graph *g, int i) {
-    static const nn_positions positions[] = {NN_POSITIONS_NONE, NN_POSITIONS_LEARNED, NN_POSITIONS_SINUSOIDAL};
+    static const nn_positions positions[] = {NN_POSITIONS_NONE, NN_POSITIONS_LEARNED,
+                                             NN_POSITIONS_SINUSOIDAL};
     if (i >= 3) return NULL;
-    nn_sequence s = {.scaled = i, .scale = 0.7, .T = 4, .n_streams = 2, .stream = {"key", "value"}, .vocab = {5, 3}};
+    nn_sequence s = {.scaled = i,
+                     .scale = 0.7,
+                     .T = 4,
+                     .n_streams = 2,
+                     .stream = {"key", "value"},
+                     .vocab = {5, 3}};
     s.ids[0] = ag_sample_ids(g, 8, 5, false);
     s.ids[1] = ag_sample_ids(g, 8, 3, true);
-    nn_model_config c = {.d_model = 3, .positions = positions[i], .token_shift = i == 2, .embed_std = 0.3};
+    nn_model_config c = {
+        .d_model = 3, .positions = positions[i], .token_shift = i == 2, .embed_std = 0.3};
     return nn_embedding(g, "embed", 2, &s, &c);
 }

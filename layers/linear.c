@@ -7,15 +7,18 @@
 ag_node *nn_affine(ag_node *x, const char *weight, const char *bias, int O, const nn_init *init) {
     ag_graph *g = x->graph;
     int I = tensor_width(x->val.shape);
-    ag_init start = {.kind = init->uniform ? AG_UNIFORM : AG_NORMAL, .scale = init->gain / sqrt(I > 0 ? I : 1)};
+    ag_init start = {.kind = init->uniform ? AG_UNIFORM : AG_NORMAL,
+                     .scale = init->gain / sqrt(I > 0 ? I : 1)};
     ag_node *w = ag_param(g, weight, tensor_dims(2, I, O), start);
-    ag_node *b = init->bias ? ag_param(g, bias, tensor_dims(1, O), (ag_init){.kind = AG_ZEROS}) : NULL;
+    ag_node *b =
+        init->bias ? ag_param(g, bias, tensor_dims(1, O), (ag_init){.kind = AG_ZEROS}) : NULL;
     return ag_linear(x, w, b);
 }
 
 ag_node *nn_linear(ag_node *x, const char *name, int O, const nn_init *init) {
     ag_graph *g = x->graph;
-    return ag_name(nn_affine(x, ag_text(g, "%s.w", name), ag_text(g, "%s.b", name), O, init), "%s", name);
+    return ag_name(nn_affine(x, ag_text(g, "%s.w", name), ag_text(g, "%s.b", name), O, init), "%s",
+                   name);
 }
 
 ag_node *nn_sample_linear(ag_graph *g, int i) {

@@ -1,16 +1,19 @@
 /* mlp.c - position-wise feed-forward: down(act(up(x)))        x: [..,D] -> [..,D]
- * Gated ("SwiGLU"): down(silu(gate(x)) * up(x)). Source: Shazeer, "GLU Variants Improve Transformer", 2020. */
+ * Gated ("SwiGLU"): down(silu(gate(x)) * up(x)). Source: Shazeer, "GLU Variants Improve
+ * Transformer", 2020. */
 #include "autograd/sample.h"
 #include "layers/nn.h"
 
-static ag_node *hidden(ag_node *x, const char *name, int F, nn_activation act, const nn_init *init) {
+static ag_node *hidden(ag_node *x, const char *name, int F, nn_activation act,
+                       const nn_init *init) {
     ag_graph *g = x->graph;
     ag_node *up = nn_linear(x, ag_text(g, "%s.up", name), F, init);
     switch (act) {
         case NN_ACT_RELU: return ag_relu(up);
         case NN_ACT_GELU: return ag_gelu(up, AG_GELU_ERF);
         case NN_ACT_GELU_TANH: return ag_gelu(up, AG_GELU_TANH);
-        case NN_ACT_SILU_GATED: return ag_mul(ag_silu(nn_linear(x, ag_text(g, "%s.gate", name), F, init)), up);
+        case NN_ACT_SILU_GATED:
+            return ag_mul(ag_silu(nn_linear(x, ag_text(g, "%s.gate", name), F, init)), up);
     }
     return up;
 }

@@ -9,25 +9,32 @@ static ag_node *encode(ag_graph *g, const nn_model_config *c, const nn_batch *ba
     encoder.self_attention = true;
     encoder.attention.mask = (ag_mask){0};
     ag_node *m = nn_embedding(g, "memory", batch->B, &batch->memory, c);
-    for (int l = 0; l < c->encoder_layers; l++) m = nn_block(m, NULL, ag_text(g, "encoder%d", l), &encoder);
+    for (int l = 0; l < c->encoder_layers; l++)
+        m = nn_block(m, NULL, ag_text(g, "encoder%d", l), &encoder);
     if (c->encoder_layers > 0 && !c->post_norm) m = nn_norm(m, "encoder.norm", c->norm);
     return m;
 }
 
-/* x times the unembedding: a table of its own, or the embedding's rows of the readout's stream, transposed. */
+/* x times the unembedding: a table of its own, or the embedding's rows of the readout's stream,
+ * transposed. */
 static ag_node *unembed(ag_node *x, const nn_model_config *c, const nn_readout *readout) {
     const nn_init init = {.uniform = c->init.uniform, .gain = 1};
     if (!c->tied_unembedding)
-        return nn_affine(x, ag_text(x->graph, "unembed.%s", readout->name), "", readout->classes, &init);
+        return nn_affine(x, ag_text(x->graph, "unembed.%s", readout->name), "", readout->classes,
+                         &init);
     ag_node *table = ag_find(x->graph, ag_text(x->graph, "embed.%s", readout->name));
     if (!table) table = ag_find(x->graph, ag_text(x->graph, "memory.%s", readout->name));
-    if (!table) return ag_fail_graph(x->graph, "no embedding is called '%s', to which the unembedding could be tied", readout->name);
+    if (!table)
+        return ag_fail_graph(x->graph,
+                             "no embedding is called '%s', to which the unembedding could be tied",
+                             readout->name);
     table = ag_slice(table, 0, 0, readout->classes);
     return ag_linear(x, ag_permute(table, 2, (int[]){1, 0}), NULL);
 }
 
 /* The readout's logits and loss at the scored rows x [n_rows,D]. */
-static ag_node *read_out(ag_node *x, const nn_model_config *c, const nn_batch *batch, int r, ag_node **logits) {
+static ag_node *read_out(ag_node *x, const nn_model_config *c, const nn_batch *batch, int r,
+                         ag_node **logits) {
     const nn_readout *readout = &batch->readout[r];
     int part = tensor_width(x->val.shape) / batch->n_readouts;
     if (c->readout == NN_READOUT_LOCAL) x = ag_slice(x, 1, r * part, (r + 1) * part);
@@ -56,12 +63,17 @@ nn_outputs nn_model(ag_graph *g, const nn_model_config *c, const nn_batch *batch
     return out;
 }
 
-/* Decoder-only; with norms, positions and two readouts; encoder-decoder; tied, with token shift; local; vectors. */
+/* Decoder-only; with norms, positions and two readouts; encoder-decoder; tied, with token shift;
+ * local; vectors. */
 ag_node *nn_sample_model(ag_graph *g, int i) {
     static const int rows[] = {3, 7, 5};
     if (i >= 6) return NULL;
-    nn_batch b = {.B = 2, .sequence = {.T = 4, .n_streams = 2, .stream = {"key", "first"}, .vocab = {5, 3}},
-                  .n_rows = 3, .rows = rows, .sources = rows, .n_readouts = i == 1 || i == 4 ? 2 : 1};
+    nn_batch b = {.B = 2,
+                  .sequence = {.T = 4, .n_streams = 2, .stream = {"key", "first"}, .vocab = {5, 3}},
+                  .n_rows = 3,
+                  .rows = rows,
+                  .sources = rows,
+                  .n_readouts = i == 1 || i == 4 ? 2 : 1};
     b.sequence.ids[0] = ag_sample_ids(g, 8, 5, false);
     b.sequence.ids[1] = ag_sample_ids(g, 8, 3, true);
     if (i == 2) {
@@ -70,13 +82,23 @@ ag_node *nn_sample_model(ag_graph *g, int i) {
     }
     for (int r = 0; r < b.n_readouts; r++)
         b.readout[r] = (nn_readout){r ? "second" : "first", 3, ag_sample_ids(g, 3, 3, true), NULL};
-    nn_model_config c = {.layers = 1 + (i == 1), .d_model = 4, .d_ff = i == 1 ? 5 : 0,
-                         .encoder_layers = i == 2, .self_attention = true,
+    nn_model_config c = {.layers = 1 + (i == 1),
+                         .d_model = 4,
+                         .d_ff = i == 1 ? 5 : 0,
+                         .encoder_layers = i == 2,
+                         .self_attention = true,
                          .attention = {2, 2, 2, 2, .mask = {.causal = true}, .init = {.gain = 1}},
-                         .norm = i == 1 ? NN_NORM_LAYER : NN_NORM_NONE, .activation = NN_ACT_GELU,
+                         .norm = i == 1 ? NN_NORM_LAYER : NN_NORM_NONE,
+                         .activation = NN_ACT_GELU,
                          .positions = i == 1 ? NN_POSITIONS_LEARNED : NN_POSITIONS_NONE,
-                         .token_shift = i == 3, .tied_unembedding = i == 3, .embed_init = i == 5 ? NN_EMBED_UNIT : NN_EMBED_NORMAL,
-                         .readout = i == 4 ? NN_READOUT_LOCAL : i == 5 ? NN_READOUT_VECTOR : NN_READOUT_FULL,
-                         .residual = true, .embed_std = 1, .init = {.gain = 1}};
+                         .token_shift = i == 3,
+                         .tied_unembedding = i == 3,
+                         .embed_init = i == 5 ? NN_EMBED_UNIT : NN_EMBED_NORMAL,
+                         .readout = i == 4   ? NN_READOUT_LOCAL
+                                    : i == 5 ? NN_READOUT_VECTOR
+                                             : NN_READOUT_FULL,
+                         .residual = true,
+                         .embed_std = 1,
+                         .init = {.gain = 1}};
     return nn_model(g, &c, &b).loss;
 }

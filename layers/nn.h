@@ -1,9 +1,10 @@
 /* nn.h - layers: functions that compose ops and ask for their parameters by name.
  *
- * There are no layer objects. A layer is called while a graph is recorded; its parameters are found, or made, under
- * `name`: nn_linear(x, "mlp.up", ...) owns "mlp.up.w" and "mlp.up.b". Two layers of one name share their weights.
- * Errors (shapes, memory) go to the graph: ag_error().
- * Letters: B batch, T queries, S keys, D width, H heads, G key/value heads, E head width, F hidden, I/O in and out. */
+ * There are no layer objects. A layer is called while a graph is recorded; its parameters are
+ * found, or made, under `name`: nn_linear(x, "mlp.up", ...) owns "mlp.up.w" and "mlp.up.b". Two
+ * layers of one name share their weights. Errors (shapes, memory) go to the graph: ag_error().
+ * Letters: B batch, T queries, S keys, D width, H heads, G key/value heads, E head width, F
+ * hidden, I/O in and out. */
 #ifndef LAYERS_NN_H
 #define LAYERS_NN_H
 
@@ -13,7 +14,8 @@
 extern "C" {
 #endif
 
-/* How weight matrices begin: deviation gain/sqrt(I), drawn from a normal or a uniform distribution. */
+/* How weight matrices begin: deviation gain/sqrt(I), drawn from a normal or a uniform
+ * distribution. */
 typedef struct {
     bool uniform;
     double gain;
@@ -22,7 +24,12 @@ typedef struct {
 
 typedef enum { NN_NORM_NONE, NN_NORM_LAYER, NN_NORM_RMS } nn_norm_kind;
 typedef enum { NN_ACT_RELU, NN_ACT_GELU, NN_ACT_GELU_TANH, NN_ACT_SILU_GATED } nn_activation;
-typedef enum { NN_POSITIONS_NONE, NN_POSITIONS_LEARNED, NN_POSITIONS_SINUSOIDAL, NN_POSITIONS_ROTARY } nn_positions;
+typedef enum {
+    NN_POSITIONS_NONE,
+    NN_POSITIONS_LEARNED,
+    NN_POSITIONS_SINUSOIDAL,
+    NN_POSITIONS_ROTARY
+} nn_positions;
 
 /* Which projections are one and the same matrix. */
 typedef enum { NN_TIE_NONE, NN_TIE_QK, NN_TIE_KV, NN_TIE_QV, NN_TIE_QKV } nn_tie;
@@ -37,25 +44,26 @@ typedef enum {
 } nn_scale;
 
 typedef struct {
-    int heads, kv_heads;  // kv_heads divides heads: fewer is grouped-query (GQA), 1 multi-query attention (MQA)
-    int d_k, d_v;         // width of one head's queries and keys, and of its values
-    int latent;           // > 0: keys and values are made from this many numbers of a position (MLA)
+    int heads;     // of queries
+    int kv_heads;  // of keys and values; divides heads: fewer is GQA, 1 is MQA
+    int d_k, d_v;  // width of one head's queries and keys, and of its values
+    int latent;    // > 0: keys and values are made from this many numbers of a position (MLA)
     nn_tie tie;
     bool plain_q, plain_k, plain_v;  // no projection: the input itself
     bool plain_o;                    // no W^O: the heads' results side by side
     nn_scale scale;
-    bool rotary;   // queries and keys are turned by their position
-    bool gated;    // scores are multiplied by the input "gate" (1 at first): 0 switches matching off
+    bool rotary;  // queries and keys are turned by their position
+    bool gated;   // scores are multiplied by the input "gate" (1 at first): 0 switches matching off
     double dropout;  // of the weights
     ag_mask mask;
     nn_init init;
 } nn_attention_config;
 
-/* The name of the parameter that projects to queries ('q'), keys ('k') or values ('v') under a configuration's ties:
- * "wq", "wk" or "wv"; NULL: the input itself. */
+/* The name of the parameter that projects to queries ('q'), keys ('k') or values ('v') under a
+ * configuration's ties: "wq", "wk" or "wv"; NULL: the input itself. */
 const char *nn_attention_matrix(const nn_attention_config *c, char role);
 
-/* ---- the model ---------------------------------------------------------------------------------------------- */
+/* ---- the model ---- */
 
 enum { NN_MAXREADOUTS = 8 };
 
@@ -65,13 +73,13 @@ typedef struct {
     const char *stream[AG_EMBED_MAX];  // "key" makes the table "embed.key"
     int vocab[AG_EMBED_MAX];
     const int *ids[AG_EMBED_MAX];
-    int scaled;           // the embeddings of the first so many positions are multiplied by `scale`
+    int scaled;  // the embeddings of the first so many positions are multiplied by `scale`
     double scale;
 } nn_sequence;
 
 /* What the model is asked: classes at the scored rows. */
 typedef struct {
-    const char *name;    // "value" makes the unembedding "unembed.value"
+    const char *name;  // "value" makes the unembedding "unembed.value"
     int classes;
     const int *targets;  // [n_rows], -1: not scored
     const real *weight;  // of each scored row in the loss: 1 / scored rows of the whole batch
@@ -82,7 +90,7 @@ typedef struct {
     nn_sequence sequence, memory;  // memory.T 0: there is none
     int n_rows;
     const int *rows;     // [n_rows] scored positions as b*T + t; -1: none
-    const int *sources;  // [n_rows] where the first readout's answer stands, in the same way; for NN_READOUT_VECTOR
+    const int *sources;  // [n_rows] where the first answer stands; for NN_READOUT_VECTOR
     int n_readouts;
     nn_readout readout[NN_MAXREADOUTS];
 } nn_batch;
@@ -91,34 +99,37 @@ typedef struct {
 typedef enum {
     NN_READOUT_FULL,   // all of it
     NN_READOUT_LOCAL,  // readout r of R: the r-th of R equal parts of the channels
-    NN_READOUT_VECTOR  // no classes: the position's vector itself should equal the embedding at the answer's position
+    NN_READOUT_VECTOR  // no classes: the position's vector should equal the answer's embedding
 } nn_readout_kind;
 
 /* How embedding tables begin. */
 typedef enum {
     NN_EMBED_NORMAL,  // deviation embed_std
     NN_EMBED_UNIT,    // rows of length 1
-    NN_EMBED_SPLIT    // deviation embed_std, each stream in its own part of the channels, 0 elsewhere
+    NN_EMBED_SPLIT  // deviation embed_std, each stream in its own part of the channels, 0 elsewhere
 } nn_embed_init;
 
 typedef struct nn_model_config nn_model_config;
 
-/* What stands between embedding and unembedding, `layers` times: nn_block(), or a block of your own. */
-typedef ag_node *nn_block_fn(ag_node *x, ag_node *memory, const char *name, const nn_model_config *c);
+/* What stands between embedding and unembedding, `layers` times: nn_block(), or a block of your
+ * own. */
+typedef ag_node *nn_block_fn(ag_node *x, ag_node *memory, const char *name,
+                             const nn_model_config *c);
 
 struct nn_model_config {
     nn_block_fn *block;         // NULL: nn_block
     int layers, d_model, d_ff;  // d_ff 0: no feed-forward
     int encoder_layers;         // blocks over the memory, each position seeing all of it
-    bool self_attention;        // do the layers attend within the sequence? (With a memory they also attend to it.)
+    bool self_attention;        // attention within the sequence (beside that to a memory)
     nn_attention_config attention;
     nn_norm_kind norm;
-    bool post_norm;             // after each residual sum (Transformer of 2017) instead of before each sublayer
+    bool
+        post_norm;  // after each residual sum (Transformer of 2017) instead of before each sublayer
     nn_activation activation;
     nn_positions positions;
-    bool token_shift;           // each position also gets an embedding of the one before it
+    bool token_shift;  // each position also gets an embedding of the one before it
     bool residual;
-    bool tied_unembedding;      // logits by the embedding table of the readout's own name
+    bool tied_unembedding;  // logits by the embedding table of the readout's own name
     nn_readout_kind readout;
     nn_embed_init embed_init;
     double embed_std, dropout;
@@ -126,22 +137,24 @@ struct nn_model_config {
 };
 
 typedef struct {
-    ag_node *loss;                     // scalar: the readouts' weighted cross-entropies, summed; or the squared error
-    ag_node *logits[NN_MAXREADOUTS];   // [n_rows, classes]; NULL with NN_READOUT_VECTOR
+    ag_node *loss;  // scalar: the readouts' weighted cross-entropies, summed; or the squared error
+    ag_node *logits[NN_MAXREADOUTS];  // [n_rows, classes]; NULL with NN_READOUT_VECTOR
 } nn_outputs;
 
 /* Records the model that the configuration describes:
- *   embed -> layers x (attention, cross-attention, feed-forward) -> the scored rows -> unembed -> loss.
- * Nodes: "embed", "layerL.attn.{q,k,v,scores,weights,mix,o}", the same with "cross" for attention to the memory,
- * "layerL.out", "memory", "encoderL...", "final", "logits.NAME", "loss". */
+ *   embed -> layers x (attention, cross-attention, feed-forward) -> the scored rows -> unembed ->
+ *   loss. Nodes: "embed", "layerL.attn.{q,k,v,scores,weights,mix,o}", the same with "cross" for
+ *   attention to the memory, "layerL.out", "memory", "encoderL...", "final", "logits.NAME",
+ *   "loss". */
 nn_outputs nn_model(ag_graph *g, const nn_model_config *c, const nn_batch *batch);
 
 /* The i-th small model, for the automatic tests: returns its loss. */
 ag_node *nn_sample_model(ag_graph *g, int i);
 
-/* ---- the catalogue ------------------------------------------------------------------------------------------ */
+/* ---- the catalogue ---- */
 
-/* For each line of layers.def the layer, and the i-th example for its automatic tests (NULL ends the list). */
+/* For each line of layers.def the layer, and the i-th example for its automatic tests (NULL ends
+ * the list). */
 #define NN_LAYER(name, arguments, shapes, formula) \
     ag_node *nn_##name arguments;                  \
     ag_node *nn_sample_##name(ag_graph *g, int i);

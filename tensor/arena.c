@@ -47,7 +47,8 @@ void tensor_arena_free(tensor_arena *a) {
     a->mem->release(a->mem->ctx, a);
 }
 
-/* The next block that has room for `size` bytes: a kept one, or a new one. Blocks double up to 16 MiB. */
+/* The next block that has room for `size` bytes: a kept one, or a new one. Blocks double up to 16
+ * MiB. */
 static block *block_for(tensor_arena *a, size_t size) {
     for (block *b = a->last; b; b = b->next) {
         a->last = b;

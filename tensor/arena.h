@@ -1,7 +1,7 @@
 /* arena.h - all memory of the library: an allocator table, and arenas on top of it.
  *
- * An arena hands out zeroed, 64-byte-aligned pieces and frees them all at once. Nothing is ever freed alone:
- * parameters live as long as their model, a graph until it is recorded again. */
+ * An arena hands out zeroed, 64-byte-aligned pieces and frees them all at once. Nothing is ever
+ * freed alone: parameters live as long as their model, a graph until it is recorded again. */
 #ifndef TENSOR_ARENA_H
 #define TENSOR_ARENA_H
 
@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/* Where memory comes from. alloc returns `size` (> 0) bytes aligned to 64, or NULL; release takes them back.
- * Tests pass a table whose n-th call fails. */
+/* Where memory comes from. alloc returns `size` (> 0) bytes aligned to 64, or NULL; release takes
+ * them back. Tests pass a table whose n-th call fails. */
 typedef struct {
     void *(*alloc)(void *ctx, size_t size);
     void (*release)(void *ctx, void *block);
@@ -25,13 +25,13 @@ extern const tensor_allocator tensor_malloc;  // aligned_alloc and free
 
 typedef struct tensor_arena tensor_arena;
 
-/* A new, empty arena over `mem` (NULL: tensor_malloc), or NULL when memory is out. The caller owns it and
- * `mem` must outlive it. */
+/* A new, empty arena over `mem` (NULL: tensor_malloc), or NULL when memory is out. The caller owns
+ * it and `mem` must outlive it. */
 tensor_arena *tensor_arena_new(const tensor_allocator *mem);
 void tensor_arena_free(tensor_arena *a);  // frees everything taken from it; NULL is allowed
 
-/* `count` zeroed elements of `size` bytes, aligned to 64; NULL when memory is out or the product overflows.
- * Zero bytes give a valid pointer which must not be read. */
+/* `count` zeroed elements of `size` bytes, aligned to 64; NULL when memory is out or the product
+ * overflows. Zero bytes give a valid pointer which must not be read. */
 void *tensor_arena_take(tensor_arena *a, size_t count, size_t size);
 real *tensor_arena_reals(tensor_arena *a, size_t count);
 

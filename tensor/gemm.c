@@ -2,7 +2,8 @@
 
 #include "tensor/vec.h"
 
-void gemm_naive(gemm_mode mode, int m, int n, int k, gemm_view a, gemm_view b, real *c, ptrdiff_t ldc) {
+void gemm_naive(gemm_mode mode, int m, int n, int k, gemm_view a, gemm_view b, real *c,
+                ptrdiff_t ldc) {
     for (int i = 0; i < m; i++)
         for (int j = 0; j < n; j++) {
             double sum = mode == GEMM_ADD ? (double)c[i * ldc + j] : 0;
@@ -12,8 +13,8 @@ void gemm_naive(gemm_mode mode, int m, int n, int k, gemm_view a, gemm_view b, r
         }
 }
 
-/* The fast one: C is cut into tiles of ROWS x (2 vectors), each held in registers while k runs. ROWS is what the
- * register file holds beside one row of B and one broadcast element of A. */
+/* The fast one: C is cut into tiles of ROWS x (2 vectors), each held in registers while k runs.
+ * ROWS is what the register file holds beside one row of B and one broadcast element of A. */
 #if VEC_BYTES == 64
 enum { ROWS = 8 };
 #elif VEC_BYTES == 32
@@ -24,8 +25,8 @@ enum { ROWS = 4 };
 enum { COLS = 2 * VEC, DEPTH = 256 };  // a DEPTH x COLS panel of B stays in the first-level cache
 
 /* One tile, `rows` and `vecs` known at compile time: c (+)= sum over p of a[:,p] b[p,:]. */
-VEC_INLINE void tile(const int rows, const int vecs, gemm_mode mode, int k, gemm_view a, const real *b,
-                     ptrdiff_t ldb, real *c, ptrdiff_t ldc) {
+VEC_INLINE void tile(const int rows, const int vecs, gemm_mode mode, int k, gemm_view a,
+                     const real *b, ptrdiff_t ldb, real *c, ptrdiff_t ldc) {
     vreal sum[ROWS][2];
     for (int i = 0; i < rows; i++)
         for (int v = 0; v < vecs; v++) sum[i][v] = (vreal){0};
@@ -43,8 +44,8 @@ VEC_INLINE void tile(const int rows, const int vecs, gemm_mode mode, int k, gemm
 }
 
 /* A tile with `rows` <= ROWS rows: one instance of the body above for each height. */
-VEC_INLINE void tile_of_height(int rows, const int vecs, gemm_mode mode, int k, gemm_view a, const real *b,
-                               ptrdiff_t ldb, real *c, ptrdiff_t ldc) {
+VEC_INLINE void tile_of_height(int rows, const int vecs, gemm_mode mode, int k, gemm_view a,
+                               const real *b, ptrdiff_t ldb, real *c, ptrdiff_t ldc) {
     switch (rows) {
         case 1: tile(1, vecs, mode, k, a, b, ldb, c, ldc); break;
         case 2: tile(2, vecs, mode, k, a, b, ldb, c, ldc); break;
@@ -62,19 +63,20 @@ VEC_INLINE void tile_of_height(int rows, const int vecs, gemm_mode mode, int k, 
     }
 }
 
-static void tile_1(int rows, gemm_mode mode, int k, gemm_view a, const real *b, ptrdiff_t ldb, real *c,
-                   ptrdiff_t ldc) {
+static void tile_1(int rows, gemm_mode mode, int k, gemm_view a, const real *b, ptrdiff_t ldb,
+                   real *c, ptrdiff_t ldc) {
     tile_of_height(rows, 1, mode, k, a, b, ldb, c, ldc);
 }
 
-static void tile_2(int rows, gemm_mode mode, int k, gemm_view a, const real *b, ptrdiff_t ldb, real *c,
-                   ptrdiff_t ldc) {
+static void tile_2(int rows, gemm_mode mode, int k, gemm_view a, const real *b, ptrdiff_t ldb,
+                   real *c, ptrdiff_t ldc) {
     tile_of_height(rows, 2, mode, k, a, b, ldb, c, ldc);
 }
 
-/* A tile whose `cols` end inside a vector: computed aside at full width, then the wanted columns are copied. */
-static void tile_cut(int rows, int cols, gemm_mode mode, int k, gemm_view a, const real *b, ptrdiff_t ldb, real *c,
-                     ptrdiff_t ldc) {
+/* A tile whose `cols` end inside a vector: computed aside at full width, then the wanted columns
+ * are copied. */
+static void tile_cut(int rows, int cols, gemm_mode mode, int k, gemm_view a, const real *b,
+                     ptrdiff_t ldb, real *c, ptrdiff_t ldc) {
     real aside[ROWS * COLS];
     (cols > VEC ? tile_2 : tile_1)(rows, GEMM_SET, k, a, b, ldb, aside, COLS);
     for (int i = 0; i < rows; i++)
@@ -92,7 +94,8 @@ static void pack(int k, int cols, gemm_view b, real *out) {
         for (int p = 0; p < k; p++) out[p * COLS + j] = 0;
 }
 
-void gemm_mul(gemm_mode mode, int m, int n, int k, gemm_view a, gemm_view b, real *c, ptrdiff_t ldc) {
+void gemm_mul(gemm_mode mode, int m, int n, int k, gemm_view a, gemm_view b, real *c,
+              ptrdiff_t ldc) {
     _Alignas(VEC_BYTES) real packed[DEPTH * COLS];
     for (int p0 = 0; p0 < k || p0 == 0; p0 += DEPTH) {
         int depth = k - p0 < DEPTH ? k - p0 : DEPTH;
@@ -111,7 +114,8 @@ void gemm_mul(gemm_mode mode, int m, int n, int k, gemm_view a, gemm_view b, rea
                 if (cols % VEC)
                     tile_cut(rows, cols, how, depth, left, panel.x, panel.row, out, ldc);
                 else
-                    (cols > VEC ? tile_2 : tile_1)(rows, how, depth, left, panel.x, panel.row, out, ldc);
+                    (cols > VEC ? tile_2 : tile_1)(rows, how, depth, left, panel.x, panel.row, out,
+                                                   ldc);
             }
         }
     }

@@ -1,8 +1,8 @@
 /* gemm.h - matrix product on strided operands.
  *
- * An operand is a view: element (i,j) stands at x[i*row + j*col] (as in BLIS). A transpose, or one head of a packed
- * [T, H*E] tensor, is two integers in the call, not a copy. Single-threaded; one call's result does not depend on
- * where its operands lie in memory. */
+ * An operand is a view: element (i,j) stands at x[i*row + j*col] (as in BLIS). A transpose, or one
+ * head of a packed [T, H*E] tensor, is two integers in the call, not a copy. Single-threaded; one
+ * call's result does not depend on where its operands lie in memory. */
 #ifndef TENSOR_GEMM_H
 #define TENSOR_GEMM_H
 
@@ -21,12 +21,14 @@ typedef struct {
 
 typedef enum { GEMM_SET, GEMM_ADD } gemm_mode;  // C = A B, or C += A B
 
-/* c[m,n] (rows `ldc` apart, columns adjacent) = or += a[m,k] b[k,n]. c overlaps neither a nor b. k = 0 gives zeros
- * under GEMM_SET. IEEE: 0 * inf is NaN and is not skipped. */
-void gemm_mul(gemm_mode mode, int m, int n, int k, gemm_view a, gemm_view b, real *c, ptrdiff_t ldc);
+/* c[m,n] (rows `ldc` apart, columns adjacent) = or += a[m,k] b[k,n]. c overlaps neither a nor b. k
+ * = 0 gives zeros under GEMM_SET. IEEE: 0 * inf is NaN and is not skipped. */
+void gemm_mul(gemm_mode mode, int m, int n, int k, gemm_view a, gemm_view b, real *c,
+              ptrdiff_t ldc);
 
 /* The same by definition, accumulated in double: what gemm_mul is tested against. */
-void gemm_naive(gemm_mode mode, int m, int n, int k, gemm_view a, gemm_view b, real *c, ptrdiff_t ldc);
+void gemm_naive(gemm_mode mode, int m, int n, int k, gemm_view a, gemm_view b, real *c,
+                ptrdiff_t ldc);
 
 #ifdef __cplusplus
 }

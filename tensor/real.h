@@ -1,5 +1,6 @@
-/* real.h - the one number type. The library is built twice from this source: `float` trains, `double`
- * (compiled with -DQKV_DOUBLE) checks gradients, so that the code which is checked is the code which trains. */
+/* real.h - the one number type. The library is built twice from this source: `float` trains,
+ * `double` (compiled with -DQKV_DOUBLE) checks gradients, so that the code which is checked is the
+ * code which trains. */
 #ifndef TENSOR_REAL_H
 #define TENSOR_REAL_H
 
@@ -13,21 +14,21 @@
 #ifdef QKV_DOUBLE
 typedef double real;
 #define REAL_EPSILON DBL_EPSILON
-#define REAL_NAME "double"
-#define real_exp exp
-#define real_log log
-#define real_sqrt sqrt
-#define real_tanh tanh
-#define real_erf erf
+#define REAL_NAME    "double"
+#define real_exp     exp
+#define real_log     log
+#define real_sqrt    sqrt
+#define real_tanh    tanh
+#define real_erf     erf
 #else
 typedef float real;
 #define REAL_EPSILON FLT_EPSILON
-#define REAL_NAME "float"
-#define real_exp expf
-#define real_log logf
-#define real_sqrt sqrtf
-#define real_tanh tanhf
-#define real_erf erff
+#define REAL_NAME    "float"
+#define real_exp     expf
+#define real_log     logf
+#define real_sqrt    sqrtf
+#define real_tanh    tanhf
+#define real_erf     erff
 #endif
 
 #endif

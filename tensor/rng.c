@@ -21,8 +21,8 @@ rng rng_seed(uint64_t state, uint64_t sequence) {
     return r;
 }
 
-/* A bijection of 64 bits in which every input bit moves half of the output bits (the finaliser of splitmix64,
- * Steele, Lea and Flood 2014). */
+/* A bijection of 64 bits in which every input bit moves half of the output bits (the finaliser of
+ * splitmix64, Steele, Lea and Flood 2014). */
 static uint64_t mix(uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -43,7 +43,8 @@ rng rng_stream(uint64_t seed, const char *purpose, uint64_t index) {
 
 uint32_t rng_below(rng *r, uint32_t bound) {
     if (bound == 0) return UINT32_MAX;
-    uint32_t threshold = -bound % bound;  // 2^32 mod bound: as many of the lowest numbers are rejected
+    uint32_t threshold =
+        -bound % bound;  // 2^32 mod bound: as many of the lowest numbers are rejected
     for (;;) {
         uint32_t x = rng_u32(r);
         if (x >= threshold) return x % bound;
@@ -57,7 +58,8 @@ double rng_double(rng *r) {
     return (double)(high << 27 | low) * 0x1p-53;
 }
 
-/* ln(x) for 0 < x < 1, from + - * / alone: x = m 2^e with m in [sqrt(1/2), sqrt(2)), ln m = 2 atanh(z). */
+/* ln(x) for 0 < x < 1, from + - * / alone: x = m 2^e with m in [sqrt(1/2), sqrt(2)), ln m = 2
+ * atanh(z). */
 static double log_below_one(double x) {
     int e = 0;
     while (x < 0.70710678118654752) {
@@ -86,7 +88,8 @@ void rng_choose(rng *r, int n, int k, int *out, int *scratch) {
     }
 }
 
-/* F. Brown, "Random Number Generation with Arbitrary Strides", 1994: square and multiply on x -> ax + c. */
+/* F. Brown, "Random Number Generation with Arbitrary Strides", 1994: square and multiply on x ->
+ * ax + c. */
 void rng_advance(rng *r, uint64_t delta) {
     uint64_t mul = MULTIPLIER, add = r->inc, total_mul = 1, total_add = 0;
     for (; delta; delta >>= 1) {

@@ -1,7 +1,7 @@
 /* shape.h - shapes and contiguous row-major tensors.
  *
- * A tensor never owns its memory: the arena it was taken from does. Every size in the library comes from
- * tensor_count(), which refuses overflow. */
+ * A tensor never owns its memory: the arena it was taken from does. Every size in the library
+ * comes from tensor_count(), which refuses overflow. */
 #ifndef TENSOR_SHAPE_H
 #define TENSOR_SHAPE_H
 
@@ -27,12 +27,13 @@ typedef struct {
     real *x;   // row-major, contiguous, 64-byte aligned
 } tensor;
 
-/* The shape of `rank` dimensions given as ints: tensor_dims(3, B, T, D). A rank outside 0..TENSOR_MAXRANK or a
- * negative dimension gives rank -1, which tensor_count() refuses. */
+/* The shape of `rank` dimensions given as ints: tensor_dims(3, B, T, D). A rank outside
+ * 0..TENSOR_MAXRANK or a negative dimension gives rank -1, which tensor_count() refuses. */
 tensor_shape tensor_dims(int rank, ...);
 
-/* The number of elements, into *n. False on a bad rank, a negative dimension, or when the elements (the
- * non-zero dimensions, even if another one is 0) times sizeof(double) would not fit in a size_t. */
+/* The number of elements, into *n. False on a bad rank, a negative dimension, or when the elements
+ * (the non-zero dimensions, even if another one is 0) times sizeof(double) would not fit in a
+ * size_t. */
 bool tensor_count(tensor_shape s, size_t *n);
 
 bool tensor_same_shape(tensor_shape a, tensor_shape b);

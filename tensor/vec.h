@@ -1,4 +1,5 @@
-/* vec.h - short vectors of `real` on the compilers' vector extension; header only, internal to the library.
+/* vec.h - short vectors of `real` on the compilers' vector extension; header only, internal to the
+ * library.
  *
  * VEC is the number of reals in one register of the machine the file is compiled for. */
 #ifndef TENSOR_VEC_H
@@ -51,13 +52,13 @@ VEC_INLINE vreal vec_select(vmask m, vreal yes, vreal no) {
 VEC_INLINE vreal vec_max(vreal a, vreal b) { return vec_select(a > b, a, b); }
 
 /* Sum and maximum of the lanes, halves folded onto each other. */
-#define VEC_FOLD(v, op)                                                              \
-    union {                                                                          \
-        vreal whole;                                                                 \
-        real x[VEC];                                                                 \
-    } u = {v};                                                                       \
-    for (int half = VEC / 2; half > 0; half /= 2)                                    \
-        for (int i = 0; i < half; i++) u.x[i] = op(u.x[i], u.x[i + half]);           \
+#define VEC_FOLD(v, op)                                                    \
+    union {                                                                \
+        vreal whole;                                                       \
+        real x[VEC];                                                       \
+    } u = {v};                                                             \
+    for (int half = VEC / 2; half > 0; half /= 2)                          \
+        for (int i = 0; i < half; i++) u.x[i] = op(u.x[i], u.x[i + half]); \
     return u.x[0]
 #define VEC_ADD_(a, b) ((a) + (b))
 #define VEC_MAX_(a, b) ((a) > (b) ? (a) : (b))
@@ -65,33 +66,44 @@ VEC_INLINE real vec_sum(vreal v) { VEC_FOLD(v, VEC_ADD_); }
 VEC_INLINE real vec_greatest(vreal v) { VEC_FOLD(v, VEC_MAX_); }
 
 /* e^x within 2 ulp: 0 below the smallest normal result, infinity above the largest, NaN stays NaN.
- * x = n ln 2 + r with |r| <= ln(2)/2, e^r by its Taylor series, 2^n added to the exponent's bits. */
+ * x = n ln 2 + r with |r| <= ln(2)/2, e^r by its Taylor series, 2^n added to the exponent's bits.
+ * */
 #ifdef QKV_DOUBLE
-#define EXP_LOW -0x1.6232bdd7abcd2p9  // e^x is the smallest normal number
-#define EXP_HIGH 0x1.62e42fefa39efp9  // the last x whose e^x is finite
+#define EXP_LOW   -0x1.6232bdd7abcd2p9  // e^x is the smallest normal number
+#define EXP_HIGH  0x1.62e42fefa39efp9   // the last x whose e^x is finite
 #define EXP_ROUND 0x1.8p52  // adding it rounds to an integer, which then stands in the low bits
 #define EXP_SHIFT 52
-#define LN2_HIGH 0x1.62e42fefap-1
-#define LN2_LOW 0x1.cf79abc9e3b3ap-40
+#define LN2_HIGH  0x1.62e42fefap-1
+#define LN2_LOW   0x1.cf79abc9e3b3ap-40
 #define EXP_TERMS 13
 #else
-#define EXP_LOW -0x1.5d589ep6f
-#define EXP_HIGH 0x1.62e42ep6f
+#define EXP_LOW   -0x1.5d589ep6f
+#define EXP_HIGH  0x1.62e42ep6f
 #define EXP_ROUND 0x1.8p23f
 #define EXP_SHIFT 23
-#define LN2_HIGH 0x1.62e4p-1f
-#define LN2_LOW 0x1.7f7d1cp-20f
+#define LN2_HIGH  0x1.62e4p-1f
+#define LN2_LOW   0x1.7f7d1cp-20f
 #define EXP_TERMS 7
 #endif
 #define LOG2_E ((real)1.44269504088896340736)
 
 VEC_INLINE vreal vec_exp(vreal x) {
-    static const real inverse_factorial[] = {
-        (real)1,           (real)1,            (real)(1. / 2),       (real)(1. / 6),
-        (real)(1. / 24),   (real)(1. / 120),   (real)(1. / 720),     (real)(1. / 5040),
-        (real)(1. / 40320), (real)(1. / 362880), (real)(1. / 3628800), (real)(1. / 39916800),
-        (real)(1. / 479001600), (real)(1. / 6227020800)};
-    vreal clamped = vec_select(x > EXP_LOW, x, vec_set(EXP_LOW));  // NaN too: its bits are no exponent
+    static const real inverse_factorial[] = {(real)1,
+                                             (real)1,
+                                             (real)(1. / 2),
+                                             (real)(1. / 6),
+                                             (real)(1. / 24),
+                                             (real)(1. / 120),
+                                             (real)(1. / 720),
+                                             (real)(1. / 5040),
+                                             (real)(1. / 40320),
+                                             (real)(1. / 362880),
+                                             (real)(1. / 3628800),
+                                             (real)(1. / 39916800),
+                                             (real)(1. / 479001600),
+                                             (real)(1. / 6227020800)};
+    vreal clamped =
+        vec_select(x > EXP_LOW, x, vec_set(EXP_LOW));  // NaN too: its bits are no exponent
     clamped = vec_select(x > EXP_HIGH, vec_set(EXP_HIGH), clamped);
     vreal shifted = clamped * LOG2_E + EXP_ROUND;
     vreal n = shifted - EXP_ROUND;

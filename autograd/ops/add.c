@@ -1,4 +1,5 @@
-/* add.c - y = a + b, broadcast as numpy does.        dy/da = 1, dy/db = 1, summed over repeated dimensions */
+/* add.c - y = a + b, broadcast as numpy does.
+ * dy/da = 1, dy/db = 1, summed over repeated dimensions */
 #include "autograd/broadcast.h"
 
 static void forward(ag_node *node) {
@@ -17,7 +18,9 @@ static void backward(ag_node *node) {
     if (dB) AG_BROADCAST(full, sa, sb, dB[ib] += dY[iy])
 }
 
-static ag_node *sample(ag_graph *g, int i) { return ag_sample_pair(g, ag_add, i, AG_SAMPLE_NORMAL); }
+static ag_node *sample(ag_graph *g, int i) {
+    return ag_sample_pair(g, ag_add, i, AG_SAMPLE_NORMAL);
+}
 
 const ag_op ag_op_add = {"add", false, ag_broadcast_shape, forward, backward, sample};
 

@@ -18,8 +18,8 @@ static bool shape(ag_node *node) {
             return ag_fail(node, "part %d has rank %d, the first %d", p, part.rank, y.rank);
         for (int i = 0; i < y.rank; i++)
             if (i != axis && part.dim[i] != y.dim[i])
-                return ag_fail(node, "dimension %d of part %d is %d, of the first %d", i, p, part.dim[i],
-                               y.dim[i]);
+                return ag_fail(node, "dimension %d of part %d is %d, of the first %d", i, p,
+                               part.dim[i], y.dim[i]);
         if (y.dim[axis] > INT_MAX - part.dim[axis])
             return ag_fail(node, "axis %d gets too long", axis);
         y.dim[axis] += part.dim[axis];

@@ -1,7 +1,8 @@
-/* cross_entropy.c - y = weight * sum over scored rows r of (log sum over c of exp x[r,c]) - x[r,target[r]].
+/* cross_entropy.c - y = weight * sum over scored rows r of (log sum_c exp x[r,c]) - x[r,target[r]].
  *   dx[r] = weight (softmax(x[r]) - onehot(target[r]))
- * A target of -1 is not scored. `weight` points to the caller's number, read at every replay (1 / scored rows of the
- * whole batch, so that shards add up to the batch's mean); NULL: 1 / scored rows of this call. Nothing scored: 0. */
+ * A target of -1 is not scored. `weight` points to the caller's number, read at every replay (1 /
+ * scored rows of the whole batch, so that shards add up to the batch's mean); NULL: 1 / scored
+ * rows of this call. Nothing scored: 0. */
 #include "autograd/op.h"
 #include "autograd/row.h"
 
@@ -10,7 +11,11 @@ typedef struct {
     const real *weight;
 } attr;
 
-enum { SCORED, WEIGHT, HEADER };  // save: how many rows were scored, the weight used, then softmax [rows,V]
+enum {
+    SCORED,
+    WEIGHT,
+    HEADER
+};  // save: how many rows were scored, the weight used, then softmax [rows,V]
 
 static bool shape(ag_node *node) {
     tensor_shape x = node->in[0]->val.shape;
@@ -66,11 +71,13 @@ int ag_cross_entropy_scored(const ag_node *node) {
 
 static ag_node *sample(ag_graph *g, int i) {
     static const real weight = (real)0.3;
-    const tensor_shape shapes[] = {tensor_dims(2, 5, 4), tensor_dims(1, 7), tensor_dims(3, 2, 3, 17),
-                                   tensor_dims(2, 3, 1), tensor_dims(2, 6, 3), tensor_dims(2, 0, 4)};
+    const tensor_shape shapes[] = {tensor_dims(2, 5, 4),     tensor_dims(1, 7),
+                                   tensor_dims(3, 2, 3, 17), tensor_dims(2, 3, 1),
+                                   tensor_dims(2, 6, 3),     tensor_dims(2, 0, 4)};
     if (i >= 6) return NULL;
     ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, shapes[i]);
-    const int *targets = ag_sample_ids(g, (int)tensor_rows(shapes[i]), tensor_width(shapes[i]), i % 2 == 0);
+    const int *targets =
+        ag_sample_ids(g, (int)tensor_rows(shapes[i]), tensor_width(shapes[i]), i % 2 == 0);
     return ag_cross_entropy(x, targets, i < 3 ? NULL : &weight);
 }
 

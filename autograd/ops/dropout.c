@@ -1,11 +1,11 @@
-/* dropout.c - y = m x; in training m is 0 with probability p, else 1 / (1 - p); not in training it is 1.
+/* dropout.c - y = m x; in training m is 0 with probability p, else 1 / (1 - p); else it is 1.
  *   dx = m dy
- * The mask is a pure function of (seed, step, shard) of ag_set_run(), of the name given here (a later
- * ag_name() does not change it) and of the element's index: the same on replay, on any number of
- * threads, after a resume. Two dropouts of one name drop the same elements. Without training, or with
- * p = 0, y has the bits of x.
- * Source: Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting", 2014,
- * section 10. */
+ * The mask is a pure function of (seed, step, shard) of ag_set_run(), of the name given here (a
+ * later ag_name() does not change it) and of the element's index: the same on replay, on any
+ * number of threads, after a resume. Two dropouts of one name drop the same elements. Without
+ * training, or with p = 0, y has the bits of x.
+ * Source: Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting",
+ * 2014, section 10. */
 #include "autograd/op.h"
 #include "tensor/rng.h"
 

@@ -1,7 +1,8 @@
-/* embedding.c - y = the sum of one row of each table.        d tables[i][ids[i]] += dy; duplicates add up
- *
- * Several streams of ids are summed in one pass: what a token is, where it stands, which part it plays. A stream whose
- * ids are NULL gives each position its own row (learned positions). An id of -1 adds nothing. */
+/* embedding.c - y = the sum of one row of each table.
+ *   d tables[i][ids[i]] += dy; duplicates add up
+ * Several streams of ids are summed in one pass: what a token is, where it stands, which part it
+ * plays. A stream whose ids are NULL gives each position its own row (learned positions). An id of
+ * -1 adds nothing. */
 #include <string.h>
 
 #include "autograd/op.h"
@@ -19,9 +20,11 @@ static bool shape(ag_node *node) {
     if (a->s.rank >= TENSOR_MAXRANK) return ag_fail(node, "too many dimensions");
     for (int i = 0; i < node->n_in; i++) {
         tensor_shape t = node->in[i]->val.shape;
-        if (t.rank != 2 || t.dim[1] != first.dim[1]) return ag_fail(node, "tables must be [V,D] with one D");
+        if (t.rank != 2 || t.dim[1] != first.dim[1])
+            return ag_fail(node, "tables must be [V,D] with one D");
         if (!a->ids[i] && t.dim[0] < tensor_width(a->s))
-            return ag_fail(node, "%d positions, but only %d rows for them", tensor_width(a->s), t.dim[0]);
+            return ag_fail(node, "%d positions, but only %d rows for them", tensor_width(a->s),
+                           t.dim[0]);
     }
     node->val.shape = a->s;
     node->val.shape.dim[node->val.shape.rank++] = first.dim[1];
@@ -39,7 +42,8 @@ static bool ids_in_range(ag_node *node, size_t n) {
         for (size_t p = 0; p < n; p++) {
             int id = row_of(a, i, p), V = node->in[i]->val.shape.dim[0];
             if (id < -1 || id >= V)
-                return ag_fail(node, "id %d of table '%s' is outside 0..%d", id, node->in[i]->name, V - 1);
+                return ag_fail(node, "id %d of table '%s' is outside 0..%d", id, node->in[i]->name,
+                               V - 1);
         }
     return true;
 }
@@ -77,7 +81,8 @@ static void backward(ag_node *node) {
 }
 
 static ag_node *sample(ag_graph *g, int i) {
-    static const int V[] = {3, 5, 4, 1}, tables[] = {1, 2, 3, 2, 2, 1}, widths[] = {5, 3, 1, 17, 2, 4};
+    static const int V[] = {3, 5, 4, 1}, tables[] = {1, 2, 3, 2, 2, 1},
+                     widths[] = {5, 3, 1, 17, 2, 4};
     const tensor_shape shapes[] = {tensor_dims(1, 7), tensor_dims(2, 3, 5), tensor_dims(2, 2, 7),
                                    tensor_dims(0),    tensor_dims(1, 0),    tensor_dims(2, 3, 4)};
     if (i >= 6) return NULL;
@@ -90,7 +95,8 @@ static ag_node *sample(ag_graph *g, int i) {
         ids[t] = ag_sample_ids(g, (int)n, V[t], t > 0);
     }
     if (i == 4) table[1] = table[0];  // one table for two streams
-    if (i == 5) ids[0] = NULL, table[0] = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(2, 4, widths[i]));
+    if (i == 5)
+        ids[0] = NULL, table[0] = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(2, 4, widths[i]));
     return ag_embedding(tables[i], table, ids, shapes[i]);
 }
 
@@ -99,7 +105,8 @@ const ag_op ag_op_embedding = {"embedding", false, shape, forward, backward, sam
 ag_node *ag_embedding(int n, ag_node *const *tables, const int *const *ids, tensor_shape s) {
     attr a = {.s = s};
     if (n > AG_EMBED_MAX)
-        return ag_fail_graph(tables[0]->graph, "embedding: %d tables; %d are possible", n, AG_EMBED_MAX);
+        return ag_fail_graph(tables[0]->graph, "embedding: %d tables; %d are possible", n,
+                             AG_EMBED_MAX);
     for (int i = 0; i < n; i++) a.ids[i] = ids[i];
     return ag_apply(&ag_op_embedding, n, tables, &a, sizeof a);
 }

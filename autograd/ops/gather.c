@@ -1,5 +1,5 @@
-/* gather.c - y[i] = x[rows[i]]: some rows of x, in any order, e.g. the scored positions. A row of -1 is zero.
- * dx[rows[i]] += dy[i] */
+/* gather.c - y[i] = x[rows[i]]: some rows of x, in any order; a row of -1 is zero.
+ *   dx[rows[i]] += dy[i] */
 #include <string.h>
 
 #include "autograd/op.h"
@@ -53,7 +53,8 @@ static ag_node *sample(ag_graph *g, int i) {
                                    tensor_dims(3, 2, 3, 5)};
     if (i >= 4) return NULL;
     ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, shapes[i]);
-    return ag_gather(x, ag_sample_ids(g, counts[i], (int)tensor_rows(shapes[i]), i == 3), counts[i]);
+    return ag_gather(x, ag_sample_ids(g, counts[i], (int)tensor_rows(shapes[i]), i == 3),
+                     counts[i]);
 }
 
 const ag_op ag_op_gather = {"gather", false, shape, forward, backward, sample};

@@ -12,7 +12,9 @@ typedef struct {
 static const real ROOT_HALF = (real)0.70710678118654752, ROOT_2_PI = (real)0.79788456080286536,
                   INV_ROOT_2PI = (real)0.39894228040143268, CUBIC = (real)0.044715;
 
-static real tanh_phi(real x) { return 1 / (1 + real_exp(-2 * ROOT_2_PI * (x + CUBIC * x * x * x))); }
+static real tanh_phi(real x) {
+    return 1 / (1 + real_exp(-2 * ROOT_2_PI * (x + CUBIC * x * x * x)));
+}
 
 static void forward(ag_node *node) {
     if (((const attr *)node->attr)->form == AG_GELU_ERF)

@@ -1,4 +1,5 @@
-/* layer_norm.c - y = gain xh + bias, xh = (x - mean) r, r = 1 / sqrt(var + eps), over the last dimension.
+/* layer_norm.c - y = gain xh + bias, xh = (x - mean) r, r = 1 / sqrt(var + eps), over the last
+ * dimension.
  *   w = dy gain;  dx = r (w - mean(w) - xh mean(w xh));  dgain = sum of dy xh;  dbias = sum of dy
  * Mean and variance in two passes, so that a small spread around a large mean is exact.
  * Source: Ba, Kiros and Hinton, "Layer Normalization", 2016, equations 3 and 4. */
@@ -39,9 +40,11 @@ static void backward(ag_node *node) {
     const real *restrict g = node->in[1]->val.x;
     int D = tensor_width(node->val.shape);
     size_t N = tensor_rows(node->val.shape);
-    real *DX = ag_grad(node->in[0]), *dg = ag_grad(node->in[1]), *db = ag_grad(node->in[2]);  // may be one
+    real *DX = ag_grad(node->in[0]), *dg = ag_grad(node->in[1]),
+         *db = ag_grad(node->in[2]);  // may be one
     for (size_t n = 0; n < N && D > 0; n++) {
-        const real *restrict x = node->in[0]->val.x + n * (size_t)D, *restrict dy = node->grad + n * (size_t)D;
+        const real *restrict x = node->in[0]->val.x + n * (size_t)D, *restrict dy =
+                                                                         node->grad + n * (size_t)D;
         real mean = node->save[2 * n], r = node->save[2 * n + 1], mean_w;
         // y[d] = (x[d] - mean) * r * g[d] + b[d]
         if (dg)
@@ -52,21 +55,23 @@ static void backward(ag_node *node) {
         real mean_wx = r * row_dot_gained(x, dy, g, D, mean, &mean_w) / (real)D;
         mean_w /= (real)D;
         real *restrict dx = DX + n * (size_t)D;
-        for (int d = 0; d < D; d++) dx[d] += r * (dy[d] * g[d] - mean_w - (x[d] - mean) * r * mean_wx);
+        for (int d = 0; d < D; d++)
+            dx[d] += r * (dy[d] * g[d] - mean_w - (x[d] - mean) * r * mean_wx);
     }
 }
 
 static ag_node *sample(ag_graph *g, int i) {
-    const tensor_shape shapes[] = {tensor_dims(2, 3, 4),     tensor_dims(1, 7),    tensor_dims(3, 2, 3, 5),
-                                   tensor_dims(2, 2, 33),    tensor_dims(2, 3, 1), tensor_dims(2, 0, 4),
-                                   tensor_dims(2, 3, 0)};
+    const tensor_shape shapes[] = {
+        tensor_dims(2, 3, 4), tensor_dims(1, 7),    tensor_dims(3, 2, 3, 5), tensor_dims(2, 2, 33),
+        tensor_dims(2, 3, 1), tensor_dims(2, 0, 4), tensor_dims(2, 3, 0)};
     if (i == 7) {  // one node for all three
         ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, 5));
         return ag_layer_norm(x, x, x, 0.1);
     }
     if (i > 7) return NULL;
     tensor_shape width = tensor_dims(1, tensor_width(shapes[i]));
-    ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, shapes[i]), *gain = ag_sample(g, AG_SAMPLE_NORMAL, width);
+    ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, shapes[i]),
+            *gain = ag_sample(g, AG_SAMPLE_NORMAL, width);
     return ag_layer_norm(x, gain, ag_sample(g, AG_SAMPLE_NORMAL, width), i % 2 ? 1e-5 : 0.1);
 }
 

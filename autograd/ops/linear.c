@@ -1,4 +1,5 @@
-/* linear.c - y = x w + b on the last dimension.        dx = dy w^T, dw = x^T dy, db = column sums of dy */
+/* linear.c - y = x w + b on the last dimension.
+ *   dx = dy w^T,  dw = x^T dy,  db = column sums of dy */
 #include <string.h>
 
 #include "autograd/op.h"
@@ -11,7 +12,8 @@ static bool shape(ag_node *node) {
         return ag_fail(node, "x has width %d, w takes %d", tensor_width(x), w.dim[0]);
     if (node->n_in == 3) {
         tensor_shape b = node->in[2]->val.shape;
-        if (b.rank != 1 || b.dim[0] != w.dim[1]) return ag_fail(node, "the bias needs width %d", w.dim[1]);
+        if (b.rank != 1 || b.dim[0] != w.dim[1])
+            return ag_fail(node, "the bias needs width %d", w.dim[1]);
     }
     if (!ag_fits_int(node, tensor_rows(x), "rows")) return false;
     node->val.shape = x;
@@ -24,7 +26,8 @@ static void forward(ag_node *node) {
     int N = (int)tensor_rows(x->val.shape), I = w->val.shape.dim[0], O = w->val.shape.dim[1];
     real *y = node->val.x;  // [N,O]
     if (node->n_in == 3)
-        for (int r = 0; r < N; r++) memcpy(y + (size_t)r * (size_t)O, node->in[2]->val.x, (size_t)O * sizeof *y);
+        for (int r = 0; r < N; r++)
+            memcpy(y + (size_t)r * (size_t)O, node->in[2]->val.x, (size_t)O * sizeof *y);
     gemm_mul(node->n_in == 3 ? GEMM_ADD : GEMM_SET, N, O, I, (gemm_view){x->val.x, I, 1},
              (gemm_view){w->val.x, O, 1}, y, O);
 }
@@ -37,7 +40,8 @@ static void backward(ag_node *node) {
     // y = x w
     real *dx = ag_grad_or_first(x, &first);
     if (dx)  // dx += dy w^T
-        gemm_mul(first ? GEMM_SET : GEMM_ADD, N, I, O, (gemm_view){dy, O, 1}, (gemm_view){w->val.x, 1, O}, dx, I);
+        gemm_mul(first ? GEMM_SET : GEMM_ADD, N, I, O, (gemm_view){dy, O, 1},
+                 (gemm_view){w->val.x, 1, O}, dx, I);
     real *dw = ag_grad(w);
     if (dw)  // dw += x^T dy
         gemm_mul(GEMM_ADD, I, O, N, (gemm_view){x->val.x, 1, I}, (gemm_view){dy, O, 1}, dw, O);
@@ -48,9 +52,9 @@ static void backward(ag_node *node) {
 }
 
 static ag_node *sample(ag_graph *g, int i) {
-    const tensor_shape x[] = {tensor_dims(2, 3, 4),    tensor_dims(1, 17),   tensor_dims(3, 2, 3, 5),
-                              tensor_dims(2, 1, 1),    tensor_dims(2, 0, 4), tensor_dims(2, 3, 0),
-                              tensor_dims(3, 2, 2, 33)};
+    const tensor_shape x[] = {
+        tensor_dims(2, 3, 4), tensor_dims(1, 17),   tensor_dims(3, 2, 3, 5), tensor_dims(2, 1, 1),
+        tensor_dims(2, 0, 4), tensor_dims(2, 3, 0), tensor_dims(3, 2, 2, 33)};
     static const int out[] = {2, 7, 1, 1, 3, 2, 17};
     if (i == 14) {  // one node as input and as weight
         ag_node *s = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(2, 3, 3));
@@ -67,5 +71,6 @@ static ag_node *sample(ag_graph *g, int i) {
 const ag_op ag_op_linear = {"linear", false, shape, forward, backward, sample};
 
 ag_node *ag_linear(ag_node *x, ag_node *w, ag_node *b) {
-    return b ? ag_apply(&ag_op_linear, AG_IN(x, w, b), NULL, 0) : ag_apply(&ag_op_linear, AG_IN(x, w), NULL, 0);
+    return b ? ag_apply(&ag_op_linear, AG_IN(x, w, b), NULL, 0)
+             : ag_apply(&ag_op_linear, AG_IN(x, w), NULL, 0);
 }

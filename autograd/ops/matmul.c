@@ -1,4 +1,5 @@
-/* matmul.c - y = a b on the last two dimensions, the others broadcast.        da = dy b^T, db = a^T dy */
+/* matmul.c - y = a b on the last two dimensions, the others broadcast.
+ *   da = dy b^T,  db = a^T dy */
 #include "autograd/broadcast.h"
 #include "tensor/gemm.h"
 
@@ -65,19 +66,24 @@ static void backward(ag_node *node) {
 }
 
 static ag_node *sample(ag_graph *g, int i) {
-    const tensor_shape pairs[][2] = {
-        {tensor_dims(2, 1, 1), tensor_dims(2, 1, 1)},        {tensor_dims(2, 3, 5), tensor_dims(2, 5, 2)},
-        {tensor_dims(2, 17, 3), tensor_dims(2, 3, 17)},      {tensor_dims(2, 2, 0), tensor_dims(2, 0, 3)},
-        {tensor_dims(2, 0, 3), tensor_dims(2, 3, 2)},        {tensor_dims(2, 2, 3), tensor_dims(2, 3, 0)},
-        {tensor_dims(3, 2, 3, 4), tensor_dims(3, 2, 4, 2)},  {tensor_dims(3, 2, 3, 4), tensor_dims(2, 4, 2)},
-        {tensor_dims(2, 3, 4), tensor_dims(3, 2, 4, 2)},     {tensor_dims(4, 2, 1, 3, 2), tensor_dims(3, 3, 2, 4)},
-        {tensor_dims(3, 1, 2, 3), tensor_dims(3, 2, 3, 1)}};
+    const tensor_shape pairs[][2] = {{tensor_dims(2, 1, 1), tensor_dims(2, 1, 1)},
+                                     {tensor_dims(2, 3, 5), tensor_dims(2, 5, 2)},
+                                     {tensor_dims(2, 17, 3), tensor_dims(2, 3, 17)},
+                                     {tensor_dims(2, 2, 0), tensor_dims(2, 0, 3)},
+                                     {tensor_dims(2, 0, 3), tensor_dims(2, 3, 2)},
+                                     {tensor_dims(2, 2, 3), tensor_dims(2, 3, 0)},
+                                     {tensor_dims(3, 2, 3, 4), tensor_dims(3, 2, 4, 2)},
+                                     {tensor_dims(3, 2, 3, 4), tensor_dims(2, 4, 2)},
+                                     {tensor_dims(2, 3, 4), tensor_dims(3, 2, 4, 2)},
+                                     {tensor_dims(4, 2, 1, 3, 2), tensor_dims(3, 3, 2, 4)},
+                                     {tensor_dims(3, 1, 2, 3), tensor_dims(3, 2, 3, 1)}};
     if (i == (int)(sizeof pairs / sizeof *pairs)) {
         ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(2, 3, 3));
         return ag_matmul(x, x);
     }
     if (i > (int)(sizeof pairs / sizeof *pairs)) return NULL;
-    ag_node *a = ag_sample(g, AG_SAMPLE_NORMAL, pairs[i][0]);  // drawn in this order by every compiler
+    ag_node *a =
+        ag_sample(g, AG_SAMPLE_NORMAL, pairs[i][0]);  // drawn in this order by every compiler
     return ag_matmul(a, ag_sample(g, AG_SAMPLE_NORMAL, pairs[i][1]));
 }
 

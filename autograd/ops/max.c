@@ -28,10 +28,11 @@ static void backward(ag_node *node) {
     real *restrict wanted = node->save + node->val.n, *dx = ag_grad(node->in[0]);
     for (size_t i = 0; i < node->val.n; i++) wanted[i] = 1;
     // y[ia] = x[iy] of the first iy, in order, at which the walk found it
-    AG_BROADCAST(full, kept, kept, if (wanted[ia] != 0 && (x[iy] == y[ia] || x[iy] != x[iy])) {
-        dx[iy] += dy[ia];
-        wanted[ia] = 0;
-    })
+    AG_BROADCAST(
+        full, kept, kept, if (wanted[ia] != 0 && (x[iy] == y[ia] || x[iy] != x[iy])) {
+            dx[iy] += dy[ia];
+            wanted[ia] = 0;
+        })
 }
 
 static ag_node *sample(ag_graph *g, int i) { return ag_sample_reduced(g, ag_max, i, false); }

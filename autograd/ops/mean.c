@@ -1,4 +1,5 @@
-/* mean.c - y = the mean of x over axes; of nothing: an error.        dx = dy / count, repeated along them */
+/* mean.c - y = the mean of x over axes; of nothing: an error.
+ *   dx = dy / count, repeated along them */
 #include <string.h>
 
 #include "autograd/reduce.h"

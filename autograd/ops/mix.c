@@ -1,6 +1,8 @@
-/* mix.c - where V enters: y[b,t,h] = sum over visible s of w[b,h,t,s] v[b,s,h].        dw = dy v^T, dv = w^T dy
- * w must be 0 where the mask hides s from t, as softmax leaves it. With G = kv_heads < H, each value head serves H/G
- * neighbouring heads. Source: Vaswani et al., "Attention Is All You Need", 2017, equation 1. */
+/* mix.c - where V enters: y[b,t,h] = sum over visible s of w[b,h,t,s] v[b,s,h].
+ *   dw = dy v^T,  dv = w^T dy
+ * w must be 0 where the mask hides s from t, as softmax leaves it. With G = kv_heads < H, each
+ * value head serves H/G neighbouring heads.
+ * Source: Vaswani et al., "Attention Is All You Need", 2017, equation 1. */
 #include "autograd/attend.h"
 
 typedef struct {
@@ -12,9 +14,11 @@ static bool shape(ag_node *node) {
     int G = ((const attr *)node->attr)->kv_heads;
     tensor_shape w = node->in[0]->val.shape, v = node->in[1]->val.shape;
     if (w.rank != 4 || v.rank != 3) return ag_fail(node, "w must be [B,H,T,S] and v [B,S,G*E]");
-    if (w.dim[0] != v.dim[0] || w.dim[3] != v.dim[1]) return ag_fail(node, "w and v disagree on B or S");
+    if (w.dim[0] != v.dim[0] || w.dim[3] != v.dim[1])
+        return ag_fail(node, "w and v disagree on B or S");
     if (G < 1 || w.dim[1] % G || v.dim[2] % G)
-        return ag_fail(node, "%d value heads do not divide %d heads and width %d", G, w.dim[1], v.dim[2]);
+        return ag_fail(node, "%d value heads do not divide %d heads and width %d", G, w.dim[1],
+                       v.dim[2]);
     if (!ag_fits_int(node, (size_t)w.dim[1] * (size_t)(v.dim[2] / G), "columns")) return false;
     node->val.shape = tensor_dims(3, w.dim[0], w.dim[2], w.dim[1] * (v.dim[2] / G));
     return true;
@@ -31,11 +35,16 @@ static sizes sizes_of(const ag_node *node) {
     tensor_shape w = node->in[0]->val.shape, v = node->in[1]->val.shape;
     int H = w.dim[1], E = v.dim[2] / a->kv_heads;
     return (sizes){.head = {w.dim[2], w.dim[3], E, (ptrdiff_t)H * E, v.dim[2], a->mask},
-                   .B = w.dim[0], .H = H, .group = H / a->kv_heads, .plane = (size_t)w.dim[2] * (size_t)w.dim[3]};
+                   .B = w.dim[0],
+                   .H = H,
+                   .group = H / a->kv_heads,
+                   .plane = (size_t)w.dim[2] * (size_t)w.dim[3]};
 }
 
 /* Where head h of batch row b begins in y, and its value head in v. */
-static ptrdiff_t at_y(const sizes *s, int b, int h) { return (ptrdiff_t)b * s->head.T * s->head.lda + h * s->head.E; }
+static ptrdiff_t at_y(const sizes *s, int b, int h) {
+    return (ptrdiff_t)b * s->head.T * s->head.lda + h * s->head.E;
+}
 static ptrdiff_t at_v(const sizes *s, int b, int h) {
     return (ptrdiff_t)b * s->head.S * s->head.ldb + h / s->group * s->head.E;
 }
@@ -57,7 +66,9 @@ static void backward(ag_node *node) {
         for (int h = 0; h < s.H; h++) {
             size_t plane = ((size_t)b * (size_t)s.H + (size_t)h) * s.plane;
             // y = w v
-            if (dw) ag_attend_dots(&s.head, first ? GEMM_SET : GEMM_ADD, dy + at_y(&s, b, h), v + at_v(&s, b, h), dw + plane);
+            if (dw)
+                ag_attend_dots(&s.head, first ? GEMM_SET : GEMM_ADD, dy + at_y(&s, b, h),
+                               v + at_v(&s, b, h), dw + plane);
             if (dv) ag_attend_cols(&s.head, w + plane, dy + at_y(&s, b, h), dv + at_v(&s, b, h));
         }
 }

@@ -1,4 +1,5 @@
-/* mul.c - y = a * b, broadcast as numpy does.        dy/da = b, dy/db = a, summed over repeated dimensions */
+/* mul.c - y = a * b, broadcast as numpy does.
+ * dy/da = b, dy/db = a, summed over repeated dimensions */
 #include "autograd/broadcast.h"
 
 static void forward(ag_node *node) {
@@ -18,7 +19,9 @@ static void backward(ag_node *node) {
     if (dB) AG_BROADCAST(full, sa, sb, dB[ib] += dY[iy] * A[ia])
 }
 
-static ag_node *sample(ag_graph *g, int i) { return ag_sample_pair(g, ag_mul, i, AG_SAMPLE_NORMAL); }
+static ag_node *sample(ag_graph *g, int i) {
+    return ag_sample_pair(g, ag_mul, i, AG_SAMPLE_NORMAL);
+}
 
 const ag_op ag_op_mul = {"mul", false, ag_broadcast_shape, forward, backward, sample};
 

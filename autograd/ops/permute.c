@@ -1,5 +1,6 @@
-/* permute.c - a copy of x with its dimensions in another order: dimension i of y is dimension axes[i]
- * of x. Every number stands at its new place in y; backward, its gradient returns to the old one. */
+/* permute.c - a copy of x with its dimensions in another order: dimension i of y is dimension
+ * axes[i] of x. Every number stands at its new place in y; backward, its gradient returns to the
+ * old one. */
 #include "autograd/reduce.h"
 
 static bool shape(ag_node *node) {
@@ -65,16 +66,12 @@ static void backward(ag_node *node) {
 }
 
 static ag_node *sample(ag_graph *g, int i) {
-    static const int axes[][5] = {{0},          {0},                 {1, 0}, {2, 0, 1},
-                                  {0, 2, 1, 3}, {-1, 1, -5, 3, 2}, {1, 0}, {0, 1}};
-    const tensor_shape shapes[] = {tensor_dims(0),
-                                   tensor_dims(1, 7),
-                                   tensor_dims(2, 3, 17),
-                                   tensor_dims(3, 2, 3, 5),
-                                   tensor_dims(4, 2, 3, 2, 5),
-                                   tensor_dims(5, 2, 3, 1, 2, 2),
-                                   tensor_dims(2, 0, 4),
-                                   tensor_dims(2, 3, 4)};
+    static const int axes[][5] = {{0},    {0},   {1, 0}, {2, 0, 1}, {0, 2, 1, 3}, {-1, 1, -5, 3, 2},
+                                  {1, 0}, {0, 1}};
+    const tensor_shape shapes[] = {
+        tensor_dims(0),          tensor_dims(1, 7),          tensor_dims(2, 3, 17),
+        tensor_dims(3, 2, 3, 5), tensor_dims(4, 2, 3, 2, 5), tensor_dims(5, 2, 3, 1, 2, 2),
+        tensor_dims(2, 0, 4),    tensor_dims(2, 3, 4)};
     if (i >= 8) return NULL;
     return ag_permute(ag_sample(g, AG_SAMPLE_NORMAL, shapes[i]), shapes[i].rank, axes[i]);
 }

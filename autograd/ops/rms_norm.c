@@ -1,6 +1,7 @@
 /* rms_norm.c - y = gain xh, xh = x r, r = 1 / sqrt(mean(x^2) + eps), over the last dimension.
  *   w = dy gain;  dx = r (w - xh mean(w xh));  dgain = sum of dy xh
- * Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, equation 4 (without eps). */
+ * Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, equation 4 (without
+ * eps). */
 #include "autograd/op.h"
 #include "autograd/row.h"
 
@@ -51,10 +52,9 @@ static void backward(ag_node *node) {
 }
 
 static ag_node *sample(ag_graph *g, int i) {
-    const tensor_shape shapes[] = {tensor_dims(2, 3, 4),    tensor_dims(1, 7),
-                                   tensor_dims(3, 2, 3, 5), tensor_dims(2, 2, 33),
-                                   tensor_dims(2, 3, 1),    tensor_dims(2, 0, 4),
-                                   tensor_dims(2, 3, 0)};
+    const tensor_shape shapes[] = {
+        tensor_dims(2, 3, 4), tensor_dims(1, 7),    tensor_dims(3, 2, 3, 5), tensor_dims(2, 2, 33),
+        tensor_dims(2, 3, 1), tensor_dims(2, 0, 4), tensor_dims(2, 3, 0)};
     if (i == 7) {  // one node for both
         ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, 5));
         return ag_rms_norm(x, x, 0.1);

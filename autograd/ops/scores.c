@@ -1,8 +1,10 @@
-/* scores.c - where Q and K meet: y[b,h,t,s] = factor q[b,t,h] . k[b,s,h], 0 where the mask hides s from t.
- *   dq = factor dy k,  dk = factor dy^T q
- * The factor is usually 1/sqrt(E), E the head's own width. With fewer key heads than query heads (G < H), each key head
- * serves H/G neighbouring query heads.
- * Source: Vaswani et al., "Attention Is All You Need", 2017, equation 1; grouping: Ainslie et al., "GQA", 2023. */
+/* scores.c - where Q and K meet: y[b,h,t,s] = factor q[b,t,h] . k[b,s,h], 0 where the mask hides s
+ * from t.        dq = factor dy k,  dk = factor dy^T q
+ *
+ * The factor is usually 1/sqrt(E), E the head's own width. With fewer key heads than query heads
+ * (G < H), each key head serves H/G neighbouring query heads.
+ * Source: Vaswani et al., "Attention Is All You Need", 2017, equation 1; grouping: Ainslie et al.,
+ * "GQA", 2023. */
 #include "autograd/attend.h"
 
 typedef struct {
@@ -16,12 +18,15 @@ static bool shape(ag_node *node) {
     tensor_shape q = node->in[0]->val.shape, k = node->in[1]->val.shape;
     if (q.rank != 3 || k.rank != 3) return ag_fail(node, "q must be [B,T,H*E] and k [B,S,G*E]");
     if (q.dim[0] != k.dim[0]) return ag_fail(node, "batches of %d and %d", q.dim[0], k.dim[0]);
-    if (a->heads < 1 || q.dim[2] % a->heads) return ag_fail(node, "%d heads do not divide width %d", a->heads, q.dim[2]);
+    if (a->heads < 1 || q.dim[2] % a->heads)
+        return ag_fail(node, "%d heads do not divide width %d", a->heads, q.dim[2]);
     int E = q.dim[2] / a->heads, G = E > 0 ? k.dim[2] / E : a->heads;
     if (G < 1 || G * E != k.dim[2] || a->heads % G)
-        return ag_fail(node, "k of width %d has no whole number of heads of width %d dividing %d", k.dim[2], E, a->heads);
+        return ag_fail(node, "k of width %d has no whole number of heads of width %d dividing %d",
+                       k.dim[2], E, a->heads);
     node->val.shape = tensor_dims(4, q.dim[0], a->heads, q.dim[1], k.dim[1]);
-    node->n_save = node->in[0]->val.n + (size_t)q.dim[1] * (size_t)E;  // factor q, and room for one head's dq
+    node->n_save =
+        node->in[0]->val.n + (size_t)q.dim[1] * (size_t)E;  // factor q, and room for one head's dq
     return true;
 }
 
@@ -36,12 +41,16 @@ static sizes sizes_of(const ag_node *node) {
     tensor_shape q = node->in[0]->val.shape, k = node->in[1]->val.shape;
     int E = q.dim[2] / a->heads, G = E > 0 ? k.dim[2] / E : a->heads;
     return (sizes){.head = {q.dim[1], k.dim[1], E, q.dim[2], k.dim[2], a->mask},
-                   .B = q.dim[0], .H = a->heads, .group = a->heads / G,
+                   .B = q.dim[0],
+                   .H = a->heads,
+                   .group = a->heads / G,
                    .plane = (size_t)q.dim[1] * (size_t)k.dim[1]};
 }
 
 /* Where head h of batch row b begins in q, and its key head in k. */
-static ptrdiff_t at_q(const sizes *s, int b, int h) { return (ptrdiff_t)b * s->head.T * s->head.lda + h * s->head.E; }
+static ptrdiff_t at_q(const sizes *s, int b, int h) {
+    return (ptrdiff_t)b * s->head.T * s->head.lda + h * s->head.E;
+}
 static ptrdiff_t at_k(const sizes *s, int b, int h) {
     return (ptrdiff_t)b * s->head.S * s->head.ldb + h / s->group * s->head.E;
 }
@@ -59,7 +68,8 @@ static void forward(ag_node *node) {
 
 static void backward(ag_node *node) {
     sizes s = sizes_of(node);
-    const real *k = node->in[1]->val.x, *scaled = node->save, factor = (real)((const attr *)node->attr)->factor;
+    const real *k = node->in[1]->val.x, *scaled = node->save,
+               factor = (real)((const attr *)node->attr)->factor;
     real *dy = node->grad, *one = node->save + node->in[0]->val.n;  // one head's dq / factor, [T,E]
     real *dq = ag_grad(node->in[0]), *dk = ag_grad(node->in[1]);
     ag_mask mask = s.head.mask;
@@ -68,13 +78,15 @@ static void backward(ag_node *node) {
     for (int b = 0; b < s.B; b++)
         for (int h = 0; h < s.H; h++, dy += s.plane) {
             if (mask.causal || mask.no_self || mask.memory)
-                ag_clear_masked(mask, s.head.T, s.head.S, dy);  // the constant 0 there has no gradient to pass on
+                ag_clear_masked(mask, s.head.T, s.head.S,
+                                dy);  // the constant 0 there has no gradient to pass on
             // y = (factor q) k^T
             if (dq) {
                 ag_attend_rows(&packed, GEMM_SET, dy, k + at_k(&s, b, h), one);
                 for (int t = 0; t < s.head.T; t++) {
                     real *restrict row = dq + at_q(&s, b, h) + t * s.head.lda;
-                    for (int e = 0; e < s.head.E; e++) row[e] += factor * one[(ptrdiff_t)t * s.head.E + e];
+                    for (int e = 0; e < s.head.E; e++)
+                        row[e] += factor * one[(ptrdiff_t)t * s.head.E + e];
                 }
             }
             if (dk) ag_attend_cols(&s.head, dy, scaled + at_q(&s, b, h), dk + at_k(&s, b, h));

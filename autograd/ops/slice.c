@@ -1,5 +1,5 @@
-/* slice.c - y = x[.., begin:end, ..] along one axis; a negative begin or end counts from the end.
- * dx[.., begin:end, ..] = dy, 0 elsewhere */
+/* slice.c - y = x[.., begin:end, ..] along one axis; negative ones count from the end.
+ *   dx[.., begin:end, ..] = dy, 0 elsewhere */
 #include <string.h>
 
 #include "autograd/op.h"

@@ -1,8 +1,9 @@
-/* softmax.c - y[s] = exp(x[s] - max) / sum over visible s of exp(x[s] - max), over the last dimension.
+/* softmax.c - y[s] = exp(x[s] - max) / sum over visible s of exp(x[s] - max), over the last
+ * dimension.
  *   dx = y (dy - sum of y dy)
- * Masked entries are neither read nor written through: their weight is exactly 0. A row that sees nothing (or only
- * -infinity) is all zeros; NaN stays NaN. The query's number, which the mask wants, is the index in the dimension
- * before the last. */
+ * Masked entries are neither read nor written through: their weight is exactly 0. A row that sees
+ * nothing (or only -infinity) is all zeros; NaN stays NaN. The query's number, which the mask
+ * wants, is the index in the dimension before the last. */
 #include <string.h>
 
 #include "autograd/attend.h"
@@ -37,7 +38,8 @@ static void forward(ag_node *node) {
                 for (int k = begin[i]; k < end[i]; k++) y[k] = x[k] == max ? 0 : x[k];
             continue;
         }
-        for (int i = 0; i < ranges; i++) sum += row_exp(x + begin[i], end[i] - begin[i], max, y + begin[i]);
+        for (int i = 0; i < ranges; i++)
+            sum += row_exp(x + begin[i], end[i] - begin[i], max, y + begin[i]);
         for (int i = 0; i < ranges; i++)
             for (int k = begin[i]; k < end[i]; k++) y[k] *= 1 / sum;
     }
@@ -50,10 +52,12 @@ static void backward(ag_node *node) {
     size_t rows = tensor_rows(s);
     real *DX = ag_grad(node->in[0]);
     for (size_t r = 0; r < rows; r++) {
-        const real *restrict y = node->val.x + r * (size_t)S, *restrict dy = node->grad + r * (size_t)S;
+        const real *restrict y = node->val.x + r * (size_t)S, *restrict dy =
+                                                                  node->grad + r * (size_t)S;
         real *restrict dx = DX + r * (size_t)S, mean = 0;
         int ranges = ag_visible(mask, (int)(r % (size_t)T), S, begin, end);
-        for (int i = 0; i < ranges; i++) mean += row_dot(y + begin[i], dy + begin[i], end[i] - begin[i]);
+        for (int i = 0; i < ranges; i++)
+            mean += row_dot(y + begin[i], dy + begin[i], end[i] - begin[i]);
         for (int i = 0; i < ranges; i++)
             for (int k = begin[i]; k < end[i]; k++) dx[k] += y[k] * (dy[k] - mean);
     }
