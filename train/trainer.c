@@ -6,10 +6,13 @@
 
 #include "train/trainer_internal.h"
 
-/* Examples of a shard: at least 128 tokens so that a replay's overhead is small, at most 512 so that its activations
- * stay in cache, and as even over the lanes as that allows. A function of the configuration alone. */
+/* Examples of a shard: at least 128 tokens, so that a replay's overhead is small; about 2^14 numbers
+ * of the residual stream and at most 512 tokens, so that its activations stay in the second-level
+ * cache; as even over the lanes as that allows. A function of the configuration alone. */
 static int shard_size(const train_config *c, int T) {
-    int least = (128 + T - 1) / T, most = T < 512 ? 512 / T : 1;
+    int tokens = (1 << 14) / c->d_model;
+    tokens = tokens < 128 ? 128 : tokens > 512 ? 512 : tokens;
+    int least = (128 + T - 1) / T, most = T < tokens ? tokens / T : 1;
     int per_lane = (c->batch + c->lanes - 1) / c->lanes;
     int shards = (per_lane + most - 1) / most;  // of one lane
     int size = (per_lane + shards - 1) / shards;
@@ -29,7 +32,10 @@ static nn_sequence side_of(const data_side *side, int *const *ids, int scaled, d
 
 static nn_batch batch_of(const train_trainer *t, const train_worker *w) {
     const data_spec *s = &t->spec;
-    nn_batch b = {.B = w->B, .n_rows = w->n_rows, .rows = w->rows, .sources = w->source_rows,
+    nn_batch b = {.B = w->B,
+                  .n_rows = w->n_rows,
+                  .rows = w->rows,
+                  .sources = w->source_rows,
                   .n_readouts = s->n_readouts};
     int scaled = s->entry_scale > 0 ? s->entries : 0;
     b.sequence = side_of(&s->side[DATA_SEQUENCE], w->data.rows.ids[DATA_SEQUENCE],
@@ -37,15 +43,17 @@ static nn_batch batch_of(const train_trainer *t, const train_worker *w) {
     b.memory = side_of(&s->side[DATA_MEMORY], w->data.rows.ids[DATA_MEMORY],
                        s->store == DATA_MEMORY ? scaled : 0, s->entry_scale);
     for (int r = 0; r < s->n_readouts; r++)
-        b.readout[r] = (nn_readout){s->readout[r].name, s->readout[r].classes, w->target[r], &w->weight[r]};
+        b.readout[r] =
+            (nn_readout){s->readout[r].name, s->readout[r].classes, w->target[r], &w->weight[r]};
     return b;
 }
 
 /* Has a node of that name the shape of attention weights? A block of somebody's own may use the name otherwise. */
 static bool is_attention(const train_trainer *t, const ag_node *node) {
     const data_spec *s = &t->spec;
-    return tensor_same_shape(node->val.shape, tensor_dims(4, t->shard, t->config.heads, s->side[DATA_SEQUENCE].T,
-                                                          s->side[s->store].T));
+    return tensor_same_shape(
+        node->val.shape,
+        tensor_dims(4, t->shard, t->config.heads, s->side[DATA_SEQUENCE].T, s->side[s->store].T));
 }
 
 /* Memory and a recorded graph for one worker; false when memory is out or the graph has an error. */
@@ -84,12 +92,15 @@ static bool buffers_init(train_trainer *t) {
     int batch_shards = (t->config.batch + t->shard - 1) / t->shard;
     bool room = true;
     t->shards = batch_shards;
-    for (int l = 0; l < t->config.lanes; l++) room = (t->lane[l] = tensor_arena_reals(t->arena, P)) && room;
+    for (int l = 0; l < t->config.lanes; l++)
+        room = (t->lane[l] = tensor_arena_reals(t->arena, P)) && room;
     t->mean = tensor_arena_reals(t->arena, P);
     if (t->config.optimizer != TRAIN_SGD) t->square = tensor_arena_reals(t->arena, P);
     t->losses = tensor_arena_take(t->arena, (size_t)batch_shards, sizeof(double));
-    t->head_mass = tensor_arena_take(t->arena, (size_t)(t->config.layers * t->config.heads), sizeof(double));
-    return room && t->mean && (t->square || t->config.optimizer == TRAIN_SGD) && t->losses && t->head_mass;
+    t->head_mass =
+        tensor_arena_take(t->arena, (size_t)(t->config.layers * t->config.heads), sizeof(double));
+    return room && t->mean && (t->square || t->config.optimizer == TRAIN_SGD) && t->losses &&
+           t->head_mass;
 }
 
 /* Freezes what the comma-separated patterns name. */
@@ -97,7 +108,8 @@ static bool freeze(train_trainer *t, char *error) {
     char list[TRAIN_TEXT], *rest = NULL;
     snprintf(list, sizeof list, "%s", t->config.freeze);
     for (char *pattern = strtok_r(list, ",", &rest); pattern; pattern = strtok_r(NULL, ",", &rest))
-        if (!ag_params_freeze_matching(t->params, pattern)) return snprintf(error, TRAIN_ERROR, "out of memory"), false;
+        if (!ag_params_freeze_matching(t->params, pattern))
+            return snprintf(error, TRAIN_ERROR, "out of memory"), false;
     return true;
 }
 
@@ -105,11 +117,14 @@ static bool freeze(train_trainer *t, char *error) {
 static bool freeze_fits(train_trainer *t, char *error) {
     char list[TRAIN_TEXT], *rest = NULL;
     snprintf(list, sizeof list, "%s", t->config.freeze);
-    for (char *pattern = strtok_r(list, ",", &rest); pattern; pattern = strtok_r(NULL, ",", &rest)) {
+    for (char *pattern = strtok_r(list, ",", &rest); pattern;
+         pattern = strtok_r(NULL, ",", &rest)) {
         bool fits = false;
         for (int i = 0; i < ag_params_count(t->params); i++)
             fits = fits || ag_matches(pattern, ag_params_at(t->params, i)->name);
-        if (!fits) return snprintf(error, TRAIN_ERROR, "--freeze: no parameter is called '%s'", pattern), false;
+        if (!fits)
+            return snprintf(error, TRAIN_ERROR, "--freeze: no parameter is called '%s'", pattern),
+                   false;
     }
     return true;
 }
@@ -129,8 +144,8 @@ static bool init(train_trainer *t, int threads, char *error) {
     return true;
 }
 
-train_trainer *train_trainer_new(const tensor_allocator *mem, const train_config *c, const data_spec *spec, int threads,
-                                 char *error) {
+train_trainer *train_trainer_new(const tensor_allocator *mem, const train_config *c,
+                                 const data_spec *spec, int threads, char *error) {
     if (!mem) mem = &tensor_malloc;
     tensor_arena *arena = tensor_arena_new(mem);
     train_trainer *t = arena ? tensor_arena_take(arena, 1, sizeof *t) : NULL;
@@ -168,17 +183,23 @@ void train_at_step(train_trainer *t, int step) {
         if (t->workers[i].gate) t->workers[i].gate->val.x[0] = step >= t->config.scores_from;
 }
 
-bool train_has_attention(const train_trainer *t) { return t->workers[0].weights[t->config.layers - 1] != NULL; }
+bool train_has_attention(const train_trainer *t) {
+    return t->workers[0].weights[t->config.layers - 1] != NULL;
+}
 
 const char *train_looker(const data_spec *s) { return s->store == DATA_MEMORY ? "cross" : "attn"; }
-const char *train_store_name(const data_spec *s) { return s->store == DATA_MEMORY ? "memory" : "embed"; }
+const char *train_store_name(const data_spec *s) {
+    return s->store == DATA_MEMORY ? "memory" : "embed";
+}
 
 /* ---- loading a shard ---- */
 
-void train_load(train_trainer *t, train_worker *w, const char *split, uint64_t first, int count, double total) {
+void train_load(train_trainer *t, train_worker *w, const char *split, uint64_t first, int count,
+                double total) {
     data_fill(&w->data, (uint64_t)t->config.seed, split, first, count);
     w->count = count;
-    for (int r = 0; r < t->spec.n_readouts; r++) w->weight[r] = (real)(1 / (total * t->spec.scored));
+    for (int r = 0; r < t->spec.n_readouts; r++)
+        w->weight[r] = (real)(1 / (total * t->spec.scored));
     train_reload(t, w);
 }
 
@@ -199,7 +220,10 @@ void train_reload(train_trainer *t, train_worker *w) {
             w->decoy[r][n] = w->data.rows.decoy[r][at];
         }
         int source = w->source[0][n];
-        w->source_rows[n] = source < 0 ? -1 : at / t->spec.side[DATA_SEQUENCE].T * t->spec.side[t->spec.store].T + source;
+        w->source_rows[n] =
+            source < 0
+                ? -1
+                : at / t->spec.side[DATA_SEQUENCE].T * t->spec.side[t->spec.store].T + source;
         n++;
     }
     for (; n < w->n_rows; n++) {

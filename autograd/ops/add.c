@@ -1,5 +1,7 @@
 /* add.c - y = a + b, broadcast as numpy does.
  * dy/da = 1, dy/db = 1, summed over repeated dimensions */
+#include <string.h>
+
 #include "autograd/broadcast.h"
 
 static void forward(ag_node *node) {
@@ -12,10 +14,19 @@ static void forward(ag_node *node) {
 static void backward(ag_node *node) {
     tensor_shape full = node->val.shape, sa = node->in[0]->val.shape, sb = node->in[1]->val.shape;
     const real *restrict dY = node->grad;
-    real *dA = ag_grad(node->in[0]);
-    if (dA) AG_BROADCAST(full, sa, sb, dA[ia] += dY[iy])
-    real *dB = ag_grad(node->in[1]);
-    if (dB) AG_BROADCAST(full, sa, sb, dB[ib] += dY[iy])
+    for (int i = 0; i < 2; i++) {
+        ag_node *in = node->in[i];
+        bool first = false, whole = in->val.n == node->val.n;
+        real *d = whole ? ag_grad_or_first(in, &first) : ag_grad(in);
+        if (!d) continue;
+        if (first)
+            memcpy(d, dY,
+                   in->val.n * sizeof *d);  // a residual's gradient: copied, not added to zeros
+        else if (i == 0)
+            AG_BROADCAST(full, sa, sb, d[ia] += dY[iy])
+        else
+            AG_BROADCAST(full, sa, sb, d[ib] += dY[iy])
+    }
 }
 
 static ag_node *sample(ag_graph *g, int i) {

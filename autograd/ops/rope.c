@@ -4,8 +4,8 @@
  *   y[2i] = x[2i] cos a - x[2i+1] sin a,  y[2i+1] = x[2i] sin a + x[2i+1] cos a
  *   dx is dy turned back
  * Pairs are neighbours, as in the paper (some models pair i with i + E/2: the same but for the
- * order of columns). Source: Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding",
- * 2021, equations 15 and 34; base 10000 there. */
+ * order of columns). Source: Su et al., "RoFormer: Enhanced Transformer with Rotary Position
+ * Embedding", 2021, equations 15 and 34; base 10000 there. */
 #include "autograd/op.h"
 
 typedef struct {

@@ -50,7 +50,8 @@ static void backward(ag_node *node) {
     tensor_shape s = node->val.shape;
     int S = tensor_width(s), T = s.rank > 1 ? s.dim[s.rank - 2] : 1, begin[2], end[2];
     size_t rows = tensor_rows(s);
-    real *DX = ag_grad(node->in[0]);
+    bool first = false;
+    real *DX = ag_grad_or_first(node->in[0], &first);
     for (size_t r = 0; r < rows; r++) {
         const real *restrict y = node->val.x + r * (size_t)S, *restrict dy =
                                                                   node->grad + r * (size_t)S;
@@ -58,8 +59,13 @@ static void backward(ag_node *node) {
         int ranges = ag_visible(mask, (int)(r % (size_t)T), S, begin, end);
         for (int i = 0; i < ranges; i++)
             mean += row_dot(y + begin[i], dy + begin[i], end[i] - begin[i]);
+        if (first && (ranges != 1 || begin[0] != 0 || end[0] != S))
+            memset(dx, 0, (size_t)S * sizeof *dx);
         for (int i = 0; i < ranges; i++)
-            for (int k = begin[i]; k < end[i]; k++) dx[k] += y[k] * (dy[k] - mean);
+            for (int k = begin[i]; k < end[i]; k++) {
+                real d = y[k] * (dy[k] - mean);
+                dx[k] = first ? d : dx[k] + d;
+            }
     }
 }
 
