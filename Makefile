@@ -73,7 +73,7 @@ FORCE:
 # tests/test_NAME.c is a program. Most are built in both precisions; the proofs of gradients in double only.
 
 TESTS       := $(patsubst tests/%.c,%,$(wildcard tests/test_*.c))
-DOUBLE_ONLY := test_gradcheck test_oracle test_mutants
+DOUBLE_ONLY := test_gradcheck test_oracle test_mutants test_golden
 TEST_HELP   := $(filter-out $(wildcard tests/test_*.c),$(wildcard tests/*.c))
 TEST_BINS   := $(addprefix $(B)/tests/double/,$(TESTS)) $(addprefix $(B)/tests/float/,$(filter-out $(DOUBLE_ONLY),$(TESTS)))
 TEST_BINS   += $(patsubst tests/%.cc,$(B)/tests/%,$(wildcard tests/test_*.cc))
@@ -96,6 +96,17 @@ $(B)/tests/%: tests/%.cc $(call objs,float,$(TEST_HELP)) $(B)/libqkv.a
 test: $(TEST_BINS) $(B)/qkv $(B)/qkv-double
 	@sh tests/test_runner.sh >/dev/null  # a broken runner must not judge itself
 	@QKV=$(abspath $(B)/qkv) sh tests/run.sh $(TEST_BINS) $(TEST_SH)
+
+# The referee: random graphs over all ops against PyTorch, then with faults that it must find. Needs python3 with torch.
+N    := 10000
+SEED := 1
+$(B)/referee: $(call objs,double,$(wildcard tests/referee/*.c)) $(B)/libqkv-double.a
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(FLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) $(LIBS)
+referee: $(B)/referee
+	python3 tests/referee/referee.py $(B)/referee --graphs $(N) --seed $(SEED)
+	python3 tests/referee/referee.py $(B)/referee --graphs 2000 --seed $(SEED) --control
 
 # ---- the demonstration ---------------------------------------------------------------------------------------------
 
@@ -130,10 +141,11 @@ help:
 	@echo 'make deps         installs what is missing (Debian, Ubuntu; names it elsewhere)'
 	@echo 'make demo         trains the default task and draws loss, attention and circuits into $(DEMO)/plots'
 	@echo 'make test         runs all tests, ends with "N passed, N failed"'
+	@echo 'make referee      random graphs over all ops against PyTorch (N=10000)'
 	@echo 'make check        format, includes, headers, static analysis'
 	@echo 'make clean        removes $(B)/'
 	@echo 'Variables: CC CFLAGS LDFLAGS ARCH=native|x86-64-v3|... PREFIX DESTDIR WERROR=1'
 
-.PHONY: all test demo check clean deps deps-check help FORCE
+.PHONY: all test referee demo check clean deps deps-check help FORCE
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,7 +1,8 @@
 /* layer_norm.c - y = gain xh + bias, xh = (x - mean) r, r = 1 / sqrt(var + eps), over the last
  * dimension.
  *   w = dy gain;  dx = r (w - mean(w) - xh mean(w xh));  dgain = sum of dy xh;  dbias = sum of dy
- * Mean and variance in two passes, so that a small spread around a large mean is exact.
+ * Mean and variance in two passes, and the mean kept with what it was rounded by, so that a small
+ * spread around a large mean is exact.
  * Source: Ba, Kiros and Hinton, "Layer Normalization", 2016, equations 3 and 4. */
 #include "autograd/op.h"
 #include "autograd/row.h"
@@ -16,7 +17,7 @@ static bool shape(ag_node *node) {
     if (g.rank != 1 || b.rank != 1 || g.dim[0] != tensor_width(x) || b.dim[0] != tensor_width(x))
         return ag_fail(node, "gain and bias need width %d", tensor_width(x));
     node->val.shape = x;
-    node->n_save = 2 * tensor_rows(x);  // mean and r of each row
+    node->n_save = 3 * tensor_rows(x);  // of each row: mean, what it was rounded by, r
     return true;
 }
 
@@ -29,10 +30,12 @@ static void forward(ag_node *node) {
         const real *restrict x = node->in[0]->val.x + n * (size_t)D;
         real *restrict y = node->val.x + n * (size_t)D;
         real mean = x[0] + row_sum(x, D, x[0], 1) / (real)D;
-        real r = 1 / real_sqrt(row_sum(x, D, mean, 2) / (real)D + eps);
-        for (int d = 0; d < D; d++) y[d] = (x[d] - mean) * r * g[d] + b[d];
-        node->save[2 * n] = mean;
-        node->save[2 * n + 1] = r;
+        real low = row_sum(x, D, mean, 1) / (real)D;
+        real r = 1 / real_sqrt(row_sum(x, D, mean, 2) / (real)D - low * low + eps);
+        for (int d = 0; d < D; d++) y[d] = (x[d] - mean - low) * r * g[d] + b[d];
+        node->save[3 * n] = mean;
+        node->save[3 * n + 1] = low;
+        node->save[3 * n + 2] = r;
     }
 }
 
@@ -45,18 +48,20 @@ static void backward(ag_node *node) {
     for (size_t n = 0; n < N && D > 0; n++) {
         const real *restrict x = node->in[0]->val.x + n * (size_t)D, *restrict dy =
                                                                          node->grad + n * (size_t)D;
-        real mean = node->save[2 * n], r = node->save[2 * n + 1], mean_w;
-        // y[d] = (x[d] - mean) * r * g[d] + b[d]
+        real mean = node->save[3 * n], low = node->save[3 * n + 1], r = node->save[3 * n + 2],
+             mean_w;
+        // y[d] = (x[d] - mean - low) * r * g[d] + b[d]
         if (dg)
-            for (int d = 0; d < D; d++) dg[d] += dy[d] * (x[d] - mean) * r;
+            for (int d = 0; d < D; d++) dg[d] += dy[d] * (x[d] - mean - low) * r;
         if (db)
             for (int d = 0; d < D; d++) db[d] += dy[d];
         if (!DX) continue;
-        real mean_wx = r * row_dot_gained(x, dy, g, D, mean, &mean_w) / (real)D;
+        real mean_wx = row_dot_gained(x, dy, g, D, mean, &mean_w);
+        mean_wx = r * (mean_wx - low * mean_w) / (real)D;
         mean_w /= (real)D;
         real *restrict dx = DX + n * (size_t)D;
         for (int d = 0; d < D; d++)
-            dx[d] += r * (dy[d] * g[d] - mean_w - (x[d] - mean) * r * mean_wx);
+            dx[d] += r * (dy[d] * g[d] - mean_w - (x[d] - mean - low) * r * mean_wx);
     }
 }
 
