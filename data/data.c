@@ -127,3 +127,16 @@ bool data_pairs_options(data_spec *s, int pairs, int keys, int values, char *err
              s->task->name, o->pairs, o->pairs, o->keys, o->values);
     return false;
 }
+
+char *data_position(const data_batch *b, data_side_name side, int example, int t, char *out,
+                    size_t size) {
+    const data_side *s = &b->spec->side[side];
+    size_t n = 0;
+    out[0] = '\0';
+    for (int i = 0; i < s->n_streams && n < size; i++) {
+        char symbol[DATA_SYMBOL];
+        data_symbol(&s->stream[i], b->rows.ids[side][i][example * s->T + t], symbol);
+        if (*symbol) n += (size_t)snprintf(out + n, size - n, "%s%s", n ? " " : "", symbol);
+    }
+    return out;
+}

@@ -175,6 +175,10 @@ int data_symbols(const data_stream *s);
 char *data_symbol(const data_stream *s, int id, char out[DATA_SYMBOL]);
 char *data_answer(const data_readout *r, int id, char out[DATA_SYMBOL]);
 
+/* What stands at a position of an example: "k6 v12". Returns out, of `size` bytes. */
+char *data_position(const data_batch *b, data_side_name side, int example, int t, char *out,
+                    size_t size);
+
 /* The query symbol that asks for a key. */
 static inline int data_asks_for(const data_spec *s, int key) {
     return s->roles.asks_for ? s->roles.asks_for(key) : key;

@@ -154,3 +154,24 @@ bool train_write_probes(const train_io *io, train_trainer *t, const train_circui
     tensor_arena_free(arena);
     return ok;
 }
+
+bool train_write_example(const train_io *io, train_trainer *t, const char *run, uint64_t example, char *error) {
+    enum { MOST = 16 };
+    char dir[TRAIN_PATH], path[TRAIN_PATH], name[32];
+    train_text map[MOST];
+    if (!train_path(dir, run, "probe", error) || !train_make_directory(io, dir, error)) return false;
+    for (int k = 0; k < MOST; k++) {
+        snprintf(name, sizeof name, "example-%d.csv", k);
+        if (train_path(path, dir, name, error)) io->unlink(io->ctx, path);
+    }
+    tensor_arena *arena = tensor_arena_new(NULL);
+    int n = arena ? train_example_maps(t, example, MOST, arena, map) : -1;
+    bool ok = n > 0;
+    if (!ok) snprintf(error, TRAIN_ERROR, n == 0 ? "this model has no attention weights to be drawn" : "out of memory");
+    for (int k = 0; ok && k < n; k++) {
+        snprintf(name, sizeof name, "example-%d.csv", k);
+        ok = !map[k].failed && write_text(io, dir, name, map[k].at, map[k].n, error);
+    }
+    tensor_arena_free(arena);
+    return ok;
+}

@@ -17,4 +17,7 @@ bool train_write_descriptions(const train_io *io, const train_trainer *t, const 
 bool train_write_probes(const train_io *io, train_trainer *t, const train_circuits *circuits, const char *dir,
                         const char *when, char *error);
 
+/* probe/example-K.csv of a held-out example, K being its attention maps in order; earlier ones are removed. */
+bool train_write_example(const train_io *io, train_trainer *t, const char *dir, uint64_t example, char *error);
+
 #endif

@@ -73,16 +73,9 @@ static int configure(const request *r, const char *task, train_config *c, data_s
 
 /* ---- showing ---- */
 
-/* What stands at a position: "k6 v12". */
-static void print_position(const data_spec *s, const data_batch *b, data_side_name side, int example, int t, FILE *out) {
-    const char *space = "";
-    for (int i = 0; i < s->side[side].n_streams; i++) {
-        char symbol[DATA_SYMBOL];
-        data_symbol(&s->side[side].stream[i], b->rows.ids[side][i][example * s->side[side].T + t], symbol);
-        if (!*symbol) continue;
-        fprintf(out, "%s%s", space, symbol);
-        space = " ";
-    }
+static void print_position(const data_batch *b, data_side_name side, int t) {
+    char text[256];
+    fputs(data_position(b, side, 0, t, text, sizeof text), stdout);
 }
 
 static void print_example(const data_spec *s, const data_batch *b, long number) {
@@ -93,7 +86,7 @@ static void print_example(const data_spec *s, const data_batch *b, long number) 
         printf("  %-9s", names[side]);
         for (int t = 0; t < s->side[side].T; t++) {
             printf("%s", t ? " | " : "");
-            print_position(s, b, (data_side_name)side, 0, t, stdout);
+            print_position(b, (data_side_name)side, t);
         }
         printf("\n");
     }
@@ -102,11 +95,11 @@ static void print_example(const data_spec *s, const data_batch *b, long number) 
             char answer[DATA_SYMBOL];
             if (b->rows.target[r][t] < 0) continue;
             printf("  asked at %d (", t);
-            print_position(s, b, DATA_SEQUENCE, 0, t, stdout);
+            print_position(b, DATA_SEQUENCE, t);
             printf("): %s %s", s->readout[r].name, data_answer(&s->readout[r], b->rows.target[r][t], answer));
             if (b->rows.source[r][t] >= 0) {
                 printf(", which stands at %s%d (", s->store == DATA_MEMORY ? "memory " : "", b->rows.source[r][t]);
-                print_position(s, b, s->store, 0, b->rows.source[r][t], stdout);
+                print_position(b, s->store, b->rows.source[r][t]);
                 printf(")");
             }
             printf("\n");

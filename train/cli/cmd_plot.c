@@ -5,16 +5,24 @@
 #include <unistd.h>
 
 #include "train/cli/cli.h"
+#include "train/number.h"
 #include "train/plot/plot.h"
+#include "train/run_files.h"
 
 static const cli_option options[] = {{"format", "png|svg|pdf|txt", "", "png"},
                                      {"only", "NAME", "one picture (qkv list plots)", NULL},
+                                     {"attention", NULL, "one example's attention, every layer and head", NULL},
+                                     {"example", "I", "which held-out example (with --attention)", "0"},
+                                     {"plugin", "FILE", "the plugin with the run's task or block (with --attention)", NULL},
                                      {"out", "DIR", "where a comparison of several runs goes", "runs/compare"},
                                      {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     train_plot_format format;
     const char *only, *out;
+    bool attention;
+    long example;
+    const struct train_plugin *plugin;
     bool said_no_gnuplot;  // one line is enough
 } request;
 
@@ -32,6 +40,12 @@ static int take_option(void *ctx, const char *name, const char *value) {
                     : cli_error(CLI_USAGE, "plot", "no picture is called '%s' (qkv list plots)", value);
     }
     if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
+    if (strcmp(name, "attention") == 0) return r->attention = true, CLI_OK;
+    if (strcmp(name, "plugin") == 0) return cli_load_plugin("plot", value, &r->plugin);
+    if (strcmp(name, "example") == 0) {
+        if (train_parse_int(value, &r->example) && r->example >= 0) return CLI_OK;
+        return cli_error(CLI_USAGE, "plot", "--example: '%s' is no number of an example", value);
+    }
     if (train_plot_format_parse(value, &r->format)) return CLI_OK;
     return cli_error(CLI_USAGE, "plot", "--format: '%s' is none of png, svg, pdf, txt", value);
 }
@@ -63,6 +77,19 @@ static int code_of(train_plot_status s) {
     return s == TRAIN_PLOT_NO_GNUPLOT ? CLI_NO_GNUPLOT : s == TRAIN_PLOT_FAILED ? CLI_FAILED : CLI_OK;
 }
 
+/* The attention of one example of a run. */
+static int plot_example(request *r, const char *run) {
+    char error[TRAIN_ERROR];
+    train_progress progress;
+    train_status status;
+    train_trainer *t = train_open_run(&train_posix, run, r->plugin, 1, &progress, &status, error);
+    if (!t) return cli_error(cli_code(status), "plot", "%s", error);
+    bool written = train_write_example(&train_posix, t, run, (uint64_t)r->example, error);
+    train_trainer_free(t);
+    if (!written) return cli_error(CLI_FAILED, "plot", "%s", error);
+    return code_of(train_plot_example(run, r->format, report, r));
+}
+
 int cli_plot(int argc, char **argv) {
     request r = {.format = TRAIN_PLOT_PNG, .out = "runs/compare"};
     char error[TRAIN_ERROR];
@@ -79,6 +106,8 @@ int cli_plot(int argc, char **argv) {
         if (!train_path(path, runs[i], "metrics.csv", error)) return cli_error(CLI_USAGE, "plot", "%s", error);
         if (access(path, R_OK) != 0) return cli_error(CLI_FAILED, "plot", "'%s' is no run: %s", runs[i], strerror(errno));
     }
+    if (r.attention && n > 1) return cli_error(CLI_USAGE, "plot", "--attention is of one run, %d are given", n);
+    if (r.attention) return plot_example(&r, runs[0]);
     if (n > 1) return code_of(train_plot_compare(runs, n, r.out, r.format, report, &r));
     train_plot_status s = train_plot_run(runs[0], r.format, r.only, report, &r);
     if (s == TRAIN_PLOT_OK && r.format != TRAIN_PLOT_TXT && !r.only && isatty(STDOUT_FILENO)) {

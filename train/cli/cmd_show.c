@@ -41,17 +41,8 @@ typedef struct {
 static const char *bold(const view *v) { return v->colour ? "\033[1m" : ""; }
 static const char *plain(const view *v) { return v->colour ? "\033[0m" : ""; }
 
-/* What stands at a position: "k6 v12". */
 static const char *position(const view *v, data_side_name side, int p, char *out, size_t size) {
-    const data_side *d = &v->spec->side[side];
-    size_t n = 0;
-    out[0] = '\0';
-    for (int i = 0; i < d->n_streams && n < size; i++) {
-        char symbol[DATA_SYMBOL];
-        data_symbol(&d->stream[i], v->w->data.rows.ids[side][i][p], symbol);
-        if (*symbol) n += (size_t)snprintf(out + n, size - n, "%s%s", n ? " " : "", symbol);
-    }
-    return out;
+    return data_position(&v->w->data, side, 0, p, out, size);
 }
 
 static const char *answer_text(const view *v, int id, char out[DATA_SYMBOL]) {

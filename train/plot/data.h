@@ -25,7 +25,7 @@ typedef struct {
     int panel;         // its place in source
     int rows, cols;
     int *at;                                // [rows,cols] the table's row of each cell
-    int value, target, row_name, col_name;  // the table's columns; -1: none
+    int value, target, row_name, col_name, title;  // the table's columns; -1: none
 } train_plot_map;
 
 enum { TRAIN_PLOT_MAPS = 16 };

@@ -38,6 +38,7 @@ static train_plot_status measure(train_plot_map *m, int row, int col, const char
     m->value = train_plot_table_column(t, "value");
     if (m->value < 0) m->value = train_plot_table_column(t, "weight");
     m->target = train_plot_table_column(t, "target");
+    m->title = train_plot_table_column(t, "title");
     m->row_name = train_plot_table_column(t, "row_label");
     m->col_name = train_plot_table_column(t, "col_label");
     if (row < 0 || col < 0 || m->value < 0) {
@@ -132,7 +133,7 @@ static const train_plot_map *unswapped(const train_plot_maps *all, const train_p
 void train_plot_maps_write(FILE *out, const train_plot_maps *maps) {
     for (int i = 0; i < maps->n; i++) {
         const train_plot_map *m = &maps->map[i], *was = unswapped(maps, m);
-        fprintf(out, "%s# panel,row,col,value,target,swapped,changed,row_label,col_label\n",
+        fprintf(out, "%s# panel,row,col,value,target,swapped,changed,row_label,col_label,title\n",
                 i ? "\n\n" : "");
         for (int r = 0; r < m->rows; r++) {
             const char *row = train_plot_map_row_name(m, r);
@@ -146,6 +147,8 @@ void train_plot_maps_write(FILE *out, const train_plot_maps *maps) {
                 train_plot_label(out, row, 12);
                 putc(',', out);
                 train_plot_label(out, col, 12);
+                putc(',', out);
+                train_plot_label(out, train_plot_table_cell(&m->table, m->at[r * m->cols + c], m->title), 40);
                 putc('\n', out);
             }
         }

@@ -8,14 +8,14 @@
 #include "train/plot/gnuplot.h"
 #include "train/plot/scripts.h"
 
-enum { SERIES, MAPS, RUNS, TABLE, MOST_RUNS = 32, STEM = 32 };
+enum { SERIES, MAPS, RUNS, TABLE, ONE, MOST_RUNS = 32, STEM = 32 };
 
 typedef struct {
     int kind;
     const char *source;
 } origin;
 
-#define PLOT(name, kind, source, shows) {#name, shows, (kind) == RUNS ? 1 : (kind) == TABLE ? 2 : 0},
+#define PLOT(name, kind, source, shows) {#name, shows, (kind) == RUNS ? 1 : (kind) == TABLE ? 2 : (kind) == ONE ? 3 : 0},
 static const train_plot_info list[] = {
 #include "train/plot/plots.def"
     {NULL, NULL, 0}};
@@ -88,6 +88,7 @@ static train_plot_status write_data(train_plot_draft *d, const job *j, int plot,
     train_plot_status status = TRAIN_PLOT_OK;
     switch (o->kind) {
         case SERIES: status = train_plot_series(f, j->runs[0], o->source, why); break;
+        case ONE:
         case MAPS: status = write_maps(d, j, plot, f, why); break;
         case TABLE: status = train_plot_copy(f, j->runs[0], o->source, why); break;
         case RUNS: status = train_plot_several(f, j->runs, j->n, o->source, why); break;
@@ -207,6 +208,16 @@ train_plot_status train_plot_run(const char *run, train_plot_format format, cons
     if (!dir) return refuse(report, ctx, only ? only : "all", "out of memory");
     job j = {dir, &run, 1, format, NULL, report, ctx};
     train_plot_status status = draw_all(&j, 0, only);
+    free(dir);
+    return status;
+}
+
+train_plot_status train_plot_example(const char *run, train_plot_format format,
+                                     train_plot_report *report, void *ctx) {
+    char *dir = train_plot_path(run, "plots", "");
+    if (!dir) return refuse(report, ctx, "example", "out of memory");
+    job j = {dir, &run, 1, format, NULL, report, ctx};
+    train_plot_status status = draw_all(&j, 3, NULL);
     free(dir);
     return status;
 }

@@ -33,7 +33,7 @@ typedef void train_plot_report(void *ctx, const char *name, train_plot_status st
 typedef struct {
     const char *name;   // "loss": also the stem of its files
     const char *shows;  // half a sentence
-    int runs;           // 0: of one run; 1: of several, by train_plot_compare; 2: of a study
+    int runs;           // 0: of one run; 1: of several, by train_plot_compare; 2: of a study; 3: of an example
 } train_plot_info;
 const train_plot_info *train_plot_list(void);
 
@@ -55,6 +55,10 @@ train_plot_status train_plot_run(const char *run, train_plot_format format, cons
 train_plot_status train_plot_compare(const char *const *runs, int n, const char *dir,
                                      train_plot_format format, train_plot_report *report,
                                      void *ctx);
+
+/* Draws run/plots/example.* from run/probe/example-*.csv: an example's attention. */
+train_plot_status train_plot_example(const char *run, train_plot_format format,
+                                     train_plot_report *report, void *ctx);
 
 /* Draws a study's picture, "bars" or "lines", from dir/bars.csv or dir/lines.csv into `dir`/plots. */
 train_plot_status train_plot_study(const char *dir, const char *name, train_plot_format format,

@@ -1,5 +1,6 @@
 #include "train/probe/attention_map.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "train/probe/observe.h"
@@ -47,23 +48,9 @@ static void ask_for_each(train_trainer *t, train_worker *w, train_map_change cha
     train_reload(t, w);
 }
 
-/* The symbols of one position of the store: "k6 v12"; "self" where the question stands. */
-static void add_position(const data_spec *s, const train_worker *w, int b, int col, int at, train_text *out) {
-    const data_side *store = &s->side[s->store];
-    char symbol[DATA_SYMBOL];
-    if (s->store == DATA_SEQUENCE && col == at) {
-        train_text_add(out, "self");
-        return;
-    }
-    for (int i = 0; i < store->n_streams; i++) {
-        data_symbol(&store->stream[i], w->data.rows.ids[s->store][i][b * store->T + col], symbol);
-        train_text_add(out, "%s%s", i && *symbol ? " " : "", symbol);
-    }
-}
-
 static void add_row(const data_spec *s, const train_worker *w, const train_view *view, int b, int row, int at,
                     int source, train_text *out) {
-    char asked[DATA_SYMBOL], said[DATA_SYMBOL];
+    char asked[DATA_SYMBOL], said[DATA_SYMBOL], text[256];
     int id = w->data.rows.ids[DATA_SEQUENCE][s->roles.query][b * s->side[DATA_SEQUENCE].T + at];
     data_symbol(data_query(s), id, asked);
     data_symbol(data_value(s), view->answer[b], said);
@@ -71,7 +58,8 @@ static void add_row(const data_spec *s, const train_worker *w, const train_view 
         train_text_add(out, "%d,%d,", row, col);
         train_text_number(out, (double)view->attention[b * view->S + col]);
         train_text_add(out, ",%d,\"%s > %s\",\"", col == source, asked, said);
-        add_position(s, w, b, col, at, out);
+        bool self = s->store == DATA_SEQUENCE && col == at;
+        train_text_add(out, "%s", self ? "self" : data_position(&w->data, s->store, b, col, text, sizeof text));
         train_text_add(out, "\"\n");
     }
 }
@@ -90,4 +78,53 @@ bool train_attention_map(train_trainer *t, train_map_change change, train_text *
         for (int b = 0; b < count; b++) add_row(s, w, &view, b, first + b, at, answer_at(s, change, first + b), out);
     }
     return !out->failed;
+}
+
+/* One head of one attention node as a CSV with the symbols of both sides. */
+static void add_head(const train_worker *w, const ag_node *weights, int head, data_side_name rows, data_side_name cols,
+                     const char *title, bool answers, train_text *out) {
+    int T = weights->val.shape.dim[2], S = weights->val.shape.dim[3];
+    char text[256];
+    train_text_add(out, "row,col,weight,target,row_label,col_label,title\n");
+    for (int t = 0; t < T; t++)
+        for (int s = 0; s < S; s++) {
+            bool target = answers && w->data.rows.target[0][t] >= 0 && w->data.rows.source[0][t] == s;
+            train_text_add(out, "%d,%d,", t, s);
+            train_text_number(out, (double)weights->val.x[((ptrdiff_t)head * T + t) * S + s]);
+            train_text_add(out, ",%d,", target);
+            train_text_label(out, data_position(&w->data, rows, 0, t, text, sizeof text));
+            train_text_add(out, ",");
+            train_text_label(out, data_position(&w->data, cols, 0, s, text, sizeof text));
+            train_text_add(out, ",");
+            train_text_label(out, title);
+            train_text_add(out, "\n");
+        }
+}
+
+int train_example_maps(train_trainer *t, uint64_t example, int most, tensor_arena *arena, train_text *out) {
+    static const struct {
+        const char *format, *title;
+        data_side_name rows, cols;
+    } kinds[] = {{"encoder%d.attn.weights", "encoder", DATA_MEMORY, DATA_MEMORY},
+                 {"layer%d.attn.weights", "layer", DATA_SEQUENCE, DATA_SEQUENCE},
+                 {"layer%d.cross.weights", "layer (memory)", DATA_SEQUENCE, DATA_MEMORY}};
+    const train_config *c = train_trainer_config(t);
+    train_worker *w = train_trainer_worker(t);
+    int n = 0;
+    train_load(t, w, "test", example, 1, 1);
+    ag_set_run(w->graph, (ag_run){.training = false});
+    if (!ag_forward(w->graph)) return -1;
+    for (int layer = 0; layer < c->layers; layer++)
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+            char name[64], title[64];
+            snprintf(name, sizeof name, kinds[k].format, layer);
+            const ag_node *weights = ag_find(w->graph, name);
+            for (int head = 0; weights && weights->val.shape.rank == 4 && head < c->heads && n < most; head++) {
+                snprintf(title, sizeof title, "%s %d head %d", kinds[k].title, layer, head);
+                out[n] = (train_text){.arena = arena};
+                bool answers = layer == c->layers - 1 && kinds[k].cols == train_trainer_spec(t)->store && kinds[k].rows == DATA_SEQUENCE;
+                add_head(w, weights, head, kinds[k].rows, kinds[k].cols, title, answers, &out[n++]);
+            }
+        }
+    return n;
 }

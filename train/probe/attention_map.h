@@ -16,6 +16,10 @@ typedef enum { TRAIN_MAP_PLAIN, TRAIN_MAP_KEYS_SWAPPED, TRAIN_MAP_VALUES_SWAPPED
  * has no keys and values, or an error. */
 bool train_attention_map(train_trainer *t, train_map_change change, train_text *out);
 
+/* The attention of held-out example `example`, one CSV for each layer's each head (at most `most`), with the symbols of
+ * both sides; a column "title" says which it is. Returns how many, -1 on a graph's error. */
+int train_example_maps(train_trainer *t, uint64_t example, int most, tensor_arena *arena, train_text *out);
+
 #ifdef __cplusplus
 }
 #endif

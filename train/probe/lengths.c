@@ -37,6 +37,7 @@ static bool test_at(train_trainer *t, const train_config *c, const data_spec *sp
                     train_measures *out, char *error) {
     train_scores s;
     train_trainer *other = train_trainer_new(NULL, c, spec, 1, error);
+    if (other) train_set_gate(other, train_gate_is_open(t));
     bool ok = other && copy_parameters(t, other, error) &&
               train_evaluate(other, "test", 0, EXAMPLES, &s, error);
     train_trainer_free(other);

@@ -108,4 +108,13 @@ ag_node *train_scores_node(train_trainer *t, train_worker *w) {
     return tensor_same_shape(scores->val.shape, weights->val.shape) ? scores : NULL;
 }
 
+bool train_gate_is_open(train_trainer *t) {
+    const ag_node *gate = train_trainer_worker(t)->gate;
+    return !gate || gate->val.x[0] != 0;
+}
+
+void train_set_gate(train_trainer *t, bool open) {
+    train_at_step(t, open ? train_trainer_config(t)->scores_from : 0);
+}
+
 int train_last(const train_trainer *t) { return train_trainer_config(t)->layers - 1; }

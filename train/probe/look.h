@@ -56,6 +56,10 @@ ag_param_entry *train_matrix(train_trainer *t, int layer, const char *name);
 /* The last layer's scores, [B,H,T,S] as its weights; NULL if the model has no such node. */
 ag_node *train_scores_node(train_trainer *t, train_worker *w);
 
+/* Is the gate of the scores open (always, without --scores-from)? And opens or closes it. */
+bool train_gate_is_open(train_trainer *t);
+void train_set_gate(train_trainer *t, bool open);
+
 /* The number of the last layer. */
 int train_last(const train_trainer *t);
 

@@ -6,7 +6,8 @@
  * So W^V = 0 or W^O = 0 leaves Q and K without any gradient, and Q = 0 or K = 0 silences the other.
  * "pressure.without_v.wq" is the gradient's norm for W^Q (over all layers) when W^V = 0 everywhere,
  * "pressure.without_v.wq_zero" whether it is exactly zero; "pressure.init...": nothing changed;
- * "pressure.ratio": (V, O) over (Q, K) there. The parameters are put back. */
+ * "pressure.ratio": (V, O) over (Q, K) there. Always with the scores' gate open. Parameters and gate are
+ * put back. */
 #include <math.h>
 #include <string.h>
 
@@ -95,6 +96,7 @@ bool train_probe_pressure(train_trainer *t, train_measures *out, char *error) {
     tensor_arena *arena = tensor_arena_new(NULL);
     real *kept = arena ? tensor_arena_reals(arena, total(t)) : NULL;
     bool ok = kept ? true : train_refuse(error, "out of memory");
+    bool open = train_gate_is_open(t);
     if (kept) copy(t, kept, false);
     for (int c = 0; ok && c < CASES; c++) {
         double norm[MATRICES];
@@ -104,6 +106,7 @@ bool train_probe_pressure(train_trainer *t, train_measures *out, char *error) {
             train_measure_add(out, hypot(norm[2], norm[3]) / hypot(norm[0], norm[1]),
                               "pressure.ratio");
     }
+    train_set_gate(t, open);
     tensor_arena_free(arena);
     return ok;
 }

@@ -1,0 +1,51 @@
+# One example's attention, a panel for each head of each layer: queries down, positions across; the framed
+# cell is where the right answer stands.
+DATA = "example.csv"      # one block a panel, two empty lines apart
+ROW = 2; COL = 3; WEIGHT = 4; TARGET = 5; ROWNAME = 8; COLNAME = 9; TITLE = 10
+
+if (TEXT) exit error "a map as text is drawn by qkv plot --format txt"
+stats DATA using 1 name "S" nooutput
+panels = S_blocks
+across = panels < 2 ? 1 : panels <= 4 ? 2 : 4
+down = ceil(panels / (across + 0.0))
+stats DATA using (column(COL)) name "C" nooutput
+stats DATA using (column(ROW)) name "R" nooutput
+CELL = C_max < 9 ? 46. : C_max < 16 ? 34. : C_max < 30 ? 22. : 12.
+MAPW = CELL * (C_max + 1); MAPH = CELL * (R_max + 1)
+LEFT = 130.; TOP = 60.; BELOW = 120.
+WIDTH = across * (LEFT + MAPW + 20) + 90; HEIGHT = down * (TOP + MAPH + BELOW)
+eval canvas("example", WIDTH, HEIGHT)
+
+set palette defined (0 "#ffffff", 0.08 "#e8f1f8", 0.5 "#6aaed6", 1 "#08306b")
+set cbrange [0:1]
+set border 15
+unset grid
+unset key
+set tics scale 0
+each(n) = ceil(n / 40.)
+name_of(s) = strlen(s) > 14 ? s[1:13]."…" : s
+only(yes, x) = yes != 0 ? x : NaN
+
+set multiplot
+do for [i=0:panels-1] {
+    title_of = ""
+    set autoscale xy
+    stats DATA index i using (title_of = strcol(TITLE), rows = column(ROW) + 1, cols = column(COL) + 1, 1) nooutput
+    left = (LEFT + (i % across) * (LEFT + MAPW + 20)) / WIDTH
+    top = 1 - (TOP + int(i / across) * (TOP + MAPH + BELOW)) / HEIGHT
+    set lmargin at screen left; set rmargin at screen left + CELL * cols / WIDTH
+    set tmargin at screen top;  set bmargin at screen top - CELL * rows / HEIGHT
+    set xrange [-0.5:cols - 0.5]
+    set yrange [rows - 0.5:-0.5]
+    set title title_of font ",15" noenhanced
+    set xtics rotate by 60 right noenhanced font ",11" offset 0, -0.2
+    set ytics noenhanced font ",11"
+    if (i == panels - 1) { set colorbox user origin 1 - 70 / WIDTH, top - CELL * rows / HEIGHT \
+        size 16 / WIDTH, CELL * rows / HEIGHT; set cbtics 0.25 } else { unset colorbox }
+    plot DATA index i using COL:ROW:(0.5):(0.5):WEIGHT with boxxyerror fs solid noborder fc palette, \
+         '' index i using (only(column(TARGET), column(COL))):ROW:(0.47):(0.47) \
+            with boxxyerror lc rgb RED lw (cols > 20 ? 1 : 3) fs empty, \
+         '' index i using (NaN):ROW:ytic(int(column(ROW)) % each(rows) ? "" : name_of(strcol(ROWNAME))) with points, \
+         '' index i using COL:(NaN):xtic(int(column(COL)) % each(cols) ? "" : name_of(strcol(COLNAME))) with points
+}
+unset multiplot
