@@ -89,14 +89,16 @@ static train_account_sublayer feed_forward_of(const nn_model_config *m) {
 
 /* ---- what a token costs ---- */
 
-/* How many pairs of positions [T,S] a layer's attention looks at. */
-static double pairs_seen(const ag_node *node, const nn_attention_config *c) {
-    int T = node->val.shape.dim[2], S = node->val.shape.dim[3];
-    bool masked = begins(node->name, "layer") && has_word(node->name, "attn");
+/* How many pairs of positions a mix of values adds up in one head; `weights` [B,H,T,S] is what it
+ * reads. Self-attention in the layers has the mask, and is known by its name. */
+static double pairs_seen(const ag_node *mix, const ag_node *weights, ag_mask mask) {
+    int T = weights->val.shape.dim[2], S = weights->val.shape.dim[3];
+    const char *name = has_word(mix->name, "mix") ? mix->name : weights->name;
+    bool masked = begins(name, "layer") && has_word(name, "attn");
     double pairs = 0;
     for (int t = 0; t < T; t++) {
-        int limit = masked ? ag_mask_limit(c->mask, t, S) : S;
-        pairs += limit - (masked && c->mask.no_self && t < limit);
+        int limit = masked ? ag_mask_limit(mask, t, S) : S;
+        pairs += limit - (masked && mask.no_self && t < limit);
     }
     return pairs;
 }
@@ -110,23 +112,20 @@ static train_work work_of(const char *name) {
     }
 }
 
-/* Adds up a shard's products. Those of scores and mix are known by the weights between them. */
+/* Adds up a shard's products. Every mix of values follows its scores. */
 static void count_work(train_trainer *t, const nn_model_config *m, train_account *out) {
     train_worker *w = train_trainer_worker(t);
-    const data_spec *s = train_trainer_spec(t);
-    double tokens = (double)w->B * s->side[DATA_SEQUENCE].T, factor = 2 / tokens;
+    double factor = 2.0 / w->B / train_trainer_spec(t)->side[DATA_SEQUENCE].T;
     for (int i = 0; i < ag_count(w->graph); i++) {
         const ag_node *node = ag_at(w->graph, i);
         const char *op = node->op ? node->op->name : "";
-        double n = (double)node->val.n;
         if (strcmp(op, "linear") == 0 || strcmp(op, "matmul") == 0)
-            out->work[work_of(node->name)] += factor * n * tensor_width(node->in[0]->val.shape);
-        if (strcmp(op, "softmax") != 0 || node->val.shape.rank != 4 ||
-            !has_word(node->name, "weights"))
-            continue;
-        double heads = pairs_seen(node, &m->attention) * w->B * node->val.shape.dim[1];
-        out->work[TRAIN_WORK_SCORES] += factor * heads * m->attention.d_k;
-        out->work[TRAIN_WORK_MIX] += factor * heads * m->attention.d_v;
+            out->work[work_of(node->name)] +=
+                factor * (double)node->val.n * tensor_width(node->in[0]->val.shape);
+        if (strcmp(op, "mix") != 0) continue;
+        double pairs = w->B * pairs_seen(node, node->in[0], m->attention.mask);
+        out->work[TRAIN_WORK_SCORES] += factor * pairs * m->attention.heads * m->attention.d_k;
+        out->work[TRAIN_WORK_MIX] += factor * pairs * tensor_width(node->val.shape);
     }
     for (int i = 0; i < TRAIN_WORKS; i++) out->flops += out->work[i];
 }

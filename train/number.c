@@ -24,7 +24,8 @@ bool train_parse_real(const char *text, double *out) {
     char *end;
     errno = 0;
     double x = strtod(local, &end);
-    if (end == local || *end || !isfinite(x) || errno == ERANGE) return false;
+    if (end == local || *end || !isfinite(x)) return false;
+    if (x == 0 && errno == ERANGE) return false;  // too small to be anything but 0
     *out = x;
     return true;
 }

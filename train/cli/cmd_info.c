@@ -135,7 +135,7 @@ static void print_parameters(const info *i) {
         printf("%-12s %8zu %9.4g  %-6s  %s\n", tensor_shape_text(p->val.shape, shape), p->val.n,
                info_norm(&p->val), info_decays(p) ? "yes" : "no", p->frozen ? "yes" : "no");
     }
-    printf("  %-28s %-12s %8zu   %zu learn, %zu are frozen\n", "all", "", a->total, a->learned,
+    printf("  %-28s %-12s %8zu   %zu learn, %zu frozen\n", "all", "", a->total, a->learned,
            a->total - a->learned);
     printf("  (decays: shrunk by --weight-decay, which is %.9g here)\n",
            train_trainer_config(i->t)->weight_decay);

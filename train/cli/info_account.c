@@ -35,13 +35,12 @@ static void print_work(const train_account *a, bool memory) {
                                                       "2 for each parameter",
                                                       "2 for each parameter, where scored",
                                                       ""};
-    printf("\n  FLOPs of one token%s, forward (products only; * and + are two)\n",
-           memory ? " with its share of the memory" : "");
+    printf("\n  FLOPs of one token%s, forward\n", memory ? " and its share of the memory" : "");
     for (int i = 0; i < TRAIN_WORKS; i++)
         if (a->work[i] > 0)
             printf("    %-12s %-39s %10.0f   %5.1f %%\n", train_work_names[i], formulas[i],
                    a->work[i], 100 * a->work[i] / a->flops);
-    printf("    %-52s %10.0f\n", "all (training: about three times as many)", a->flops);
+    printf("    %-52s %10.0f\n", "all products (* and + are two; training: times 3)", a->flops);
 }
 
 static void print_cache(const train_account *a) {

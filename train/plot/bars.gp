@@ -4,24 +4,22 @@
 DATA = "bars.csv"       # y,name,mean,sd,least,most,band_least,band_most,title,label; a heading: y,name only
 
 heading(row) = !strlen(strcol(9))
-title_of = ""; label_of = ""; headings = 0; longest = 0
+title_of = ""; label_of = ""; headings = 0; longest = 0; far = 0
 greater(a, b) = a > b ? a : b
 stats DATA using 1 name "Y" nooutput
 rows = greater(int(Y_records), 1)
 array HEAD[rows]; array HEAD_Y[rows]; array SAY[rows]; array SAY_Y[rows]; said = 0
 known(x) = strlen(x) > 0
+number(c) = known(strcol(c)) ? column(c) : 0
 shown(row) = !known(strcol(3)) ? "not reached" : known(strcol(4)) && column(4) > 0 ? \
     sprintf(column(3) >= 20 ? "%.0f ± %.0f" : "%.3f ± %.3f", column(3), column(4)) : \
     sprintf(column(3) >= 20 ? "%.0f" : "%.3f", column(3))
-note(row) = heading(0) ? (headings = headings + 1, HEAD[headings] = strcol(2), HEAD_Y[headings] = column(1)) : \
+note(row) = heading(0) ? \
+    (headings = headings + 1, HEAD[headings] = strcol(2), HEAD_Y[headings] = column(1)) : \
     (title_of = strcol(9), label_of = strcol(10), longest = greater(longest, strlen(strcol(2))), \
+     far = greater(far, greater(number(6), greater(number(7), number(8)))), \
      said = said + 1, SAY[said] = shown(0), SAY_Y[said] = column(1))
 stats DATA every ::1 using (note(0), 0) name "T" nooutput
-stats DATA using 6 name "MOST" nooutput
-stats DATA using 7 name "LEAST_BAND" nooutput
-stats DATA using 8 name "MOST_BAND" nooutput
-limit(known, most) = known > 0 ? most : 0
-far = greater(MOST_max, greater(limit(LEAST_BAND_records, LEAST_BAND_max), limit(MOST_BAND_records, MOST_BAND_max)))
 top = far > 0.5 && far <= 1 ? 1 : far > 0 ? far * 1.04 : 1
 
 span = Y_max - Y_min + 1.6
@@ -37,7 +35,7 @@ set border 1
 unset ytics
 set ytics scale 0 noenhanced
 set grid xtics noytics
-set lmargin TEXT ? 30 : greater(longest, 12) * 0.9 + 4
+set lmargin TEXT ? 30 : greater(longest, 12) + 3
 set rmargin TEXT ? 2 : 18
 set tmargin TEXT ? 2 : 3
 if (!TEXT) set bmargin 4
@@ -47,7 +45,8 @@ if (TEXT) {
     plot DATA every ::1 using 3:1:ytic(2) with points pt "*"
 } else {
     do for [i=1:headings] {
-        set label i HEAD[i] at screen 0.012, first HEAD_Y[i] left font "sans-serif:Bold,13" noenhanced
+        set label i HEAD[i] at screen 0.012, first HEAD_Y[i] left font "sans-serif:Bold,13" \
+            noenhanced
     }
     do for [i=1:said] {
         set label headings + i SAY[i] at graph 1.015, first SAY_Y[i] left font ",11" noenhanced
@@ -55,11 +54,14 @@ if (TEXT) {
     arm = top * 0.014
     up(x) = x + arm > top ? top - x : arm
     set style fill solid 0.55 noborder
-    plot DATA every ::1 using (heading(0) ? NaN : 0):1:ytic(heading(0) ? "" : strcol(2)) with points pt 0 lc rgb BLACK, \
+    plot DATA every ::1 using (heading(0) ? NaN : 0):1:ytic(heading(0) ? "" : strcol(2)) \
+             with points pt 0 lc rgb BLACK, \
          "" every ::1 using 3:1:(0):3:($1 - half):($1 + half) with boxxyerror lc rgb BLUE, \
          "" every ::1 using 5:1:(column(6) - column(5)):(0) with vectors nohead lw 1.6 lc rgb BLACK, \
          "" every ::1 using 7:($1 - half):(0):(2 * half) with vectors nohead lw 2 lc rgb RED, \
-         "" every ::1 using 7:1:(up(column(7))):(0) with vectors head filled size screen 0.006,30 lw 2 lc rgb RED, \
+         "" every ::1 using 7:1:(up(column(7))):(0) \
+             with vectors head filled size screen 0.006,30 lw 2 lc rgb RED, \
          "" every ::1 using 8:($1 - half):(0):(2 * half) with vectors nohead lw 2 lc rgb RED, \
-         "" every ::1 using 8:1:(-arm):(0) with vectors head filled size screen 0.006,30 lw 2 lc rgb RED
+         "" every ::1 using 8:1:(-arm):(0) \
+             with vectors head filled size screen 0.006,30 lw 2 lc rgb RED
 }

@@ -1,6 +1,7 @@
 # Measures of a study over an option, the step or whatever changes: a curve's mean over seeds, in a band
 # of plus and minus one standard deviation.
-DATA = "lines.csv"      # x, title, label, how many curves; then of each its mean (headed by its name), its deviation
+# The data: x, title, label, how many curves; then of each its mean (headed by its name), its deviation.
+DATA = "lines.csv"
 
 stats DATA every ::1 using 1 name "X" nooutput
 title_of = ""; label_of = ""; x_of = ""
@@ -16,23 +17,27 @@ style(i) = STYLE[i % 8 + 1]
 set title title_of font ",17" noenhanced
 set ylabel label_of noenhanced
 set xlabel x_of noenhanced
-wide = X_min > 0 && X_max / X_min > 8
+wide = X_min > 0 && X_max / X_min >= 8
 if (wide) set logscale x 2
-set xrange [wide ? X_min * 0.93 : X_min - 0.02 * (X_max - X_min):wide ? X_max * 1.07 : X_max + 0.02 * (X_max - X_min)]
+beside = 0.02 * (X_max - X_min)
+set xrange [wide ? X_min * 0.93 : X_min - beside:wide ? X_max * 1.07 : X_max + beside]
 set yrange [0:*]
 highest = 0
 do for [i=0:curves-1] {
-    stats DATA every ::1 using 5 + 2*i name "S" nooutput
+    stats DATA every ::1 using 5 + 2 * i name "S" nooutput
     highest = S_records > 0 && S_max > highest ? S_max : highest
 }
 if (highest > 0.5 && highest <= 1.0001) set yrange [0:1.04]
-if (!TEXT) { set key maxcols 2; set bmargin 7 + (curves + 1) / 2 * 1.4 }
+if (!TEXT) { set key maxcols 2; set bmargin 5.5 + (curves + 1) / 2 * 1.4 }
 set style fill transparent solid 0.18 noborder
+mean(i) = 5 + 2 * i
+size(i) = points < 24 ? 1 + 0.25 * (curves - 1 - i) : 1  # where marks coincide, the earlier peep out
 if (TEXT) {
-    plot for [i=0:curves-1] DATA using 1:(column(5 + 2*i)) with linespoints ls style(i) title columnheader(5 + 2*i)
+    plot for [i=0:curves-1] DATA using 1:(column(mean(i))) with linespoints ls style(i) \
+             title columnheader(mean(i))
 } else {
-    plot for [i=0:curves-1] DATA using 1:(column(5 + 2*i) - column(6 + 2*i)):(column(5 + 2*i) + column(6 + 2*i)) \
-             with filledcurves ls style(i) notitle, \
-         for [i=0:curves-1] DATA using 1:(column(5 + 2*i)) with linespoints ls style(i) \
-             pointinterval marks(points, i) title columnheader(5 + 2*i)
+    plot for [i=0:curves-1] DATA using 1:(column(mean(i)) - column(mean(i) + 1)): \
+             (column(mean(i)) + column(mean(i) + 1)) with filledcurves ls style(i) notitle, \
+         for [i=0:curves-1] DATA using 1:(column(mean(i))) with linespoints ls style(i) \
+             pointsize size(i) pointinterval marks(points, i) title columnheader(mean(i))
 }

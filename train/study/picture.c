@@ -13,12 +13,20 @@ static bool is_shown(const train_study *s, int variant) {
     return s->picture.n_groups == 0;
 }
 
+/* gnuplot 5.4 ends a text at a comma even within quotes: U+201A looks the same. */
+static void add_label(train_text *out, const char *text) {
+    train_text with = {.arena = out->arena};
+    for (const char *p = text; *p; p++)
+        train_text_add(&with, "%.*s", *p == ',' ? 3 : 1, *p == ',' ? "\xe2\x80\x9a" : p);
+    train_text_label(out, with.at ? with.at : "");
+}
+
 static void add_title(const train_study *s, train_text *out) {
     const char *label = s->picture.label;
     train_text_add(out, ",");
-    train_text_label(out, s->picture.title);
+    add_label(out, s->picture.title);
     train_text_add(out, ",");
-    train_text_label(out, *label ? label : s->picture.shown[0].as);
+    add_label(out, *label ? label : s->picture.shown[0].as);
 }
 
 /* ---- bars: y,name,mean,sd,least,most,band_least,band_most,title,label ---- */
@@ -38,7 +46,7 @@ static void band_of(const train_study *s, int variant, const char *measure, doub
 static void add_heading(double y, const char *name, train_text *out) {
     train_text_number(out, y);
     train_text_add(out, ",");
-    train_text_label(out, name);
+    add_label(out, name);
     train_text_add(out, ",,,,,,,,\n");
 }
 
@@ -50,7 +58,7 @@ static void add_bar(const train_study *s, const train_results *r, int variant,
     band_of(s, variant, shown->measure, &least, &most);
     train_text_number(out, y);
     train_text_add(out, ",");
-    train_text_label(out, name);
+    add_label(out, name);
     for (int i = 0; i < 6; i++) {
         train_text_add(out, ",");
         train_text_number(out, i < 4 ? x[i] : i == 4 ? least : most);
@@ -83,8 +91,7 @@ static void add_bars(const train_study *s, const train_results *r, train_text *o
     }
 }
 
-/* ---- lines: x, a curve's mean (headed by its name) and deviation, for each; title, label
- * ---- */
+/* ---- lines: x,title,label,curves, then mean and deviation of each curve ---- */
 
 /* A curve: one measure of one variant over what stands for its #, or of a group over an option. */
 typedef struct {
@@ -178,11 +185,11 @@ static void add_lines(const train_study *s, const train_results *r, train_text *
         return;
     }
     int n = list_curves(s, r, curves);
-    train_text_label(out, s->picture.x);
+    add_label(out, s->picture.x);
     train_text_add(out, ",title,label,curves");
     for (int i = 0; i < n; i++) {
         train_text_add(out, ",");
-        train_text_label(out, curves[i].name);
+        add_label(out, curves[i].name);
         train_text_add(out, ",\"sd\"");
     }
     for (double x = -(double)INFINITY;;) {

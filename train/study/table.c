@@ -16,15 +16,15 @@ typedef struct {
 
 int train_study_decimals(double x) {
     double size = fabs(x);
-    return size >= 99.95 ? 0 : size >= 9.9995 ? 1 : 3;
+    return size >= 99.95 ? 0 : size >= 9.995 ? 1 : size > 1.0005 ? 2 : 3;  // fractions: 3
 }
 
 /* "0.944 ± 0.006"; "never" for steps99 that no seed reached; (3/5) when only some seeds have it. */
 static const char *cell(const table *t, int variant, int column, char out[CELL]) {
     const char *measure = t->s->column[column].measure;
     train_summary_of m = train_summarise(t->s, t->r, variant, measure);
-    bool steps = strcmp(measure, "steps99") == 0;
-    int decimals = steps ? 0 : train_study_decimals(m.mean), n = 0;
+    bool steps = strcmp(measure, "steps99") == 0, whole = steps || strcmp(measure, "cached") == 0;
+    int decimals = whole ? 0 : train_study_decimals(m.mean), n = 0;
     if (m.n == 0)
         snprintf(out, CELL, "%s", m.failed ? "failed" : steps ? "never" : "-");
     else if (m.least == m.most)
@@ -92,8 +92,17 @@ static bool is_known(const table *t, int column, int first, int end) {
     return false;
 }
 
-/* Some of the columns, for the variants first..end-1. */
-static void add_piece(const table *t, const int *col, int n, int first, int end, train_text *out) {
+/* Is there anything in some columns of a row? */
+static bool has_cells(const table *t, int row, const int *col, int n) {
+    char text[CELL];
+    for (int i = 0; i < n; i++)
+        if (strcmp(at(t, row, col[i], text), "-")) return true;
+    return false;
+}
+
+/* Some of the columns, for the variants first..end-1; `more`: the others stand above. */
+static void add_piece(const table *t, const int *col, int n, int first, int end, bool more,
+                      train_text *out) {
     char text[CELL];
     int left = label_width(t), rows = t->turned ? t->s->n_columns : end;
     add_label(out, t->s->variant[first].group, left);
@@ -101,6 +110,7 @@ static void add_piece(const table *t, const int *col, int n, int first, int end,
     train_text_add(out, "\n");
     for (int row = t->turned ? 0 : first; row < rows; row++) {
         if (t->turned && !is_known(t, row, first, end)) continue;
+        if (more && !has_cells(t, row, col, n)) continue;
         add_label(out, label(t, row), left);
         for (int i = 0; i < n; i++)
             add_padded(out, at(t, row, col[i], text), column_width(t, col[i]));
@@ -111,18 +121,20 @@ static void add_piece(const table *t, const int *col, int n, int first, int end,
 /* The variants first..end-1, a group, in as many pieces as the line asks for. */
 static void add_block(const table *t, int first, int end, train_text *out) {
     int piece[LINE], n = 0, width = label_width(t);
+    bool more = false;
     for (int c = t->turned ? first : 0; c < (t->turned ? end : t->s->n_columns); c++) {
         if (!t->turned && !is_known(t, c, first, end)) continue;
         if (n && (n == LINE || width + column_width(t, c) > LINE)) {
-            add_piece(t, piece, n, first, end, out);
+            add_piece(t, piece, n, first, end, more, out);
             train_text_add(out, "\n");
+            more = true;
             width = label_width(t);
             n = 0;
         }
         width += column_width(t, c);
         piece[n++] = c;
     }
-    add_piece(t, piece, n, first, end, out);
+    add_piece(t, piece, n, first, end, more, out);
 }
 
 static int total_width(const table *t) {

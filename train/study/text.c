@@ -8,10 +8,12 @@
 #include "train/study/words.h"
 
 static void add_failures(const train_study *s, const train_results *r, train_text *out) {
-    for (int i = 0; i < r->n; i++)
+    for (int i = 0; i < r->n; i++) {
+        const train_variant *v = &s->variant[r->at[i].variant];
         if (r->at[i].error)
-            train_text_add(out, "\nfailed: %s %s, seed %d: %s", s->variant[r->at[i].variant].group,
-                           s->variant[r->at[i].variant].name, r->at[i].seed, r->at[i].error);
+            train_text_add(out, "\nfailed: %s%s%s, seed %d: %s\n", v->group, *v->group ? ", " : "",
+                           v->name, r->at[i].seed, r->at[i].error);
+    }
 }
 
 /* The measure as the table calls it. */
