@@ -13,21 +13,21 @@
  * quarter, never in training. */
 #include <stdio.h>
 
-#include "data/data.h"
+#include "data/coref.h"
 
-enum {
-    THE,
-    DID,
-    NOT,
-    BECAUSE,
-    IT,
-    WAS,
-    VERBS,
-    PREDICATES = VERBS + 4,
-    COLOURS = PREDICATES + 8,
-    NOUNS = COLOURS + 8,
-    INANIMATE = NOUNS + 8,
-    WORDS = INANIMATE + 8
+enum {  // short names for here
+    THE = DATA_COREF_THE,
+    DID = DATA_COREF_DID,
+    NOT = DATA_COREF_NOT,
+    BECAUSE = DATA_COREF_BECAUSE,
+    IT = DATA_COREF_IT,
+    WAS = DATA_COREF_WAS,
+    VERBS = DATA_COREF_VERBS,
+    PREDICATES = DATA_COREF_PREDICATES,
+    COLOURS = DATA_COREF_COLOURS,
+    NOUNS = DATA_COREF_NOUNS,
+    INANIMATE = DATA_COREF_INANIMATE,
+    WORDS = DATA_COREF_WORDS
 };
 
 static const char *const words[WORDS] = {
@@ -76,7 +76,7 @@ static sentence draw(rng *r) {
 }
 
 static bool held_out(const sentence *s) {
-    return (s->noun[s->referent] * 7 + s->predicate * 3) % 4 == 0;
+    return data_coref_held_out(s->noun[s->referent], s->predicate);
 }
 
 static void example(const data_spec *spec, rng *r, const data_example *out) {
