@@ -140,3 +140,21 @@ char *data_position(const data_batch *b, data_side_name side, int example, int t
     }
     return out;
 }
+
+bool data_pairs_layout(data_spec *s, char *error, size_t size) {
+    const data_options *o = &s->options;
+    if (!data_pairs_options(s, 8, 32, 32, error, size)) return false;
+    s->side[DATA_SEQUENCE] = (data_side){
+        o->pairs + 1, 2, {data_plain("key", "k", o->keys), data_marked("value", "v", o->values)}};
+    s->n_readouts = 1;
+    s->readout[0] = (data_readout){"value", "v", o->values, NULL};
+    s->scored = 1;
+    s->sees = DATA_CAUSAL;
+    s->entries = o->pairs;
+    s->chance = 1.0 / o->values;
+    s->bag = 1.0 / o->pairs;
+    s->roles.query = s->roles.key = 0;
+    s->roles.value = s->roles.marker_stream = 1;
+    s->roles.marker = o->values;
+    return true;
+}

@@ -13,22 +13,9 @@
 #include "data/data.h"
 
 static bool configure(data_spec *s, char *error, size_t size) {
-    const data_options *o = &s->options;
-    if (!data_pairs_options(s, 8, 32, 32, error, size)) return false;
-    s->side[DATA_SEQUENCE] = (data_side){
-        o->pairs + 1, 2, {data_plain("key", "k", o->keys), data_marked("value", "v", o->values)}};
-    s->n_readouts = 1;
-    s->readout[0] = (data_readout){"value", "v", o->values, NULL};
-    s->scored = 1;
-    s->sees = DATA_CAUSAL;
-    s->entries = o->pairs;
-    s->chance = 1.0 / o->values;
-    s->bag = 1.0 / o->pairs;
-    s->has_held_out = o->hold_out;
-    if (o->hold_out) s->scratch += o->values;
-    s->roles.query = s->roles.key = 0;
-    s->roles.value = s->roles.marker_stream = 1;
-    s->roles.marker = o->values;
+    if (!data_pairs_layout(s, error, size)) return false;
+    s->has_held_out = s->options.hold_out;
+    if (s->options.hold_out) s->scratch += s->options.values;
     return true;
 }
 

@@ -11,24 +11,12 @@
 static int partner(int key) { return key ^ 1; }
 
 static bool configure(data_spec *s, char *error, size_t size) {
-    data_options *o = &s->options;
-    if (!data_pairs_options(s, 8, 32, 32, error, size)) return false;
-    if (o->keys % 2) o->keys--;  // the last key would have no partner
-    s->side[DATA_SEQUENCE] = (data_side){
-        o->pairs + 1, 2, {data_plain("key", "k", o->keys), data_marked("value", "v", o->values)}};
-    s->n_readouts = 1;
-    s->readout[0] = (data_readout){"value", "v", o->values, NULL};
-    s->scored = 1;
-    s->sees = DATA_CAUSAL;
-    s->entries = o->pairs;
-    s->chance = 1.0 / o->values;
-    s->bag = 1.0 / o->pairs;
+    if (s->options.keys % 2) s->options.keys--;  // the last key would have no partner
+    if (!data_pairs_layout(s, error, size)) return false;
     s->has_decoy = true;
-    s->roles.query = s->roles.key = 0;
-    s->roles.value = s->roles.marker_stream = 1;
-    s->roles.marker = o->values;
     s->roles.asks_for = partner;
-    return o->pairs >= 2 || (snprintf(error, size, "partner: at least 2 pairs are needed"), false);
+    return s->options.pairs >= 2 ||
+           (snprintf(error, size, "partner: at least 2 pairs are needed"), false);
 }
 
 static void example(const data_spec *s, rng *r, const data_example *out) {
