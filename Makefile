@@ -24,7 +24,7 @@ LIB_SRC += $(B)/gen/plot_scripts.c $(B)/gen/studies.c
 CLI_SRC := $(wildcard train/cli/*.c)
 objs     = $(patsubst %.c,$(B)/$(1)/%.o,$(2))
 
-all: $(B)/qkv $(B)/qkv-double $(B)/libqkv.a
+all: $(B)/qkv $(B)/qkv-double $(B)/libqkv.a $(B)/libqkv-double.a
 .DEFAULT_GOAL := all
 
 $(B)/libqkv.a: $(call objs,float,$(LIB_SRC))
@@ -116,10 +116,43 @@ demo: $(B)/qkv
 	$(B)/qkv eval $(DEMO)
 	$(B)/qkv plot $(DEMO)
 
-# ---- checks, installation ------------------------------------------------------------------------------------------
+# ---- checks --------------------------------------------------------------------------------------------------------
 
 check:
 	@CC='$(CC)' sh tests/check.sh
+
+# ---- installation --------------------------------------------------------------------------------------------------
+
+# What a program, an op, a layer or a task of somebody's own includes, as <PREFIX>/include/qkv/ROOM/NAME.h.
+HEADERS := $(addprefix tensor/,real.h shape.h arena.h rng.h gemm.h) \
+  $(addprefix autograd/,ag.h op.h ops.def sample.h gradcheck.h) layers/nn.h layers/layers.def data/data.h data/tasks.def \
+  $(addprefix train/,plugin.h config.h config.def trainer.h optimizer.h schedule.h run.h checkpoint.h metrics.h io.h \
+    text.h number.h version.h) \
+  $(addprefix train/probe/,attention_map.h circuits.h interventions.h observe.h) train/plot/plot.h
+VERSION = $(shell sed -n 's/^.define TRAIN_VERSION "\(.*\)"/\1/p' train/version.h)
+TO = $(DESTDIR)$(PREFIX)
+DIRS := bin lib/pkgconfig share/man/man1 $(addprefix include/qkv/,$(patsubst %/,%,$(sort $(dir $(HEADERS)))))
+INSTALLED := bin/qkv bin/qkv-double lib/libqkv.a lib/libqkv-double.a lib/pkgconfig/qkv.pc lib/pkgconfig/qkv-double.pc \
+  share/man/man1/qkv.1 $(addprefix include/qkv/,$(HEADERS))
+
+# $(call pc,NAME,DESCRIPTION,CFLAGS): the file by which pkg-config knows a library
+pc = sed -e 's|@NAME@|$(1)|' -e 's|@DESCRIPTION@|$(2)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@CFLAGS@|$(3)|' qkv.pc.in
+
+install: all
+	$(Q)$(call pc,qkv,see how attention learns) > $(B)/qkv.pc
+	$(Q)$(call pc,qkv-double,qkv in double precision: for gradient checks, -DQKV_DOUBLE) > $(B)/qkv-double.pc
+	$(Q)for d in $(DIRS); do install -d "$(TO)/$$d" || exit 1; done
+	$(Q)install -m 755 $(B)/qkv $(B)/qkv-double "$(TO)/bin"
+	$(Q)install -m 644 $(B)/libqkv.a $(B)/libqkv-double.a "$(TO)/lib"
+	$(Q)install -m 644 $(B)/qkv.pc $(B)/qkv-double.pc "$(TO)/lib/pkgconfig"
+	$(Q)install -m 644 docs/qkv.1 "$(TO)/share/man/man1"
+	$(Q)for h in $(HEADERS); do install -m 644 $$h "$(TO)/include/qkv/$$h" || exit 1; done
+	@echo "installed into $(TO)"
+
+# Removes what install wrote, and the directories that are qkv's alone.
+uninstall:
+	$(Q)for f in $(INSTALLED); do rm -f "$(TO)/$$f" || exit 1; done
+	$(Q)! [ -d "$(TO)/include/qkv" ] || find "$(TO)/include/qkv" -depth -type d -empty -delete
 
 clean:
 	rm -rf $(B)
@@ -143,9 +176,11 @@ help:
 	@echo 'make test         runs all tests, ends with "N passed, N failed"'
 	@echo 'make referee      random graphs over all ops against PyTorch (N=10000)'
 	@echo 'make check        format, includes, headers, static analysis'
+	@echo 'make install      program, library, headers and man page into PREFIX (/usr/local), staged in DESTDIR'
+	@echo 'make uninstall    removes them'
 	@echo 'make clean        removes $(B)/'
 	@echo 'Variables: CC CFLAGS LDFLAGS ARCH=native|x86-64-v3|... PREFIX DESTDIR WERROR=1'
 
-.PHONY: all test referee demo check clean deps deps-check help FORCE
+.PHONY: all install uninstall test referee demo check clean deps deps-check help FORCE
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

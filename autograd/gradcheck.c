@@ -6,7 +6,7 @@
 
 #include "autograd/graph_internal.h"
 
-enum { COTANGENTS = 3, NO_LEAF = -1 };
+enum { COTANGENTS = 3, NO_LEAF = -1, MOST_SAMPLES = 1000 };
 static const double STEP = 1e-3;
 
 typedef struct {
@@ -121,6 +121,7 @@ static bool coordinate(check *c, ag_node *leaf, size_t at, size_t flat, size_t t
             return fail(c, "not finite: analytic %g, numeric %g", leaf->name, at, analytic,
                         numeric[k]);
         double tol = tolerance(largest[k], numeric[k]), err = fabs(analytic - numeric[k]);
+        if (err / tol > c->report->worst && !c->has_kinks) c->report->worst = err / tol;
         if (!(err <= tol)) {
             differences(c, leaf->val.x + at, STEP / 2, finer);
             bool kink = !(fabs(finer[k] - numeric[k]) <= 1e-6 * (1 + fabs(numeric[k])));
@@ -169,7 +170,7 @@ static bool exact_laws(check *c) {
     gradients(c, c->cotangent[0], 2, other);
     for (size_t i = 0; i < total; i++)  // exactly twice, but for the rounding of one more sum
         if (!(fabs((double)(other[i] - 2 * first[i])) <= 1e-13 * (1 + fabs((double)first[i]))))
-            return fail(c, "twice: %g, once: %g", name, i, (double)other[i], (double)first[i]);
+            return fail(c, "two passes give %g, one %g: backward must add (+=)", name, i, (double)other[i], (double)first[i]);
     for (size_t i = 0; i < n; i++) scaled[i] = 2 * c->cotangent[0][i];
     gradients(c, scaled, 1, other);
     for (size_t i = 0; i < total; i++)
@@ -242,6 +243,7 @@ bool ag_gradcheck(ag_sample_fn *sample, bool has_kinks, ag_check_report *report)
     tensor_arena *arena = tensor_arena_new(NULL);
     bool more = arena != NULL;
     for (; more && report->passed; c.i++) {
+        if (c.i == MOST_SAMPLES) fail_with(&c, "sample() never returns NULL");
         tensor_arena_reset(arena);
         more = record(&c, NO_LEAF);
         if (more)

@@ -52,6 +52,7 @@ static bool configure(data_spec *s, char *error, size_t size) {
     s->scored = 1;
     s->sees = o->form == 11 ? DATA_FULL : DATA_CAUSAL;
     s->entries = o->form;
+    s->answer_at = o->form == 13 ? -1 : 0;
     s->chance = 1.0 / 8;
     s->bag = 1.0 / 2;
     s->has_decoy = s->has_held_out = true;

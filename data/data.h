@@ -81,6 +81,7 @@ typedef struct {
     data_visibility sees;
     data_side_name store;  // where the entries stand that can be asked for:
     int entries;           // its positions 0..entries-1
+    int answer_at;         // the answer's symbol stands so far from the source (coref 13: -1)
     double chance, bag;    // accuracy of a blind guess; of one who cannot match; 0: unknown
     bool has_decoy;     // there is a position that a confused model would look at: see data_example
     bool has_held_out;  // the split "heldout" has combinations that training never shows

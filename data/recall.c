@@ -6,7 +6,6 @@
 #include "data/data.h"
 
 static bool configure(data_spec *s, char *error, size_t size) {
-    static const float entry_scale = 0.70710678f;
     data_options *o = &s->options;
     if (!data_pairs_options(s, 8, 32, 32, error, size)) return false;
     s->side[DATA_SEQUENCE] = (data_side){
@@ -16,7 +15,7 @@ static bool configure(data_spec *s, char *error, size_t size) {
     s->scored = 1;
     s->sees = DATA_ENTRIES;
     s->entries = o->pairs;
-    s->entry_scale = entry_scale;
+    s->entry_scale = 0.70710678118654752;
     s->roles.query = s->roles.key = 0;
     s->roles.value = 1;
     return true;

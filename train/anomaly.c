@@ -13,8 +13,7 @@ static bool finite_all(const real *x, size_t n) {
 static bool bad_value(const ag_node *node) { return !finite_all(node->val.x, node->val.n); }
 
 static bool bad_gradient(const ag_node *node) {
-    return node->wants_grad && node->has_grad && node->grad &&
-           !finite_all(node->grad, node->val.n);
+    return node->wants_grad && node->has_grad && node->grad && !finite_all(node->grad, node->val.n);
 }
 
 bool train_all_finite(ag_graph *g) {
@@ -62,7 +61,8 @@ char *train_anomaly_text(train_anomaly a, char *out, size_t size) {
     if (!a.node)
         snprintf(out, size, "every number on the way is finite, only a sum of them is not");
     else if (!a.of)
-        snprintf(out, size, "the first value that is not finite is in node '%.90s' (%.30s), forward",
+        snprintf(out, size,
+                 "the first value that is not finite is in node '%.90s' (%.30s), forward",
                  a.node->name, kind(a.node));
     else
         snprintf(out, size,

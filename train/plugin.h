@@ -22,6 +22,7 @@ typedef struct {
     const char *name, *summary;
     nn_block_fn *block;
     ag_node *(*sample)(ag_graph *g, int i);  // the i-th example for the gradient check; NULL ends the list
+    bool has_kinks;                          // as in ag_op
 } train_block;
 
 typedef struct train_plugin {
@@ -31,6 +32,8 @@ typedef struct train_plugin {
     const ag_op *const *ops;
     const nn_layer *layers;
 } train_plugin;
+
+extern const train_plugin qkv_plugin;  // what a plugin defines
 
 #ifdef __cplusplus
 }

@@ -241,11 +241,12 @@ train_status train_open_config(const train_io *io, const char *dir, const struct
     if (f != TRAIN_FILE_OK) return f == TRAIN_FILE_DAMAGED ? TRAIN_DAMAGED : TRAIN_FAILED;
     train_config_default(c);
     c->plugin = plugin;
-    bool ok = train_config_from_json(c, text, n, why) && train_config_resolve(c, spec, why);
+    bool read = train_config_from_json(c, text, n, why), ok = read && train_config_resolve(c, spec, why);
+    bool unknown = read && (!train_find_task(c) || !train_find_block(c));  // a plugin's, most likely
     tensor_malloc.release(NULL, text);
     if (ok) return TRAIN_DONE;
     snprintf(error, TRAIN_ERROR, "'%s': %.280s", train_printable(path, shown, sizeof shown), why);
-    return TRAIN_DAMAGED;
+    return unknown ? TRAIN_USAGE : TRAIN_DAMAGED;
 }
 
 train_trainer *train_open_run(const train_io *io, const char *dir, const struct train_plugin *plugin, int threads,

@@ -139,23 +139,41 @@ static void print_json(const data_spec *s, const data_batch *b, long number) {
 
 typedef struct {
     long scored, wrong_count;             // rows; examples with another number of them
+    long outside, unrepeatable;           // examples with ids outside their vocabulary; that came out otherwise the second time
     long wrong_source, several, unknown;  // rows whose answer stands elsewhere; with none or several right entries
     long classes[65536];
 } findings;
 
-/* Does the answer stand at its source, as a symbol of some stream there? */
+/* Does the answer stand where its source says, as a symbol of some stream there? */
 static bool stands_there(const data_spec *s, const data_batch *b, int readout, int target, int source) {
     char answer[DATA_SYMBOL], symbol[DATA_SYMBOL];
     const data_side *store = &s->side[s->store];
+    int at = source + s->answer_at;
     data_answer(&s->readout[readout], target, answer);
-    if (source < 0 || source >= store->T) return false;
-    for (int d = 0; d < 2; d++)  // at the source, or (a colour before its noun) just before it
-        for (int i = 0; i < store->n_streams && source - d >= 0; i++)
-            if (strcmp(data_symbol(&store->stream[i], b->rows.ids[s->store][i][source - d], symbol), answer) == 0) return true;
+    for (int i = 0; source >= 0 && at >= 0 && at < store->T && i < store->n_streams; i++)
+        if (strcmp(data_symbol(&store->stream[i], b->rows.ids[s->store][i][at], symbol), answer) == 0) return true;
     return false;
 }
 
+/* Are all ids and targets inside their vocabularies? Asked first: symbols of others cannot be shown. */
+static bool inside(const data_spec *s, const data_batch *b) {
+    for (int side = 0; side < DATA_SIDES; side++)
+        for (int i = 0; i < s->side[side].n_streams; i++)
+            for (int t = 0; t < s->side[side].T; t++) {
+                int id = b->rows.ids[side][i][t];
+                if (id < -1 || id >= s->side[side].stream[i].vocab) return false;
+            }
+    for (int r = 0; r < s->n_readouts; r++)
+        for (int t = 0; t < s->side[DATA_SEQUENCE].T; t++)
+            if (b->rows.target[r][t] < -1 || b->rows.target[r][t] >= s->readout[r].classes) return false;
+    return true;
+}
+
 static void check_example(const data_spec *s, const data_batch *b, findings *f) {
+    if (!inside(s, b)) {
+        f->outside++;
+        return;
+    }
     for (int r = 0; r < s->n_readouts; r++) {
         int scored = 0;
         for (int t = 0; t < s->side[DATA_SEQUENCE].T; t++) {
@@ -206,6 +224,8 @@ static int check(const train_config *c, const data_spec *s, data_batch *b) {
         data_fill(b, seed, "train", (uint64_t)e, 1);
         check_example(s, b, f);
         seen[e] = fingerprint(s, b);
+        data_fill(b, seed, "train", (uint64_t)e, 1);
+        f->unrepeatable += fingerprint(s, b) != seen[e];
     }
     qsort(seen, CHECKED, sizeof *seen, by_value);
     long least = f->classes[0], most = f->classes[0];
@@ -214,8 +234,10 @@ static int check(const train_config *c, const data_spec *s, data_batch *b) {
         least = f->classes[i] < least ? f->classes[i] : least;
         most = f->classes[i] > most ? f->classes[i] : most;
     }
-    bool ok = f->wrong_count == 0 && f->wrong_source == 0 && f->several == 0;
+    bool ok = f->outside == 0 && f->unrepeatable == 0 && f->wrong_count == 0 && f->wrong_source == 0 && f->several == 0;
     printf("%s: %d examples, %ld scored positions (%d an example and readout)\n", s->task->name, CHECKED, f->scored, s->scored);
+    printf("  ids in vocabularies     %s\n", f->outside ? "NO" : "yes");
+    printf("  the same every time     %s\n", f->unrepeatable ? "NO" : "yes");
     printf("  right source            %s (%ld rows where the answer does not stand there)\n", f->wrong_source ? "NO" : "yes", f->wrong_source);
     printf("  exactly one             %s\n", f->several ? "NO" : f->unknown ? "not checked: the task does not say" : "yes");
     printf("  scored as declared      %s\n", f->wrong_count ? "NO" : "yes");

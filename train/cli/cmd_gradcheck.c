@@ -55,7 +55,7 @@ static void collect(subjects *all, const train_plugin *plugin) {
     add_lists(all, ag_ops, nn_layers);
     if (!plugin) return;
     add_lists(all, plugin->ops, plugin->layers);
-    for (const train_block *b = plugin->blocks; b && b->name; b++) add(all, "block", b->name, b->sample, false);
+    for (const train_block *b = plugin->blocks; b && b->name; b++) add(all, "block", b->name, b->sample, b->has_kinks);
 }
 
 static bool wanted(const subject *s, int n, char **names) {
@@ -72,15 +72,15 @@ static int check_names(const subjects *all, int n, char **names) {
         for (int i = 0; i < all->n; i++) found |= strcmp(known[i], names[k]) == 0;
         if (found) continue;
         const char *near = cli_nearest(names[k], known);
-        return near ? cli_error(CLI_USAGE, "gradcheck", "no op or layer is called '%s'; did you mean '%s'?", names[k], near)
-                    : cli_error(CLI_USAGE, "gradcheck", "no op or layer is called '%s' (qkv list ops, qkv list layers)", names[k]);
+        return near ? cli_error(CLI_USAGE, "gradcheck", "no op, layer or block is called '%s'; did you mean '%s'?", names[k], near)
+                    : cli_error(CLI_USAGE, "gradcheck", "no op, layer or block is called '%s' (qkv list ops, qkv list layers)", names[k]);
     }
     return CLI_OK;
 }
 
 static void print_row(const subject *s, const ag_check_report *r, bool json) {
     if (!json) {
-        printf("%-6s %-14s %8d %12ld %13d %12.1e  %s\n", s->kind, s->name, r->samples, r->coordinates, r->inconclusive,
+        printf("%-6s %-18s %8d %12ld %13d %12.1e  %s\n", s->kind, s->name, r->samples, r->coordinates, r->inconclusive,
                r->worst, r->passed ? "ok" : "WRONG");
         if (!r->passed) printf("       %s\n", r->reason);
         return;
@@ -98,7 +98,7 @@ static int check_all(const request *r, const subjects *all, int n, char **names)
     int wrong = 0, checked = 0;
     long coordinates = 0;
     if (!r->json)
-        printf("%-6s %-14s %8s %12s %13s %12s  %s\n", "", "", "samples", "coordinates", "inconclusive", "worst ratio", "verdict");
+        printf("%-6s %-18s %8s %12s %13s %12s  %s\n", "", "", "samples", "coordinates", "inconclusive", "worst ratio", "verdict");
     for (int i = 0; i < all->n; i++) {
         const subject *s = &all->at[i];
         ag_check_report report = {.reason = "there are no samples"};

@@ -240,6 +240,10 @@ static void print_words(const train_summary *s, const data_spec *spec, const cha
     if (spec->bag > 0) printf(",\na model that cannot match %.1f %%", 100 * spec->bag);
     printf(".\n");
     if (s->steps99 >= 0) printf("99 %% was first reached at step %d.\n", s->steps99);
+    if (isnan(r->mass)) {
+        printf("The run is in %s\n", train_printable(dir, shown, sizeof shown));
+        return;
+    }
     printf("Q and K: %.1f %% of the attention is on the entry that holds the answer", 100 * r->mass);
     if (s->last.has_circuits)
         printf(";\n  %.0f of %d keys are what their own question matches best, values steer %.1f %% as much as keys",

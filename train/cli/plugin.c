@@ -17,7 +17,7 @@ extern char **environ;
 
 /* The directory in which "train/plugin.h" is found: beside an installed program, or the source tree of a built one. */
 static bool include_directory(char out[TRAIN_PATH]) {
-    static const char *const places[] = {"../include/qkv", ".."};
+    static const char *const places[] = {"../include/qkv", "..", "../.."};
     char exe[TRAIN_PATH - 64];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
     if (n < 0) return false;
@@ -66,6 +66,13 @@ static int open_object(const char *command, const char *path, const char *shown,
     if (p->real_size != (int)sizeof(real))
         return cli_error(CLI_FAILED, command, "'%s' was compiled for another precision; this program works in %s (give the C file, "
                          "or compile it %s -DQKV_DOUBLE)", shown, REAL_NAME, sizeof(real) == sizeof(double) ? "with" : "without");
+    for (const ag_op *const *op = p->ops; op && *op; op++)
+        if (!(*op)->name || !(*op)->shape || !(*op)->forward || !(*op)->backward || !(*op)->sample)
+            return cli_error(CLI_FAILED, command, "'%s': the op '%s' lacks one of shape, forward, backward, sample", shown,
+                             (*op)->name ? (*op)->name : "");
+    for (const data_task *const *task = p->tasks; task && *task; task++)
+        if (!(*task)->name || !(*task)->configure || !(*task)->example)
+            return cli_error(CLI_FAILED, command, "'%s': the task '%s' lacks configure or example", shown, (*task)->name ? (*task)->name : "");
     *out = p;
     return CLI_OK;
 }

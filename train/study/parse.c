@@ -230,18 +230,19 @@ static bool parse_picture_groups(train_study *s, json_t *p, char *error) {
 }
 
 static bool parse_picture(train_study *s, json_t *root, char *error) {
-    static const char *const members[] = {"kind",  "measures", "x", "title",
-                                          "label", "groups",   NULL};
+    static const char *const members[] = {"kind",  "measures", "x",      "x_label",
+                                          "title", "label",    "groups", NULL};
     json_t *o = json_object_get(root, "picture");
     train_study_picture *p = &s->picture;
-    *p = (train_study_picture){.kind = "", .x = "", .title = "", .label = ""};
+    *p = (train_study_picture){.kind = "", .x = "", .x_label = "", .title = "", .label = ""};
     if (!o) return true;
     if (!is_object(o, "the picture", members, error)) return false;
     p->kind = text_of(s, o, "kind", NULL, error);
     p->x = text_of(s, o, "x", "", error);
+    p->x_label = p->x ? text_of(s, o, "x_label", p->x, error) : NULL;
     p->title = text_of(s, o, "title", "", error);
     p->label = text_of(s, o, "label", "", error);
-    if (!p->kind || !p->x || !p->title || !p->label) return false;
+    if (!p->kind || !p->x_label || !p->title || !p->label) return false;
     if (!shown_of(s, o, "measures", &p->shown, &p->n_shown, error)) return false;
     bool bars = strcmp(p->kind, "bars") == 0, lines = strcmp(p->kind, "lines") == 0;
     if (p->n_shown == 0 || !(bars || (lines && *p->x)))

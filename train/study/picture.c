@@ -185,7 +185,7 @@ static void add_lines(const train_study *s, const train_results *r, train_text *
         return;
     }
     int n = list_curves(s, r, curves);
-    add_label(out, s->picture.x);
+    add_label(out, s->picture.x_label);
     train_text_add(out, ",title,label,curves");
     for (int i = 0; i < n; i++) {
         train_text_add(out, ",");

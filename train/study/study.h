@@ -21,7 +21,8 @@
  * Pictures: "bars" has a bar for each variant (several measures: for each of them, under the
  * variant's name). "lines" is over "x": an option or a measure (a curve for each group), or
  * whatever stands for the # in the measures, as in accuracy@# or lengths.n#.mass (a curve for each
- * measure and variant). "groups" lists those to be shown. */
+ * measure and variant). "groups" lists those to be shown, "x_label"
+ * and "label" are written at the axes. */
 #ifndef TRAIN_STUDY_STUDY_H
 #define TRAIN_STUDY_STUDY_H
 
@@ -51,7 +52,7 @@ typedef struct {
 } train_band;
 
 typedef struct {
-    const char *kind, *x, *title, *label;  // kind "": no picture
+    const char *kind, *x, *x_label, *title, *label;  // kind "": no picture
     train_shown *shown;
     const char **group;  // n_groups 0: all of them
     int n_shown, n_groups;

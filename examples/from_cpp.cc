@@ -1,0 +1,74 @@
+// from_cpp.cc - the same headers from C++: train with the library's trainer, then reach into the
+// model while it runs.
+//
+//     c++ from_cpp.cc $(pkg-config --cflags --libs qkv) -o from_cpp && ./from_cpp
+//
+// Where train.c writes the loop out, this one leaves the model, shards and Adam to train_trainer,
+// and asks afterwards: what if every position had to look everywhere alike?
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "train/trainer.h"
+
+namespace {
+
+struct free_trainer {
+    void operator()(train_trainer *t) const { train_trainer_free(t); }
+};
+
+char error[TRAIN_ERROR];
+
+void require(bool ok) {
+    if (ok) return;
+    std::fprintf(stderr, "from_cpp: %s\n", error);
+    std::exit(1);
+}
+
+void set(train_config *config, const char *field, const char *value) {  // as `--field value` does
+    require(train_config_set(config, train_option_find(field), value, error));
+}
+
+void report(const char *what, train_trainer *t) {
+    train_scores s;
+    require(train_evaluate(t, "valid", 0, 512, &s, error));
+    std::printf("%-22s loss %.3f   accuracy %5.1f %%   attention on the answer %.2f\n", what,
+                s.loss, 100 * s.accuracy, s.mass);
+}
+
+// A hook: runs after the node's own forward, and may overwrite it.
+void look_everywhere(ag_node *weights, void *) {
+    const int T = weights->val.shape.dim[2], S = weights->val.shape.dim[3];  // [B,H,T,S]
+    for (std::size_t i = 0; i < weights->val.n; i++) {
+        const int t = static_cast<int>(i) / S % T, s = static_cast<int>(i) % S;
+        weights->val.x[i] = s <= t ? real(1) / real(t + 1) : 0;
+    }
+}
+
+}  // namespace
+
+int main() {
+    train_config config;
+    data_spec task;
+    train_config_default(&config);
+    set(&config, "task", "pairs");
+    set(&config, "steps", "300");
+    require(train_config_resolve(&config, &task, error));
+    std::unique_ptr<train_trainer, free_trainer> trainer(
+        train_trainer_new(nullptr, &config, &task, 1, error));
+    require(trainer != nullptr);
+
+    report("before training", trainer.get());
+    for (int step = 0; step < config.steps; step++) {
+        train_step gradient;
+        require(train_gradient(trainer.get(), step, &gradient, error));
+        train_update(trainer.get(), step, &gradient);
+    }
+    report("after training", trainer.get());
+
+    ag_node *weights = ag_find(train_trainer_worker(trainer.get())->graph, "layer0.attn.weights");
+    require(weights && ag_hook(weights, look_everywhere, nullptr));
+    report("looking everywhere", trainer.get());
+    ag_unhook(weights, look_everywhere, nullptr);
+    report("looking for itself", trainer.get());
+}

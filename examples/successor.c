@@ -1,0 +1,77 @@
+/* successor.c - a task of one's own: asked for a month, answer what stands with the month after it.
+ *
+ *     position   0      1      ...   n-1          n
+ *     month      Mar    Nov          Aug          Oct
+ *     value      v4     v17          v9           ?     -> v17
+ *
+ *     qkv train --plugin successor.c --task successor --out runs/successor
+ *
+ * In the built-in task `pairs` a question matches the key that equals it. Here it never does: Q and
+ * K have to learn who follows whom. The months stand in random order, so positions do not help. */
+#include <stdio.h>
+
+#include "train/plugin.h"
+
+enum { MONTHS = 12, MONTH = 0, VALUE = 1 };  // symbols; the two streams
+
+static const char *const months[MONTHS] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                           "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+
+/* The month whose question wants the entry of this month. */
+static int before(int month) { return (month + MONTHS - 1) % MONTHS; }
+
+static bool configure(data_spec *s, char *error, size_t size) {
+    data_options *o = &s->options;
+    if (o->keys && o->keys != MONTHS) {
+        snprintf(error, size, "successor: a year has %d months, not --keys %d", MONTHS, o->keys);
+        return false;
+    }
+    if (!data_pairs_options(s, 6, MONTHS, 32, error, size)) return false;  // sets defaults, too
+
+    // What stands at each position: a month; a value v0, v1 ... or the marker "?", its last id.
+    data_side *row = &s->side[DATA_SEQUENCE];
+    row->T = o->pairs + 1;
+    row->n_streams = 2;
+    row->stream[MONTH] = data_plain("month", "", MONTHS);
+    row->stream[MONTH].words = months;
+    row->stream[VALUE] = data_marked("value", "v", o->values);
+
+    // What is asked: one question an example, whose answer is one of the values.
+    s->n_readouts = 1;
+    s->readout[0] = (data_readout){.name = "value", .prefix = "v", .classes = o->values};
+    s->scored = 1;
+    s->sees = DATA_CAUSAL;
+    s->store = DATA_SEQUENCE;  // what can be asked for stands in the row itself,
+    s->entries = o->pairs;     // at its positions 0..pairs-1
+    s->chance = 1.0 / o->values;
+    s->bag = 1.0 / o->pairs;
+
+    // For pictures and interventions: which stream asks, which is found, which is carried.
+    s->roles.query = s->roles.key = MONTH;
+    s->roles.value = s->roles.marker_stream = VALUE;
+    s->roles.marker = o->values;
+    s->roles.asks_for = before;
+    return true;
+}
+
+static void example(const data_spec *s, rng *r, const data_example *out) {
+    int n = s->options.pairs, t = (int)rng_below(r, (uint32_t)n);
+    int *month = out->ids[DATA_SEQUENCE][MONTH], *value = out->ids[DATA_SEQUENCE][VALUE];
+    rng_choose(r, MONTHS, n, month, out->scratch);
+    rng_choose(r, s->options.values, n, value, out->scratch);
+    month[n] = before(month[t]);
+    value[n] = s->roles.marker;
+    out->target[0][n] = value[t];
+    out->source[0][n] = t;
+}
+
+static const data_task successor = {
+    .name = "successor",
+    .summary = "asks for a month; the answer stands with the month after it",
+    .configure = configure,
+    .example = example,
+};
+
+static const data_task *const tasks[] = {&successor, NULL};
+
+const train_plugin qkv_plugin = {TRAIN_PLUGIN_ABI, sizeof(real), .tasks = tasks};

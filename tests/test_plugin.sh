@@ -1,0 +1,400 @@
+#!/bin/sh
+# test_plugin.sh - plugins as people write them: good ones, broken ones, and file names that were
+# meant to do harm. What a broken plugin gives is one sentence and the right exit code, and
+# nothing stays behind. QKV is the program's path; run from the root of the tree. Reports in
+# cmocka's words, for run.sh.
+root=$PWD
+qkv=${QKV:-$root/build/qkv}
+case $qkv in /*) ;; *) qkv=$root/$qkv ;; esac
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+examples=$root/examples
+export LC_ALL=C
+
+echo "registered $(grep -c '^try ' "$0")"
+ok=0 bad=0 broken=''
+
+# try NAME: runs the function of that name in a directory of its own, under `set -e`; it fails by
+# returning anything but 0.
+try() {
+    name=$1
+    mkdir "$dir/$name"
+    echo "[ RUN      ] $name"
+    (set -e; cd "$dir/$name"; "$name") >"$dir/said" 2>&1
+    if [ $? -eq 0 ]; then
+        echo "[       OK ] $name"
+        ok=$((ok + 1))
+    else
+        sed 's/^/    /' "$dir/said"
+        echo "[  FAILED  ] $name"
+        bad=$((bad + 1)) broken="$broken $name"
+    fi
+}
+
+# gives CODE ARGUMENTS...: runs the program, leaves `out` and `err`.
+gives() {
+    expected=$1 status=0
+    shift
+    "$qkv" "$@" >out 2>err </dev/null || status=$?
+    [ $status -eq "$expected" ] && return
+    echo "qkv $*: exit $status, expected $expected"
+    cat out err
+    return 1
+}
+
+# says TEXT: a line of the messages begins with "qkv" and has TEXT in it; it is the only line
+# unless the compiler spoke.
+says() {
+    grep '^qkv' err >line || true
+    [ "$(wc -l <line)" -eq 1 ] && grep -qF -e "$1" line && return
+    echo "no single line with '$1':"
+    cat err
+    return 1
+}
+alone() { [ "$(wc -l <err)" -eq 1 ] || { echo "not one line:"; cat err; return 1; }; }
+
+# prints TEXT: somewhere on the standard output.
+prints() { grep -qF -e "$1" out || { echo "no '$1' in:"; cat out; return 1; }; }
+
+# edited FILE SCRIPT: an example with one thing changed, as plugin.c; the change must have found
+# its place.
+edited() {
+    sed "$2" "$examples/$1" >plugin.c
+    ! cmp -s "$examples/$1" plugin.c
+}
+
+# A block around EXPRESSION, which may use x, name and c.
+block() {
+    cat >plugin.c <<END
+#include "autograd/op.h"
+#include "train/plugin.h"
+static ag_node *own(ag_node *x, ag_node *memory, const char *name, const nn_model_config *c) {
+    (void)memory, (void)name, (void)c;
+    return $1;
+}
+static ag_node *sample(ag_graph *g, int i) {
+    nn_model_config c = {.d_model = 4, .init = {.gain = 1}};
+    return i ? NULL : own(ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, 2, 3, 4)), NULL, "layer0", &c);
+}
+static const train_block blocks[] = {{"own", "a block", own, sample}, {NULL, NULL, NULL, NULL}};
+const train_plugin qkv_plugin = {TRAIN_PLUGIN_ABI, sizeof(real), .blocks = blocks};
+END
+}
+
+# ---- good ones -----------------------------------------------------------------------------------
+
+op_is_checked() {
+    gives 0 gradcheck --plugin "$examples/square.c" square
+    grep -q '^op  *square  *10  *134 .* ok$' out
+}
+
+block_is_checked() {
+    gives 0 gradcheck --plugin "$examples/linear_attention.c" linear_attention
+    grep -q '^block  *linear_attention .* ok$' out
+}
+
+block_is_trained_and_looked_at() {
+    block=linear_attention
+    gives 0 train --plugin "$examples/$block.c" --block $block --steps 200 --out run --json
+    [ -s run/probe/attention-after.csv ]
+    gives 0 eval run --plugin "$examples/$block.c" --examples 100
+    prints 'attention on the answer'
+    prints 'keys of t and j swapped'
+    gives 0 plot run --only attention --format txt
+    prints 'attention-after'
+}
+
+task_is_learned() {
+    gives 0 train --plugin "$examples/successor.c" --task successor --steps 300 --out run
+    grep -Eq '(99|100)\.[0-9] % of the answers' out
+    prints '12 of 12 keys'
+    gives 0 data successor --plugin "$examples/successor.c" --check
+}
+
+# Task and block of one plugin, stopped and gone on with: the same bits as in one go.
+run_is_resumed() {
+    cat >both.c <<END
+#define qkv_plugin months_plugin
+#include "$examples/successor.c"
+#undef qkv_plugin
+#define qkv_plugin linear_plugin
+#include "$examples/linear_attention.c"
+#undef qkv_plugin
+const train_plugin qkv_plugin = {TRAIN_PLUGIN_ABI, sizeof(real), .blocks = blocks, .tasks = tasks};
+END
+    set -- train --plugin both.c --task successor --block linear_attention --quiet
+    gives 0 "$@" --steps 20 --out whole
+    gives 0 "$@" --steps 10 --out parts
+    gives 2 train --steps 20 --out parts --resume
+    says 'a plugin'
+    gives 0 train --plugin both.c --steps 20 --out parts --resume --quiet
+    cmp whole/step-00000020.safetensors parts/step-00000020.safetensors
+}
+
+shared_object() {
+    "${CC:-cc}" -shared -fPIC -I"$root" "$examples/successor.c" -o months.so
+    gives 0 train --plugin months.so --task successor --steps 2 --out run --quiet
+    gives 0 train --plugin ./months.so --task successor --steps 2 --out run2 --quiet
+}
+
+empty_plugin() {
+    echo '#include "train/plugin.h"
+const train_plugin qkv_plugin = {TRAIN_PLUGIN_ABI, sizeof(real)};' >plugin.c
+    gives 0 train --plugin plugin.c --steps 1 --out run --quiet
+    gives 0 gradcheck --plugin plugin.c add
+}
+
+# ---- no plugins ----------------------------------------------------------------------------------
+
+missing_file() {
+    gives 1 train --plugin none.c --steps 1
+    says "'none.c': No such file" && alone
+    gives 1 gradcheck --plugin none.so
+    says "'none.so': No such file" && alone
+    gives 1 train --plugin '' --steps 1
+    says 'No such file' && alone
+    [ ! -e runs ]
+}
+
+no_symbol() {
+    echo 'int x;' >plugin.c
+    gives 1 train --plugin plugin.c --steps 1
+    says 'it defines no qkv_plugin' && alone
+}
+
+no_object() {
+    echo 'text' >plugin.so
+    gives 1 train --plugin plugin.so --steps 1
+    says 'plugin.so' && alone
+    mkdir directory.so
+    gives 1 train --plugin directory.so --steps 1
+    alone
+}
+
+other_version() {
+    edited square.c 's/{TRAIN_PLUGIN_ABI,/{TRAIN_PLUGIN_ABI + 1,/'
+    gives 1 gradcheck --plugin plugin.c square
+    says 'version' && alone
+}
+
+other_precision() {
+    "${CC:-cc}" -shared -fPIC -I"$root" "$examples/square.c" -o plugin.so
+    gives 1 gradcheck --plugin plugin.so square
+    says 'another precision' && alone
+    says '-DQKV_DOUBLE'
+}
+
+does_not_compile() {
+    echo 'int f( {' >plugin.c
+    gives 1 train --plugin plugin.c --steps 1
+    says "'plugin.c' does not compile"
+    grep -q 'plugin\.c:1:' err
+    CC=no-such-compiler gives 1 train --plugin plugin.c --steps 1
+    says 'no-such-compiler' && alone
+}
+
+# ---- file names ----------------------------------------------------------------------------------
+
+hostile_names() {
+    mkdir elsewhere "a directory"
+    newline='
+'
+    for file in 'two words.c' "quo'te.c" 'quo"te.c' '$(touch harm).c' '`touch harm`.c' \
+        ';touch harm;.c' '-o.c' '--help.c' "new${newline}line.c" '*.c' '%s%n.c' 'a directory/x.c' \
+        '-Delsewhere.c' '@harm.c'; do
+        cp "$examples/square.c" "./$file"
+        gives 0 gradcheck --plugin "$file" square
+        prints '0 wrong'
+        gives 0 gradcheck "--plugin=$file" square
+        prints '0 wrong'
+        rm "./$file"
+        gives 1 gradcheck --plugin "$file" square
+        alone
+    done
+    [ ! -e harm ] && [ -z "$(ls elsewhere)" ]
+}
+
+# The compiler notes what it is to write: neither that nor its directory is there afterwards.
+nothing_stays_behind() {
+    cat >compiler <<'END'
+#!/bin/sh
+for word; do
+    [ "$before" != -o ] || echo "$word" >>"$NOTES"
+    before=$word
+done
+exec "$REAL_CC" "$@"
+END
+    chmod +x compiler
+    NOTES=$PWD/notes REAL_CC=${CC:-cc} CC=$PWD/compiler
+    export NOTES REAL_CC CC
+    gives 0 gradcheck --plugin "$examples/square.c" square
+    edited square.c 's/real/rael/'
+    gives 1 gradcheck --plugin plugin.c square
+    [ "$(wc -l <notes)" -eq 2 ]
+    while read -r object; do
+        [ ! -e "$(dirname "$object")" ] || { echo "$object stays"; return 1; }
+    done <notes
+}
+
+# ---- wrong ones ----------------------------------------------------------------------------------
+
+wrong_gradient() {
+    edited square.c 's/dy\[i\] \* 2 /dy[i] * 3 /'
+    gives 5 gradcheck --plugin plugin.c square
+    prints "sample 0, 'in0'[0]: analytic 2.39569946949, numeric 1.59713297966"
+    gives 5 gradcheck --plugin plugin.c square --json
+    prints '"passed":false'
+    gives 0 gradcheck --plugin plugin.c add
+}
+
+gradient_not_added() {
+    edited square.c 's/dx\[i\] += /dx[i] = /'
+    gives 5 gradcheck --plugin plugin.c square
+    prints 'twice'
+}
+
+output_not_written() {
+    edited square.c 's/i < node->val.n; i++) y/i + 1 < node->val.n; i++) y/'
+    gives 5 gradcheck --plugin plugin.c square
+}
+
+no_samples() {
+    edited square.c 's/, .sample = sample//'
+    gives 5 gradcheck --plugin plugin.c square
+    prints 'there are no samples'
+}
+
+block_with_wrong_shape() {
+    block 'ag_add(x, nn_linear(x, ag_text(x->graph, "%s.up", name), c->d_model + 1, &c->init))'
+    gives 2 train --plugin plugin.c --block own --steps 1 --out run
+    says 'layer0.up' && alone
+    says 'do not broadcast'
+    [ ! -e run/metrics.csv ]
+    gives 5 gradcheck --plugin plugin.c own
+    prints 'do not broadcast'
+}
+
+# Training goes on without weights to look at; the pictures are skipped, nothing is called "nan".
+block_without_attention() {
+    block 'ag_add(x, nn_linear(x, ag_text(x->graph, "%s.up", name), c->d_model, &c->init))'
+    gives 0 train --plugin plugin.c --block own --steps 3 --out run
+    gives 0 eval run --plugin plugin.c --examples 50
+    ! grep -q 'attention on the answer' out
+    gives 0 train --plugin plugin.c --block own --steps 3 --out run2 --json
+    prints '"mass":null'
+}
+
+block_says_no() {
+    set -- train --plugin "$examples/linear_attention.c" --block linear_attention
+    gives 2 "$@" --no-self --out run
+    says 'linear_attention: without itself' && alone
+    gives 2 "$@" --task cross --out run2
+    says 'linear_attention: there is no attention to a memory' && alone
+}
+
+task_says_no() {
+    gives 2 train --plugin "$examples/successor.c" --task successor --keys 20
+    says 'a year has 12 months' && alone
+    [ ! -e runs ]
+}
+
+task_with_wrong_ids() {
+    edited successor.c 's/= before(month\[t\])/= MONTHS/'
+    gives 2 train --plugin plugin.c --task successor --steps 1 --out run
+    says "id 12 of table 'embed.month' is outside 0..11" && alone
+    edited successor.c 's/target\[0\]\[n\] = value\[t\]/target[0][n] = 99/'
+    gives 2 train --plugin plugin.c --task successor --steps 1 --out run2
+    says 'target 99' && alone
+}
+
+task_with_wrong_source() {
+    edited successor.c 's/source\[0\]\[n\] = t/source[0][n] = (t + 2) % n/'
+    gives 1 data successor --plugin plugin.c --check
+    grep -q 'right source  *NO' out
+}
+
+# ---- names ---------------------------------------------------------------------------------------
+
+unknown_names() {
+    gives 2 train --plugin "$examples/square.c" --task sucessor
+    says "no task 'sucessor'" && alone
+    gives 2 train --plugin "$examples/square.c" --block linear_attention
+    says "no block 'linear_attention'" && alone
+    gives 2 gradcheck --plugin "$examples/square.c" sqare
+    says "did you mean 'square'?" && alone
+}
+
+# The messages say that it takes a plugin to open the run.
+forgotten_plugin() {
+    gives 0 train --plugin "$examples/successor.c" --task successor --steps 2 --out run --quiet
+    status=0
+    "$qkv" eval run >out 2>err || status=$?
+    [ $status -eq 2 ] || [ $status -eq 3 ]
+    says "no task 'successor'" && alone
+    says '--plugin'
+    gives 0 plot run --only loss --format txt || gives 6 plot run --only loss --format txt
+}
+
+# A plugin's own names go first; what is built in stays reachable without the plugin.
+clash_of_tasks() {
+    edited successor.c 's/= "successor"/= "pairs"/'
+    gives 0 train --plugin plugin.c --task pairs --steps 2 --out run --quiet
+    grep -q '"keys": 12' run/config.json
+    gives 0 train --task pairs --steps 2 --out run2 --quiet
+    grep -q '"keys": 32' run2/config.json
+    gives 3 eval run
+    alone
+}
+
+clash_of_blocks() {
+    edited linear_attention.c 's/{"linear_attention"/{"transformer"/'
+    gives 0 train --plugin plugin.c --steps 2 --out run --quiet
+    head -n 1 run/metrics.csv | grep -q 'norm.layer0.attn.q.w'
+    gives 3 eval run
+    alone
+}
+
+clash_of_ops() {
+    edited square.c 's/"square"/"add"/'
+    gives 0 gradcheck --plugin plugin.c add
+    [ "$(grep -c '^op  *add .* ok$' out)" -eq 2 ]
+}
+
+try op_is_checked
+try block_is_checked
+try block_is_trained_and_looked_at
+try task_is_learned
+try run_is_resumed
+try shared_object
+try empty_plugin
+try missing_file
+try no_symbol
+try no_object
+try other_version
+try other_precision
+try does_not_compile
+try hostile_names
+try nothing_stays_behind
+try wrong_gradient
+try gradient_not_added
+try output_not_written
+try no_samples
+try block_with_wrong_shape
+try block_without_attention
+try block_says_no
+try task_says_no
+try task_with_wrong_ids
+try task_with_wrong_source
+try unknown_names
+try forgotten_plugin
+try clash_of_tasks
+try clash_of_blocks
+try clash_of_ops
+
+echo "[==========] $((ok + bad)) test(s) run."
+echo "[  PASSED  ] $ok test(s)."
+[ "$bad" -eq 0 ] && exit 0
+echo "[  FAILED  ] $bad test(s), listed below:"
+for name in $broken; do echo "[  FAILED  ] $name"; done
+exit 1

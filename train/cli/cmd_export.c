@@ -1,0 +1,72 @@
+/* cmd_export.c - qkv export: weights, attention and circuits for other programs. */
+#include <stdio.h>
+#include <string.h>
+
+#include "train/cli/cli.h"
+#include "train/export.h"
+#include "train/number.h"
+
+static const cli_option options[] = {
+    {"npy", "DIR", "write .npy files, for numpy, into this directory", NULL},
+    {"csv", "DIR", "write .csv files, with labels, into this directory", NULL},
+    {"example", "I", "the test example whose attention is written", "0"},
+    {"force", NULL, "write into a directory that is not empty", NULL},
+    {"plugin", "FILE", "the plugin with the run's task or block", NULL},
+    {NULL, NULL, NULL, NULL}};
+
+typedef struct {
+    train_export_options o;
+    const struct train_plugin *plugin;
+} request;
+
+static int take_option(void *ctx, const char *name, const char *value) {
+    request *r = ctx;
+    long example;
+    if (strcmp(name, "npy") == 0) return r->o.npy = value, CLI_OK;
+    if (strcmp(name, "csv") == 0) return r->o.csv = value, CLI_OK;
+    if (strcmp(name, "force") == 0) return r->o.force = true, CLI_OK;
+    if (strcmp(name, "plugin") == 0) return cli_load_plugin("export", value, &r->plugin);
+    if (!train_parse_int(value, &example))
+        return cli_error(CLI_USAGE, "export", "--example: '%s' is not a whole number", value);
+    if (example < 0 || example > 1000000000)
+        return cli_error(CLI_USAGE, "export", "--example: %s is not between 0 and 1000000000",
+                         value);
+    r->o.example = (int)example;
+    return CLI_OK;
+}
+
+static void report(const request *r, const train_exported *e) {
+    const char *dirs[] = {r->o.npy, r->o.csv};
+    char shown[TRAIN_PATH];
+    for (int i = 0; i < 2; i++)
+        if (dirs[i])
+            printf("%s: %d parameters, attention of %d heads in test example %d, %d circuits\n",
+                   train_printable(dirs[i], shown, sizeof shown), e->weights, e->attention,
+                   r->o.example, e->circuits);
+}
+
+int cli_export(int argc, char **argv) {
+    char error[TRAIN_ERROR];
+    request r = {.plugin = NULL};
+    train_exported exported;
+    train_progress progress;
+    train_status status;
+    int first = 0;
+    bool done;
+    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    if (code != CLI_OK || done) return code;
+    if (argc - first != 1)
+        return cli_error(CLI_USAGE, "export", "one run directory is needed, %d are given",
+                         argc - first);
+    if (!r.o.npy && !r.o.csv)
+        return cli_error(CLI_USAGE, "export", "--npy DIR or --csv DIR is needed");
+    train_trainer *t =
+        train_open_run(&train_posix, argv[first], r.plugin, 1, &progress, &status, error);
+    if (!t) return cli_error(cli_code(status), "export", "%s", error);
+    if (train_export(&train_posix, t, &r.o, &exported, error))
+        report(&r, &exported);
+    else
+        code = cli_error(CLI_FAILED, "export", "%s", error);
+    train_trainer_free(t);
+    return code;
+}
