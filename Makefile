@@ -127,13 +127,13 @@ check:
 HEADERS := $(addprefix tensor/,real.h shape.h arena.h rng.h gemm.h) \
   $(addprefix autograd/,ag.h op.h ops.def sample.h gradcheck.h) layers/nn.h layers/layers.def data/data.h data/tasks.def \
   $(addprefix train/,plugin.h config.h config.def trainer.h optimizer.h schedule.h run.h checkpoint.h metrics.h io.h \
-    text.h number.h version.h) \
-  $(addprefix train/probe/,attention_map.h circuits.h interventions.h observe.h) train/plot/plot.h
+    text.h number.h version.h account.h anomaly.h export.h npy.h) \
+  $(addprefix train/probe/,attention_map.h circuits.h explain.h interventions.h measure.h probes.def observe.h) train/plot/plot.h train/study/study.h
 VERSION = $(shell sed -n 's/^.define TRAIN_VERSION "\(.*\)"/\1/p' train/version.h)
 TO = $(DESTDIR)$(PREFIX)
-DIRS := bin lib/pkgconfig share/man/man1 $(addprefix include/qkv/,$(patsubst %/,%,$(sort $(dir $(HEADERS)))))
+DIRS := bin lib/pkgconfig share/man/man1 share/man/man5 share/bash-completion/completions $(addprefix include/qkv/,$(patsubst %/,%,$(sort $(dir $(HEADERS)))))
 INSTALLED := bin/qkv bin/qkv-double lib/libqkv.a lib/libqkv-double.a lib/pkgconfig/qkv.pc lib/pkgconfig/qkv-double.pc \
-  share/man/man1/qkv.1 $(addprefix include/qkv/,$(HEADERS))
+  share/man/man1/qkv.1 share/man/man5/qkv-run.5 share/bash-completion/completions/qkv $(addprefix include/qkv/,$(HEADERS))
 
 # $(call pc,NAME,DESCRIPTION,CFLAGS): the file by which pkg-config knows a library
 pc = sed -e 's|@NAME@|$(1)|' -e 's|@DESCRIPTION@|$(2)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@CFLAGS@|$(3)|' qkv.pc.in
@@ -146,6 +146,8 @@ install: all
 	$(Q)install -m 644 $(B)/libqkv.a $(B)/libqkv-double.a "$(TO)/lib"
 	$(Q)install -m 644 $(B)/qkv.pc $(B)/qkv-double.pc "$(TO)/lib/pkgconfig"
 	$(Q)install -m 644 docs/qkv.1 "$(TO)/share/man/man1"
+	$(Q)install -m 644 docs/qkv-run.5 "$(TO)/share/man/man5"
+	$(Q)install -m 644 completions/qkv.bash "$(TO)/share/bash-completion/completions/qkv"
 	$(Q)for h in $(HEADERS); do install -m 644 $$h "$(TO)/include/qkv/$$h" || exit 1; done
 	@echo "installed into $(TO)"
 

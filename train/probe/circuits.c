@@ -51,7 +51,7 @@ bool train_circuits_new(tensor_arena *arena, train_trainer *t, train_circuits *o
     const data_spec *s = train_trainer_spec(t);
     const train_config *c = train_trainer_config(t);
     *out = (train_circuits){0};
-    if (s->roles.key < 0 || c->layers > 1 || c->readout == NN_READOUT_VECTOR || !train_has_attention(t) || !has_matrices(t)) return false;
+    if (s->roles.key < 0 || c->layers > 1 || c->arch == TRAIN_ARCH_ENCODER_DECODER || c->readout == NN_READOUT_VECTOR || !train_has_attention(t) || !has_matrices(t)) return false;
     bool room = true;
     int most = 0, E = c->d_k > c->d_v ? c->d_k : c->d_v;
     for (train_circuit i = 0; i < TRAIN_CIRCUITS; i++) {

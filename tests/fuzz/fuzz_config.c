@@ -1,0 +1,42 @@
+/* fuzz_config.c - any bytes as config.json.
+ *
+ * Promises: a refusal says why; what is accepted, written out and read again is the same
+ * configuration, and resolving it either says what does not fit or leaves sizes that are sizes. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/fuzz/fuzz.h"
+#include "train/config.h"
+
+static void check_round_trip(const train_config *c) {
+    train_config again;
+    char error[TRAIN_ERROR] = "", a[TRAIN_TEXT + 64], b[TRAIN_TEXT + 64];
+    char *text = train_config_to_json(c);
+    PROMISE(text);
+    train_config_default(&again);
+    PROMISE(train_config_from_json(&again, text, strlen(text), error));
+    for (const train_option *o = train_options; o->option; o++)
+        PROMISE(strcmp(train_config_get(c, o, a, sizeof a),
+                       train_config_get(&again, o, b, sizeof b)) == 0);
+    free(text);
+}
+
+FUZZ(fuzz_config) {
+    train_config c;
+    data_spec spec;
+    char error[TRAIN_ERROR] = "";
+    train_config_default(&c);
+    if (!train_config_from_json(&c, (const char *)data, n, error)) {
+        PROMISE(error[0] && strlen(error) < TRAIN_ERROR);
+        return 0;
+    }
+    check_round_trip(&c);
+    if (!train_config_resolve(&c, &spec, error)) {
+        PROMISE(error[0] && strlen(error) < TRAIN_ERROR);
+        return 0;
+    }
+    PROMISE(c.d_k > 0 && c.d_v > 0 && c.kv_heads > 0 && c.d_model > 0 && c.layers > 0);
+    PROMISE(spec.chance >= 0 && spec.chance <= 1 && spec.entries >= 0 && isfinite(c.lr));
+    check_round_trip(&c);
+    return 0;
+}

@@ -1,0 +1,89 @@
+/* fuzz_options.c - any lines as the arguments of `qkv train`, and as numbers.
+ *
+ * Promises: the exit code is ok or usage; a value that was accepted is in range, and its text gives
+ * the same bits again, also under a decimal comma. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/fuzz/fuzz.h"
+#include "train/cli/cli.h"
+#include "train/number.h"
+
+enum { MAX_ARGS = 64, MAX_OPTIONS = 128 };
+
+static void check_number(const char *text) {
+    double x, again;
+    long whole;
+    char shown[TRAIN_NUMBER];
+    if (train_parse_real(text, &x)) {
+        PROMISE(isfinite(x));
+        PROMISE(train_parse_real(train_format_exact(x, shown), &again) && again == x &&
+                signbit(again) == signbit(x));
+    }
+    if (train_parse_int(text, &whole)) {
+        snprintf(shown, sizeof shown, "%ld", whole);
+        long back;
+        PROMISE(train_parse_int(shown, &back) && back == whole);
+    }
+}
+
+static int found(void *ctx, const char *name, const char *value) {
+    train_config *c = ctx, again;
+    char error[TRAIN_ERROR] = "", text[TRAIN_TEXT + 64], same[TRAIN_TEXT + 64];
+    for (const train_option *o = train_options; o->option; o++) {
+        if (o->kind == TRAIN_OPT_SECTION || strcmp(o->option, name) != 0) continue;
+        if (!train_config_set(c, o, o->kind == TRAIN_OPT_FLAG ? "true" : value, error)) {
+            PROMISE(error[0] && strlen(error) < TRAIN_ERROR);
+            return cli_error(CLI_USAGE, "train", "--%s: %s", name, error);
+        }
+        train_config_default(&again);
+        train_config_get(c, o, text, sizeof text);
+        PROMISE(train_config_set(&again, o, text, error));
+        PROMISE(strcmp(text, train_config_get(&again, o, same, sizeof same)) == 0);
+    }
+    return CLI_OK;
+}
+
+/* Cuts the text into arguments at its newlines; argv[0] is the command. */
+static int arguments(char *text, char **argv) {
+    static char train[] = "train";
+    int n = 0;
+    argv[n++] = train;
+    for (char *end; n < MAX_ARGS; text = end + 1) {
+        argv[n++] = text;
+        if (!(end = strchr(text, '\n'))) break;
+        *end = '\0';
+    }
+    argv[n] = NULL;
+    return n;
+}
+
+FUZZ(fuzz_options) {
+    cli_option all[MAX_OPTIONS];
+    char *argv[MAX_ARGS + 1], *text = malloc(n + 1);
+    int k = 0, first = 0;
+    bool done;
+    train_config c;
+    data_spec spec;
+    char error[TRAIN_ERROR];
+    if (!text) abort();
+    if (n) memcpy(text, data, n);
+    text[n] = '\0';
+    for (const train_option *o = train_options; o->option; o++)
+        if (o->kind != TRAIN_OPT_SECTION)
+            all[k++] = (cli_option){o->option, o->kind == TRAIN_OPT_FLAG ? NULL : o->argument,
+                                    o->help, o->def};
+    all[k] = (cli_option){NULL, NULL, NULL, NULL};
+    int argc = arguments(text, argv);
+    for (int i = 1; i < argc; i++) check_number(argv[i]);
+    train_config_default(&c);
+    int code = cli_parse(argc, argv, all, found, &c, &first, &done);
+    PROMISE(code == CLI_OK || code == CLI_USAGE);
+    if (code == CLI_OK && !done) {
+        PROMISE(first >= 1 && first <= argc);
+        if (!train_config_resolve(&c, &spec, error))
+            PROMISE(error[0] && strlen(error) < TRAIN_ERROR);
+    }
+    free(text);
+    return 0;
+}

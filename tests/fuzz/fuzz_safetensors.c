@@ -1,0 +1,196 @@
+/* fuzz_safetensors.c - any bytes as a file that is read as tensors, as a checkpoint, and into a
+ * model.
+ *
+ * Random bytes rarely pass the first checks, so that the first byte says how a file is made of the
+ * others: even                    they are the file odd                     two bytes: bytes of
+ * data; then the header's text. Its length is put before it and bit 1               the checksum is
+ * made right Bit 2 says which reader it meets: that of tensors, or those of checkpoints. Promises:
+ * memory is asked for in proportion to the file; what is accepted covers the file exactly; a
+ * refusal says why, in one printable line, and leaves the model and the progress alone; nothing is
+ * left open or allocated. */
+#include <string.h>
+
+#include "tests/fuzz/fuzz.h"
+#include "train/checkpoint.h"
+#include "train/safetensors_internal.h"
+
+/* ---- a file in memory, and memory that is counted ---- */
+
+typedef struct {
+    const uint8_t *bytes;
+    size_t n, at;
+    int open;
+    size_t asked;  // bytes of memory asked for since the file was opened
+    long live;
+} file;
+
+static int file_open(void *ctx, const char *path, int flags) {
+    file *f = ctx;
+    (void)path, (void)flags;
+    f->at = f->asked = 0;
+    return f->open++, 3;
+}
+
+static ssize_t file_read(void *ctx, int fd, void *to, size_t n) {
+    file *f = ctx;
+    (void)fd;
+    if (n > f->n - f->at) n = f->n - f->at;
+    if (n) memcpy(to, f->bytes + f->at, n);
+    f->at += n;
+    return (ssize_t)n;
+}
+
+static int file_size(void *ctx, int fd, uint64_t *bytes) {
+    (void)fd;
+    return *bytes = ((file *)ctx)->n, 0;
+}
+
+static int file_close(void *ctx, int fd) {
+    (void)fd;
+    return ((file *)ctx)->open--, 0;
+}
+
+/* A tensor of n bytes' header costs a fixed struct; {"":1} is 6 bytes of JSON. */
+static void *counted(void *ctx, size_t size) {
+    file *f = ctx;
+    f->asked += size;
+    PROMISE(f->asked <= (1 << 20) + 256 * f->n);
+    void *p = malloc(size);
+    f->live += p != NULL;
+    return p;
+}
+
+static void release(void *ctx, void *block) {
+    ((file *)ctx)->live--;
+    free(block);
+}
+
+/* ---- the model ---- */
+
+enum { SAVED = 5 };
+
+static train_trainer *model(void) {
+    static train_trainer *t;
+    train_config c;
+    data_spec spec;
+    char error[TRAIN_ERROR];
+    if (t) return t;
+    train_config_default(&c);
+    c.pairs = 2;
+    c.keys = c.values = 3;
+    c.d_model = c.batch = c.lanes = 1;
+    c.optimizer = TRAIN_SGD;
+    if (!train_config_resolve(&c, &spec, error) ||
+        !(t = train_trainer_new(NULL, &c, &spec, 1, error)))
+        abort();
+    return t;
+}
+
+static uint32_t model_sum(void) {
+    uint32_t sum = 2166136261u;
+    ag_params *p = train_trainer_params(model());
+    for (int i = 0; i < ag_params_count(p); i++) {
+        const ag_param_entry *e = ag_params_at(p, i);
+        const unsigned char *x = (const unsigned char *)e->val.x;
+        for (size_t k = 0; k < e->val.n * sizeof(real); k++) sum = (sum ^ x[k]) * 16777619u;
+    }
+    return sum;
+}
+
+/* ---- the promises ---- */
+
+static void check_said(train_file_status status, const char *error) {
+    if (status == TRAIN_FILE_OK) return;
+    PROMISE(status == TRAIN_FILE_DAMAGED);  // this file can always be read, and memory is not out
+    PROMISE(error[0] && strlen(error) < TRAIN_ERROR);
+}
+
+static void check_sentence(train_file_status status, const char *error) {
+    char shown[TRAIN_ERROR];
+    check_said(status, error);
+    if (status != TRAIN_FILE_OK)
+        PROMISE(strcmp(train_printable(error, shown, sizeof shown), error) == 0);
+}
+
+static void read_tensors(const train_io *io, const tensor_allocator *mem, size_t size) {
+    train_safetensors s;
+    char error[TRAIN_ERROR] = "";
+    train_file_status status = train_safetensors_open(&s, io, mem, "a file", error);
+    check_sentence(status, error);
+    if (status != TRAIN_FILE_OK) return;
+    size_t covered = 0, sum = 0;
+    for (int i = 0; i < s.n; i++) {
+        PROMISE(s.tensor[i].offset == covered && !s.tensor[i].data);
+        covered += s.tensor[i].bytes;
+    }
+    PROMISE(covered == s.data_bytes && 8 + s.header + covered == size);
+    status = train_safetensors_load(&s, error);
+    check_sentence(status, error);
+    for (int i = 0; status == TRAIN_FILE_OK && i < s.n; i++)
+        for (size_t k = 0; k < s.tensor[i].bytes; k++)
+            sum += ((const unsigned char *)s.tensor[i].data)[k];
+    for (int i = 0; i < s.n_notes; i++)
+        PROMISE(train_safetensors_note(&s, s.note[i].key) == s.note[i].value);
+    for (int i = 0; i < s.n; i++)
+        PROMISE(train_safetensors_find(&s, s.tensor[i].name) == &s.tensor[i]);
+    PROMISE(sum <= 255 * size);
+    train_safetensors_close(&s);
+}
+
+static void read_checkpoint(const train_io *io, const tensor_allocator *mem) {
+    char error[TRAIN_ERROR] = "";
+    train_config c;
+    memset(&c, 0x5a, sizeof c);
+    train_file_status check = train_checkpoint_check(io, mem, "a file", error);
+    check_sentence(check, error);
+    train_file_status config = train_checkpoint_config(io, mem, "a file", &c, error);
+    check_said(
+        config,
+        error);  // may quote the configuration as it stands: cli_error() makes that printable
+    if (config != TRAIN_FILE_OK) PROMISE(c.steps == 0x5a5a5a5a);
+    uint32_t before = model_sum();
+    train_progress p = {SAVED, SAVED, SAVED};
+    train_file_status restored = train_restore(io, model(), &p, "a file", error);
+    check_sentence(restored, error);
+    if (restored == TRAIN_FILE_OK)
+        PROMISE(check == TRAIN_FILE_OK && p.step >= 0 && p.best_step >= -1 &&
+                p.best_step <= p.step);
+    else
+        PROMISE(model_sum() == before && p.step == SAVED && p.best_step == SAVED);
+}
+
+static uint8_t *make_file(const uint8_t *data, size_t n, size_t *size) {
+    bool framed = data[0] & 1;
+    size_t room = framed && n > 2 ? data[1] + 256u * (data[2] & 7) : 0,
+           skip = framed && n > 2 ? 3 : 1;
+    size_t header = n - skip;
+    *size = framed ? 8 + header + room : header;
+    uint8_t *f = calloc(*size + 1, 1), *digits;
+    if (!f) abort();
+    for (int i = 0; framed && i < 8; i++) f[i] = (uint8_t)((uint64_t)header >> 8 * i);
+    memcpy(f + (framed ? 8 : 0), data + skip, header);
+    if (framed && data[0] & 2 && (digits = train_safetensors_digits(f, 8 + header)) != NULL) {
+        char crc[9];
+        snprintf(crc, sizeof crc, "%08x",
+                 train_safetensors_crc(f, 8 + header, digits, f + 8 + header, room));
+        memcpy(digits, crc, 8);
+    }
+    return f;
+}
+
+FUZZ(fuzz_safetensors) {
+    if (n == 0) return 0;
+    file f = {0};
+    uint8_t *bytes = make_file(data, n, &f.n);
+    f.bytes = bytes;
+    train_io io = {
+        .open = file_open, .read = file_read, .size = file_size, .close = file_close, .ctx = &f};
+    tensor_allocator mem = {counted, release, &f};
+    if (data[0] & 4)
+        read_checkpoint(&io, &mem);
+    else
+        read_tensors(&io, &mem, f.n);
+    PROMISE(f.open == 0 && f.live == 0);
+    free(bytes);
+    return 0;
+}

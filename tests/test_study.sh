@@ -1,0 +1,158 @@
+#!/bin/sh
+# test_study.sh - qkv study as a stranger meets it: built-in and own studies, parts and merging, mistakes.
+# QKV is the program. Reports in cmocka's words, so that run.sh can run it like any other test program.
+QKV=${QKV:-build/qkv}
+case $QKV in /*) ;; *) QKV=$(pwd)/$QKV ;; esac
+examples=$(cd "$(dirname "$0")/../examples" && pwd) || exit 1
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$dir" || exit 1
+SKIP=77
+export QKV
+
+say() { echo "    $*" >&2; false; }
+
+# ran CODE ARGS...: leaves `out` and `err`.
+ran() {
+    code=$1
+    shift
+    "$QKV" "$@" >out 2>err </dev/null
+    status=$?
+    [ "$status" -eq "$code" ] || say "qkv $*: exit $status, expected $code; $(cat err)"
+}
+
+# Exit CODE, nothing on stdout, one line on stderr with TEXT in it: refused CODE TEXT ARGS...
+refused() {
+    code=$1 text=$2
+    shift 2
+    ran "$code" "$@" || return 1
+    [ ! -s out ] || { say "qkv $*: writes to stdout"; return 1; }
+    [ "$(wc -l <err)" -eq 1 ] || { say "qkv $*: not one line on stderr"; return 1; }
+    grep -qF -e "$text" err || say "qkv $*: '$(cat err)' does not say '$text'"
+}
+
+cat >tiny.json <<'END'
+{"name": "tiny", "claim": "Nothing much.", "seeds": 2,
+ "base": {"pairs": 2, "keys": 4, "values": 4, "d_model": 8, "steps": 20, "eval_every": 10,
+          "eval_examples": 64},
+ "variants": [{"name": "separate"}, {"name": "tied, Q=K", "set": {"tie": "qk"}}],
+ "columns": ["accuracy", "loss", {"measure": "accuracy@10", "as": "early"}],
+ "bands": [{"variant": "separate", "measure": "loss", "most": 5}],
+ "picture": {"kind": "bars", "measures": ["accuracy"], "title": "Tiny"},
+ "seen": "It is {tied, Q=K|accuracy|%}.", "holds": "So it is.", "fails": "So it is not."}
+END
+
+# The results without the time each took, in one order.
+results() { sed 's/,*"seconds":[^,}]*//' "$1/results.jsonl" | sort; }
+
+# ---- the tests ----
+
+built_in_studies_are_listed() {
+    ran 0 study list && [ ! -s err ] || return 1
+    for one in roles staged generalise robust sharing width heads output scale magnitude kv-budget \
+        pressure depth cross coref; do
+        grep -q "^$one  *[A-Z\"]" out || { say "no $one in the list"; return 1; }
+    done
+}
+
+a_file_is_a_study() {
+    ran 0 study tiny.json --jobs 2 --out whole && [ ! -s err ] || return 1
+    grep -q '^tied, Q=K  *[01]\.' out && grep -q '^  holds  *separate: loss <= 5$' out || return 1
+    grep -q '^Claim    Nothing much.$' out && grep -q '^Verdict  So it is.$' out || return 1
+    grep -q '^Seen     It is [0-9.]* %\.$' out || { say "$(grep Seen out)"; return 1; }
+    if LC_ALL=C awk 'length($0) > 104' out | grep -q .; then say "a line is too long"; return 1; fi
+    [ "$(wc -l <whole/results.jsonl)" -eq 4 ] && [ -s whole/table.csv ] && [ -s whole/seeds.csv ]
+}
+
+finished_trainings_are_kept() {
+    before=$(cksum <whole/results.jsonl)
+    ran 0 study tiny.json --out whole && [ "$(cksum <whole/results.jsonl)" = "$before" ] || return 1
+    ran 0 study tiny.json --out whole --seeds 3 && [ "$(wc -l <whole/results.jsonl)" -eq 6 ] || return 1
+    ran 0 study tiny.json --out whole --first-seed 3 --seeds 1 --quiet && [ ! -s out ] || return 1
+    [ "$(wc -l <whole/results.jsonl)" -eq 6 ]
+}
+
+parts_merged_are_the_whole() {
+    for i in 1 2; do ran 0 study tiny.json --part $i/2 --out p$i --quiet || return 1; done
+    [ "$(cat p1/results.jsonl p2/results.jsonl | wc -l)" -eq 4 ] || { say "not 4 trainings"; return 1; }
+    ran 0 study --merge --out merged tiny.json p1 p2 && cp out told || return 1
+    ran 0 study tiny.json --out alone && sed 's/alone/merged/' out | cmp - told || return 1
+    [ "$(results merged)" = "$(results alone)" ] || say "merged parts differ from the whole"
+}
+
+summary_is_json() {
+    ran 0 study tiny.json --out whole --json && [ ! -s err ] && [ "$(wc -l <out)" -eq 1 ] || return 1
+    grep -q '"study":"tiny","holds":true,"seeds":2' out || { say "$(cat out)"; return 1; }
+    grep -q '"variant":"tied, Q=K","measure":"accuracy@10","n":2' out || return 1
+    command -v python3 >/dev/null || return 0 # grep has to do
+    python3 -c 'import json; json.load(open("out"))' || say "python3 does not read the JSON"
+}
+
+unknown_names_are_usage_errors() {
+    refused 2 "did you mean 'roles'" study role &&
+        refused 2 "there is no study 'conjure'" study conjure &&
+        refused 2 "--part: '3/2'" study tiny.json --part 3/2 &&
+        refused 2 "--seeds: '0'" study tiny.json --seeds 0 &&
+        refused 2 "a study is needed" study && refused 2 "one study at a time" study roles staged &&
+        refused 2 "--merge needs" study --merge tiny.json p1
+}
+
+bad_files_are_exit_3() {
+    printf '{"name": "x",' >torn.json
+    printf '{"name": "x", "variants": [{"name": "a"}], "probes": ["norm"]}' >probe.json
+    refused 3 "'torn.json': line 1" study torn.json &&
+        refused 3 "there is no probe 'norm'" study probe.json &&
+        refused 1 "none.json" study none.json
+}
+
+a_picture_is_drawn() {
+    command -v gnuplot >/dev/null || { echo "    gnuplot is not installed"; return $SKIP; }
+    ran 0 study tiny.json --out whole && grep -q '^Picture  whole/plots/bars.png$' out || return 1
+    [ -s whole/plots/bars.png ] && [ -s whole/plots/bars.gp ] && [ -s whole/plots/bars.csv ] || return 1
+    (cd whole/plots && gnuplot -c bars.gp svg 2>/dev/null) || return 1
+    grep -q 'tied.*Q=K' whole/plots/bars.svg && grep -q '>Tiny<' whole/plots/bars.svg ||
+        say "no names in the picture"
+}
+
+# The example's study, with few steps.
+gnu_parallel_runs_the_parts() {
+    parallel --version 2>/dev/null | grep -q GNU || {
+        echo "    GNU parallel is not installed"
+        return $SKIP
+    }
+    sed 's/"steps": 600/"steps": 20/; s/"seeds": 3/"seeds": 2/' "$examples/study.json" >rate.json
+    sh "$examples/study_parallel.sh" rate.json 2 "with blanks" >out 2>err ||
+        { say "$(cat err)"; return 1; }
+    grep -q '^Study rate: 2 variants, 2 seeds$' out && [ "$(wc -l <"with blanks/results.jsonl")" -eq 4 ]
+}
+
+tests="built_in_studies_are_listed a_file_is_a_study finished_trainings_are_kept parts_merged_are_the_whole
+summary_is_json unknown_names_are_usage_errors bad_files_are_exit_3 a_picture_is_drawn
+gnu_parallel_runs_the_parts"
+echo "registered $(echo $tests | wc -w)"
+
+passed=0 failed= skipped=
+for name in $tests; do
+    echo "[ RUN      ] $name"
+    $name
+    case $? in
+    0) echo "[       OK ] $name" && passed=$((passed + 1)) ;;
+    $SKIP) echo "[  SKIPPED ] $name" && skipped="$skipped $name" ;;
+    *) echo "[  FAILED  ] $name" && failed="$failed $name" ;;
+    esac
+done
+
+# list MARK NAMES...
+list() {
+    mark=$1
+    shift
+    [ $# -gt 0 ] || return 0
+    echo "[  $mark ] $# test(s), listed below:"
+    for name; do echo "[  $mark ] $name"; done
+}
+echo "[==========] $(echo $tests | wc -w) test(s) run."
+echo "[  PASSED  ] $passed test(s)."
+list SKIPPED $skipped
+list 'FAILED ' $failed
+[ -z "$failed" ]
