@@ -72,7 +72,7 @@ help_names_options() {
     done
     ran 0 train --help
     for option in task pairs heads d-model lr steps seed residual out force resume config json; do
-        grep -q -e "^  --$option " out || { say "no --$option in the help"; return 1; }
+        grep -q -E -e "^  --(\[no-\])?$option " out || { say "no --$option in the help"; return 1; }
     done
     ran 0 eval --help && grep -q -e --examples out && ran 0 plot --help && grep -q -e --format out
 }

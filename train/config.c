@@ -9,13 +9,16 @@
 #define AT(field) offsetof(train_config, field)
 const train_option train_options[] = {
 #define SECTION(title) {TRAIN_OPT_SECTION, "", title, "", "", "", "", 0, 0, 0},
-#define TEXT(field, option, def, argument, help) {TRAIN_OPT_TEXT, #field, option, def, argument, "", help, 0, 0, AT(field)},
+#define TEXT(field, option, def, argument, help) \
+    {TRAIN_OPT_TEXT, #field, option, def, argument, "", help, 0, 0, AT(field)},
 #define INT(field, option, def, least, greatest, argument, help) \
     {TRAIN_OPT_INT, #field, option, #def, argument, "", help, least, greatest, AT(field)},
 #define REAL(field, option, def, least, greatest, argument, help) \
     {TRAIN_OPT_REAL, #field, option, #def, argument, "", help, least, greatest, AT(field)},
-#define CHOICE(field, option, def, choices, help) {TRAIN_OPT_CHOICE, #field, option, def, choices, choices, help, 0, 0, AT(field)},
-#define FLAG(field, option, def, help) {TRAIN_OPT_FLAG, #field, option, #def, "", "", help, 0, 0, AT(field)},
+#define CHOICE(field, option, def, choices, help) \
+    {TRAIN_OPT_CHOICE, #field, option, def, choices, choices, help, 0, 0, AT(field)},
+#define FLAG(field, option, def, help) \
+    {TRAIN_OPT_FLAG, #field, option, #def, "", "", help, 0, 0, AT(field)},
 #include "train/config.def"
     {TRAIN_OPT_SECTION, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0}};
 
@@ -25,7 +28,9 @@ const train_option *train_option_find(const char *field) {
     return NULL;
 }
 
-static void *field_of(const train_config *c, const train_option *o) { return (char *)(size_t)c + o->offset; }
+static void *field_of(const train_config *c, const train_option *o) {
+    return (char *)(size_t)c + o->offset;
+}
 
 void train_config_default(train_config *c) {
     char error[TRAIN_ERROR];
@@ -51,12 +56,14 @@ static bool set_number(void *field, const train_option *o, const char *text, cha
     bool is_int = o->kind == TRAIN_OPT_INT;
     char least[TRAIN_NUMBER], greatest[TRAIN_NUMBER];
     if (is_int ? !train_parse_int(text, &whole) : !train_parse_real(text, &x)) {
-        snprintf(error, TRAIN_ERROR, "'%.60s' is not a %s", text, is_int ? "whole number" : "number");
+        snprintf(error, TRAIN_ERROR, "'%.60s' is not a %s", text,
+                 is_int ? "whole number" : "number");
         return false;
     }
     if (is_int) x = (double)whole;
     if (!(x >= o->least && x <= o->greatest)) {
-        snprintf(error, TRAIN_ERROR, "%.60s is not between %s and %s", text, train_format_real(o->least, 12, least),
+        snprintf(error, TRAIN_ERROR, "%.60s is not between %s and %s", text,
+                 train_format_real(o->least, 12, least),
                  train_format_real(o->greatest, 12, greatest));
         return false;
     }
@@ -78,7 +85,8 @@ bool train_config_set(train_config *c, const train_option *o, const char *text, 
             snprintf(error, TRAIN_ERROR, "'%.60s' is none of %s", text, o->choices);
             return false;
         case TRAIN_OPT_FLAG:
-            if ((index = choice_index("false|true", text)) >= 0) return *(bool *)field = index, true;
+            if ((index = choice_index("false|true", text)) >= 0)
+                return *(bool *)field = index, true;
             snprintf(error, TRAIN_ERROR, "'%.60s' is neither true nor false", text);
             return false;
         case TRAIN_OPT_TEXT:
@@ -96,8 +104,12 @@ char *train_config_get(const train_config *c, const train_option *o, char *out, 
     const char *word = o->choices;
     switch (o->kind) {
         case TRAIN_OPT_INT: snprintf(out, size, "%d", *(const int *)field); break;
-        case TRAIN_OPT_REAL: snprintf(out, size, "%s", train_format_exact(*(const double *)field, number)); break;
-        case TRAIN_OPT_FLAG: snprintf(out, size, "%s", *(const bool *)field ? "true" : "false"); break;
+        case TRAIN_OPT_REAL:
+            snprintf(out, size, "%s", train_format_exact(*(const double *)field, number));
+            break;
+        case TRAIN_OPT_FLAG:
+            snprintf(out, size, "%s", *(const bool *)field ? "true" : "false");
+            break;
         case TRAIN_OPT_TEXT: snprintf(out, size, "%s", (const char *)field); break;
         case TRAIN_OPT_CHOICE:
             for (int i = *(const int *)field; i > 0; i--) word += strcspn(word, "|") + 1;
@@ -107,4 +119,3 @@ char *train_config_get(const train_config *c, const train_option *o, char *out, 
     }
     return out;
 }
-

@@ -21,7 +21,8 @@ static json_t *value_of(const train_config *c, const train_option *o) {
     }
 }
 
-/* Enough digits for every real to be read back as it is: 15 keep 0.003 readable, 17 are always enough. */
+/* Enough digits for every real to be read back as it is: 15 keep 0.003 readable, 17 are always
+ * enough. */
 static int digits_needed(const train_config *c) {
     for (const train_option *o = train_options; o->option; o++) {
         char text[TRAIN_NUMBER];
@@ -62,13 +63,16 @@ static bool set_from(train_config *c, const char *key, const json_t *value, char
                  : o->kind == TRAIN_OPT_REAL ? json_is_number(value)
                  : o->kind == TRAIN_OPT_FLAG ? json_is_boolean(value)
                                              : json_is_string(value);
-    if (!right) return snprintf(error, TRAIN_ERROR, "'%.60s' has a value of the wrong type", key), false;
+    if (!right)
+        return snprintf(error, TRAIN_ERROR, "'%.60s' has a value of the wrong type", key), false;
     if (json_is_integer(value))
         snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
     else if (json_is_real(value))
         train_format_exact(json_real_value(value), number);
     else
-        text = json_is_string(value) ? json_string_value(value) : json_is_true(value) ? "true" : "false";
+        text = json_is_string(value) ? json_string_value(value)
+               : json_is_true(value) ? "true"
+                                     : "false";
     if (train_config_set(c, o, text, why)) return true;
     return snprintf(error, TRAIN_ERROR, "'%.60s': %.300s", key, why), false;
 }
@@ -76,14 +80,16 @@ static bool set_from(train_config *c, const char *key, const json_t *value, char
 bool train_config_from_json(train_config *c, const char *text, size_t n, char *error) {
     json_error_t where;
     json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &where);
-    if (!root) return snprintf(error, TRAIN_ERROR, "line %d: %.200s", where.line, where.text), false;
+    if (!root)
+        return snprintf(error, TRAIN_ERROR, "line %d: %.200s", where.line, where.text), false;
     bool ok = json_is_object(root);
     if (!ok) snprintf(error, TRAIN_ERROR, "not a JSON object");
     const char *key;
     json_t *value;
-    if (ok) json_object_foreach(root, key, value) {
-        if (!is_remark(key) && !(ok = set_from(c, key, value, error))) break;
-    }
+    if (ok)
+        json_object_foreach (root, key, value) {
+            if (!is_remark(key) && !(ok = set_from(c, key, value, error))) break;
+        }
     json_decref(root);
     return ok;
 }

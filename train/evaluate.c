@@ -28,7 +28,8 @@ int train_argmax(const real *x, int n) {
 }
 
 bool train_is_stored(const data_spec *s, const train_worker *w, int example, int value) {
-    const int *ids = w->data.rows.ids[s->store][s->roles.value] + (ptrdiff_t)example * s->side[s->store].T;
+    const int *ids =
+        w->data.rows.ids[s->store][s->roles.value] + (ptrdiff_t)example * s->side[s->store].T;
     for (int e = 0; e < s->entries; e++)
         if (ids[e] == value) return true;
     return false;
@@ -43,13 +44,15 @@ static void count_answers(const train_trainer *t, const train_worker *w, tally *
             if (w->target[r][n] < 0) continue;
             sum->scored++;
             if (!w->out.logits[r]) continue;
-            int answer = train_argmax(w->out.logits[r]->val.x + (size_t)n * (size_t)s->readout[r].classes,
-                                      s->readout[r].classes);
+            int answer =
+                train_argmax(w->out.logits[r]->val.x + (size_t)n * (size_t)s->readout[r].classes,
+                             s->readout[r].classes);
             sum->right += answer == w->target[r][n];
             if (answer != w->target[r][n]) wrong_in = example;
             if (s->roles.value >= 0) sum->in_bag += train_is_stored(s, w, example, answer);
         }
-        bool last = n + 1 == w->n_rows || w->rows[n + 1] < 0 || w->rows[n + 1] / s->side[DATA_SEQUENCE].T != example;
+        bool last = n + 1 == w->n_rows || w->rows[n + 1] < 0 ||
+                    w->rows[n + 1] / s->side[DATA_SEQUENCE].T != example;
         if (last) sum->all_right += wrong_in != example;
     }
 }
@@ -102,19 +105,21 @@ static void conclude(train_trainer *t, const job *j, int shards, train_scores *o
     }
     double scored = all.scored ? (double)all.scored : 1;
     bool answers = t->config.readout != NN_READOUT_VECTOR, stores = t->spec.roles.value >= 0;
-    *out = (train_scores){.loss = all.loss,
-                          .accuracy = answers ? (double)all.right / scored : (double)NAN,
-                          .all_right = answers ? (double)all.all_right / j->count : (double)NAN,
-                          .in_bag = answers && stores ? (double)all.in_bag / scored : (double)NAN,
-                          .decoy = t->spec.has_decoy ? all.decoy / scored / t->config.heads : (double)NAN,
-                          .head_mass = t->head_mass};
+    *out = (train_scores){
+        .loss = all.loss,
+        .accuracy = answers ? (double)all.right / scored : (double)NAN,
+        .all_right = answers ? (double)all.all_right / j->count : (double)NAN,
+        .in_bag = answers && stores ? (double)all.in_bag / scored : (double)NAN,
+        .decoy = t->spec.has_decoy ? all.decoy / scored / t->config.heads : (double)NAN,
+        .head_mass = t->head_mass};
     for (int h = 0; h < heads; h++) t->head_mass[h] /= scored;
     if (!train_has_attention(t)) out->mass = out->decoy = (double)NAN;
     for (int h = 0; h < t->config.heads; h++)
         out->mass += t->head_mass[heads - t->config.heads + h] / t->config.heads;
 }
 
-bool train_evaluate(train_trainer *t, const char *split, uint64_t first, int count, train_scores *out, char *error) {
+bool train_evaluate(train_trainer *t, const char *split, uint64_t first, int count,
+                    train_scores *out, char *error) {
     int shards = (count + t->shard - 1) / t->shard, heads = t->config.layers * t->config.heads;
     tensor_arena *arena = tensor_arena_new(t->mem);
     tally *sums = arena ? tensor_arena_take(arena, (size_t)shards, sizeof *sums) : NULL;

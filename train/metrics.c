@@ -11,12 +11,14 @@ static bool is_matrix(const ag_param_entry *p) { return p->val.shape.rank == 2; 
 static void each_matrix(train_trainer *t, const char *prefix, train_text *out) {
     ag_params *params = train_trainer_params(t);
     for (int i = 0; i < ag_params_count(params); i++)
-        if (is_matrix(ag_params_at(params, i))) train_text_add(out, ",%s.%s", prefix, ag_params_at(params, i)->name);
+        if (is_matrix(ag_params_at(params, i)))
+            train_text_add(out, ",%s.%s", prefix, ag_params_at(params, i)->name);
 }
 
 void train_metrics_header(train_trainer *t, train_text *out) {
-    train_text_add(out, "step,loss,val_loss,accuracy,in_bag,mass,decoy,"
-                        "qk_diag,qk_margin,qk_ratio,ov_diag,ov_margin,ov_ratio");
+    train_text_add(out,
+                   "step,loss,val_loss,accuracy,in_bag,mass,decoy,"
+                   "qk_diag,qk_margin,qk_ratio,ov_diag,ov_margin,ov_ratio");
     each_matrix(t, "norm", out);
     each_matrix(t, "grad", out);
     train_text_add(out, ",lr,seconds\n");
@@ -53,7 +55,8 @@ void train_metrics_row(train_trainer *t, const train_moment *m, train_text *out)
             const ag_param_entry *p = ag_params_at(params, i);
             if (!is_matrix(p)) continue;
             train_text_add(out, ",");
-            train_text_number(out, norm(of_gradients ? train_trainer_grads(t) + p->offset : p->val.x, p->val.n));
+            train_text_number(
+                out, norm(of_gradients ? train_trainer_grads(t) + p->offset : p->val.x, p->val.n));
         }
     train_text_add(out, ",");
     train_text_number(out, m->lr);
@@ -85,8 +88,10 @@ size_t train_metrics_keep(const char *text, size_t n, int step, int *steps99) {
     if (!row) return 0;
     for (row++; row < end;) {
         const char *line_end = memchr(row, '\n', (size_t)(end - row));
-        if (!line_end || !(field(row, line_end, STEP) < step)) break;  // torn, or of a step that is to come again
-        if (*steps99 < 0 && field(row, line_end, ACCURACY) >= 0.99) *steps99 = (int)field(row, line_end, STEP);
+        if (!line_end || !(field(row, line_end, STEP) < step))
+            break;  // torn, or of a step that is to come again
+        if (*steps99 < 0 && field(row, line_end, ACCURACY) >= 0.99)
+            *steps99 = (int)field(row, line_end, STEP);
         row = line_end + 1;
     }
     return (size_t)(row - text);

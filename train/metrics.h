@@ -1,7 +1,7 @@
 /* metrics.h - metrics.csv: one row for each evaluated step.
  *
- * step, losses, accuracy, where attention goes, circuits, norms of weights and of their gradients, lr; wall-clock last.
- * An empty field: the task has no such number. */
+ * step, losses, accuracy, where attention goes, circuits, norms of weights and of their gradients,
+ * lr; wall-clock last. An empty field: the task has no such number. */
 #ifndef TRAIN_METRICS_H
 #define TRAIN_METRICS_H
 
@@ -29,8 +29,8 @@ void train_metrics_header(train_trainer *t, train_text *out);
 /* The row, with the norms of the parameters and of their gradients as they stand. */
 void train_metrics_row(train_trainer *t, const train_moment *m, train_text *out);
 
-/* For a run that goes on at `step`: how many bytes of metrics.csv stay (whole rows of earlier steps), and the first kept
- * step with an accuracy of 0.99 or more (-1: none). */
+/* For a run that goes on at `step`: how many bytes of metrics.csv stay (whole rows of earlier
+ * steps), and the first kept step with an accuracy of 0.99 or more (-1: none). */
 size_t train_metrics_keep(const char *text, size_t n, int step, int *steps99);
 
 #ifdef __cplusplus

@@ -8,14 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A host program may have a decimal comma: the text's point is put into the locale's form, and back. */
+/* A host program may have a decimal comma: the text's point is put into the locale's form, and
+ * back. */
 static const char *point(void) { return localeconv()->decimal_point; }
 
 bool train_parse_real(const char *text, double *out) {
     char local[64];
     const char *dot = strchr(text, '.');
     size_t length = strlen(text);
-    if (length == 0 || length > 48 || isspace((unsigned char)text[0]) || text[0] == '+' || strchr(text, ',')) return false;
+    if (length == 0 || length > 48 || isspace((unsigned char)text[0]) || text[0] == '+' ||
+        strchr(text, ','))
+        return false;
     if (strpbrk(text, "xXpPnN")) return false;  // no hexadecimal numbers, no nan, no infinity
     if (dot)
         snprintf(local, sizeof local, "%.*s%s%s", (int)(dot - text), text, point(), dot + 1);

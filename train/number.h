@@ -8,7 +8,8 @@
 extern "C" {
 #endif
 
-/* The whole text is one number, finite and without leading space; false otherwise (also on overflow). */
+/* The whole text is one number, finite and without leading space; false otherwise (also on
+ * overflow). */
 bool train_parse_real(const char *text, double *out);
 bool train_parse_int(const char *text, long *out);
 

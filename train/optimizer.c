@@ -17,7 +17,8 @@ train_rule train_rule_at(const train_config *c, int step, double grad_norm) {
                         .grad_scale = c->clip > 0 && grad_norm > c->clip ? c->clip / grad_norm : 1};
 }
 
-static void sgd(const train_rule *r, real decay, size_t n, real *restrict w, const real *restrict g, real *restrict m) {
+static void sgd(const train_rule *r, real decay, size_t n, real *restrict w, const real *restrict g,
+                real *restrict m) {
     const real lr = (real)r->lr, mu = (real)r->momentum, scale = (real)r->grad_scale;
     for (size_t i = 0; i < n; i++) {
         m[i] = mu * m[i] + (scale * g[i] + decay * w[i]);
@@ -25,10 +26,12 @@ static void sgd(const train_rule *r, real decay, size_t n, real *restrict w, con
     }
 }
 
-static void adam(const train_rule *r, real decay, size_t n, real *restrict w, const real *restrict g, real *restrict m,
-                 real *restrict s) {
-    const real b1 = (real)r->beta1, b2 = (real)r->beta2, c1 = (real)(1 - r->beta1), c2 = (real)(1 - r->beta2);
-    const real rate = (real)(r->lr / r->correction1), root = (real)(1 / sqrt(r->correction2)), eps = (real)r->eps;
+static void adam(const train_rule *r, real decay, size_t n, real *restrict w,
+                 const real *restrict g, real *restrict m, real *restrict s) {
+    const real b1 = (real)r->beta1, b2 = (real)r->beta2, c1 = (real)(1 - r->beta1),
+               c2 = (real)(1 - r->beta2);
+    const real rate = (real)(r->lr / r->correction1), root = (real)(1 / sqrt(r->correction2)),
+               eps = (real)r->eps;
     const real scale = (real)r->grad_scale;
     const real in_gradient = r->kind == TRAIN_ADAM ? decay : 0;
     const real keep = r->kind == TRAIN_ADAMW ? (real)(1 - r->lr * (double)decay) : 1;
@@ -40,7 +43,8 @@ static void adam(const train_rule *r, real decay, size_t n, real *restrict w, co
     }
 }
 
-void train_apply(const train_rule *rule, bool decay, size_t n, real *w, const real *g, real *m, real *s) {
+void train_apply(const train_rule *rule, bool decay, size_t n, real *w, const real *g, real *m,
+                 real *s) {
     real strength = decay ? (real)rule->weight_decay : 0;
     if (rule->kind == TRAIN_SGD)
         sgd(rule, strength, n, w, g, m);

@@ -2,10 +2,12 @@
  *
  * A plugin is one C file (or a shared object made from it) that defines
  *
- *     const train_plugin qkv_plugin = {TRAIN_PLUGIN_ABI, sizeof(real), .tasks = ..., .blocks = ...};
+ *     const train_plugin qkv_plugin = {TRAIN_PLUGIN_ABI, sizeof(real), .tasks = ..., .blocks =
+ *     ...};
  *
- * and is named with --plugin: its tasks are trained with --task, its blocks with --block, and qkv gradcheck checks its
- * ops, layers and blocks. It calls the library that is inside the program; nothing needs to be linked. */
+ * and is named with --plugin: its tasks are trained with --task, its blocks with --block, and qkv
+ * gradcheck checks its ops, layers and blocks. It calls the library that is inside the program;
+ * nothing needs to be linked. */
 #ifndef TRAIN_PLUGIN_H
 #define TRAIN_PLUGIN_H
 
@@ -21,13 +23,14 @@ enum { TRAIN_PLUGIN_ABI = 1 };
 typedef struct {
     const char *name, *summary;
     nn_block_fn *block;
-    ag_node *(*sample)(ag_graph *g, int i);  // the i-th example for the gradient check; NULL ends the list
-    bool has_kinks;                          // as in ag_op
+    ag_node *(*sample)(ag_graph *g,
+                       int i);  // the i-th example for the gradient check; NULL ends the list
+    bool has_kinks;             // as in ag_op
 } train_block;
 
 typedef struct train_plugin {
-    int abi, real_size;              // of the headers it was compiled with
-    const data_task *const *tasks;   // each list ends with NULL (a NULL name); may be NULL itself
+    int abi, real_size;             // of the headers it was compiled with
+    const data_task *const *tasks;  // each list ends with NULL (a NULL name); may be NULL itself
     const train_block *blocks;
     const ag_op *const *ops;
     const nn_layer *layers;

@@ -19,9 +19,9 @@ struct train_pool {
     train_pool_fn *fn;
     void *ctx;
     int n;
-    atomic_int next;        // the item to be taken next
-    atomic_uint round;      // counts runs; a change wakes the workers
-    atomic_int busy;        // workers not yet done with this round
+    atomic_int next;    // the item to be taken next
+    atomic_uint round;  // counts runs; a change wakes the workers
+    atomic_int busy;    // workers not yet done with this round
     atomic_bool stop;
     pthread_mutex_t mutex;  // for those who sleep
     pthread_cond_t wake, done;
@@ -78,7 +78,9 @@ train_pool *train_pool_new(const tensor_allocator *mem, int threads) {
     if (!p) return NULL;
     *p = (train_pool){.mem = mem, .size = 1};
     if (threads > MAX_THREADS) threads = MAX_THREADS;
-    p->spins = threads <= sysconf(_SC_NPROCESSORS_ONLN) ? SPINS : 0;  // spinning steals from whom it waits for
+    p->spins = threads <= sysconf(_SC_NPROCESSORS_ONLN)
+                   ? SPINS
+                   : 0;  // spinning steals from whom it waits for
     pthread_mutex_init(&p->mutex, NULL);
     pthread_cond_init(&p->wake, NULL);
     pthread_cond_init(&p->done, NULL);

@@ -1,7 +1,8 @@
 /* pool.h - a few threads that share out numbered items.
  *
- * Which thread takes an item is left open, so an item's result must depend on its number only. Waiting threads spin for
- * some microseconds, then sleep: a step is short, and a busy neighbour must not be made to wait for spinners. */
+ * Which thread takes an item is left open, so an item's result must depend on its number only.
+ * Waiting threads spin for some microseconds, then sleep: a step is short, and a busy neighbour
+ * must not be made to wait for spinners. */
 #ifndef TRAIN_POOL_H
 #define TRAIN_POOL_H
 
@@ -14,8 +15,8 @@ extern "C" {
 typedef struct train_pool train_pool;
 typedef void train_pool_fn(void *ctx, int item, int worker);
 
-/* A pool of `threads` >= 1, the caller's included. If the system refuses some, the pool is smaller: see the size.
- * NULL when memory is out. */
+/* A pool of `threads` >= 1, the caller's included. If the system refuses some, the pool is
+ * smaller: see the size. NULL when memory is out. */
 train_pool *train_pool_new(const tensor_allocator *mem, int threads);
 void train_pool_free(train_pool *p);
 int train_pool_size(const train_pool *p);

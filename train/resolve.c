@@ -21,8 +21,10 @@ bool train_config_recommend(train_config *c, char *error) {
         bool negated = strncmp(word, "no-", 3) == 0;
         if (value) *value++ = '\0';
         const train_option *o = option_named(negated ? word + 3 : word);
-        if (o && train_config_set(c, o, negated ? "false" : value ? value : "true", error)) continue;
-        snprintf(error, TRAIN_ERROR, "the task '%.60s' recommends '%s', which cannot be set", c->task, word);
+        if (o && train_config_set(c, o, negated ? "false" : value ? value : "true", error))
+            continue;
+        snprintf(error, TRAIN_ERROR, "the task '%.60s' recommends '%s', which cannot be set",
+                 c->task, word);
         return false;
     }
     return true;
@@ -50,14 +52,18 @@ nn_block_fn *train_find_block(const train_config *c) {
 static bool resolve_task(train_config *c, data_spec *spec, char *error) {
     const data_task *task = train_find_task(c);
     if (!task) {
-        snprintf(error, TRAIN_ERROR, "there is no task '%.60s' (qkv list tasks; a plugin's own need --plugin)", c->task);
+        snprintf(error, TRAIN_ERROR,
+                 "there is no task '%.60s' (qkv list tasks; a plugin's own need --plugin)",
+                 c->task);
         return false;
     }
     if (!train_find_block(c)) {
-        snprintf(error, TRAIN_ERROR, "there is no block '%.60s' (a plugin's own need --plugin)", c->block);
+        snprintf(error, TRAIN_ERROR, "there is no block '%.60s' (a plugin's own need --plugin)",
+                 c->block);
         return false;
     }
-    data_options options = {c->pairs, c->keys, c->values, c->queries, c->order, c->form, c->hold_out};
+    data_options options = {c->pairs, c->keys, c->values,  c->queries,
+                            c->order, c->form, c->hold_out};
     if (!data_configure(task, options, spec, error, TRAIN_ERROR)) return false;
     c->pairs = spec->options.pairs;
     c->keys = spec->options.keys;
@@ -72,8 +78,10 @@ static bool resolve_arch(train_config *c, const data_spec *spec, char *error) {
     bool has_memory = spec->side[DATA_MEMORY].T > 0;
     if (c->arch == TRAIN_ARCH_TASK) return true;
     if (across == has_memory) return true;
-    snprintf(error, TRAIN_ERROR, has_memory ? "the task '%s' has a memory: --arch cross or encoder-decoder"
-                                            : "the task '%s' has no memory: --arch decoder or encoder", c->task);
+    snprintf(error, TRAIN_ERROR,
+             has_memory ? "the task '%s' has a memory: --arch cross or encoder-decoder"
+                        : "the task '%s' has no memory: --arch decoder or encoder",
+             c->task);
     return false;
 }
 
@@ -93,36 +101,48 @@ static bool resolve_heads(train_config *c, char *error) {
 /* Ties need equal shapes, and an input taken as it is must have the width that the heads want. */
 static bool resolve_projections(const train_config *c, char *error) {
     nn_tie tie = (nn_tie)c->tie;
-    bool q_tied = tie == NN_TIE_QK || tie == NN_TIE_QV || tie == NN_TIE_QKV, v_tied = tie != NN_TIE_NONE && tie != NN_TIE_QK;
+    bool q_tied = tie == NN_TIE_QK || tie == NN_TIE_QV || tie == NN_TIE_QKV,
+         v_tied = tie != NN_TIE_NONE && tie != NN_TIE_QK;
     int input = c->latent ? c->latent : c->d_model;
     if (q_tied && c->heads != c->kv_heads)
-        return refuse(error, "Q cannot be tied: there are %d heads of queries and %d of keys and values", c->heads, c->kv_heads);
-    if (q_tied && c->latent) return refuse(error, "Q cannot be tied: keys and values come from a latent of %d", c->latent, 0);
-    if (v_tied && c->d_k != c->d_v) return refuse(error, "V cannot be tied: d-k is %d and d-v %d", c->d_k, c->d_v);
+        return refuse(error,
+                      "Q cannot be tied: there are %d heads of queries and %d of keys and values",
+                      c->heads, c->kv_heads);
+    if (q_tied && c->latent)
+        return refuse(error, "Q cannot be tied: keys and values come from a latent of %d",
+                      c->latent, 0);
+    if (v_tied && c->d_k != c->d_v)
+        return refuse(error, "V cannot be tied: d-k is %d and d-v %d", c->d_k, c->d_v);
     if (!c->wq && c->heads * c->d_k != c->d_model)
-        return refuse(error, "without W^Q the heads' d-k must add up to the width: %d, not %d", c->d_model, c->heads * c->d_k);
+        return refuse(error, "without W^Q the heads' d-k must add up to the width: %d, not %d",
+                      c->d_model, c->heads * c->d_k);
     if (!c->wk && c->kv_heads * c->d_k != input)
-        return refuse(error, "without W^K the heads' d-k must add up to the width: %d, not %d", input, c->kv_heads * c->d_k);
+        return refuse(error, "without W^K the heads' d-k must add up to the width: %d, not %d",
+                      input, c->kv_heads * c->d_k);
     if (!c->wv && c->kv_heads * c->d_v != input)
-        return refuse(error, "without W^V the heads' d-v must add up to the width: %d, not %d", input, c->kv_heads * c->d_v);
+        return refuse(error, "without W^V the heads' d-v must add up to the width: %d, not %d",
+                      input, c->kv_heads * c->d_v);
     if (!c->wo && c->heads * c->d_v != c->d_model)
-        return refuse(error, "without W^O the heads' d-v must add up to the width: %d, not %d", c->d_model, c->heads * c->d_v);
+        return refuse(error, "without W^O the heads' d-v must add up to the width: %d, not %d",
+                      c->d_model, c->heads * c->d_v);
     return true;
 }
 
 bool train_config_resolve(train_config *c, data_spec *spec, char *error) {
     if (!resolve_task(c, spec, error)) return false;
     if (c->readout == NN_READOUT_LOCAL && c->d_model % spec->n_readouts)
-        return refuse(error, "%d readouts do not divide the width %d", spec->n_readouts, c->d_model);
-    return resolve_arch(c, spec, error) && resolve_heads(c, error) &&
-           resolve_projections(c, error);
+        return refuse(error, "%d readouts do not divide the width %d", spec->n_readouts,
+                      c->d_model);
+    return resolve_arch(c, spec, error) && resolve_heads(c, error) && resolve_projections(c, error);
 }
 
 static ag_mask mask_of(const train_config *c, const data_spec *spec) {
-    bool by_task = c->mask == TRAIN_MASK_TASK && c->arch != TRAIN_ARCH_DECODER && c->arch != TRAIN_ARCH_ENCODER;
+    bool by_task = c->mask == TRAIN_MASK_TASK && c->arch != TRAIN_ARCH_DECODER &&
+                   c->arch != TRAIN_ARCH_ENCODER;
     bool causal = c->mask == TRAIN_MASK_CAUSAL;
     if (c->mask == TRAIN_MASK_TASK || c->mask == TRAIN_MASK_MEMORY)
-        causal = c->arch == TRAIN_ARCH_DECODER || (c->arch != TRAIN_ARCH_ENCODER && spec->sees == DATA_CAUSAL);
+        causal = c->arch == TRAIN_ARCH_DECODER ||
+                 (c->arch != TRAIN_ARCH_ENCODER && spec->sees == DATA_CAUSAL);
     bool memory = c->mask == TRAIN_MASK_MEMORY || (by_task && spec->sees == DATA_ENTRIES);
     memory = memory && spec->store == DATA_SEQUENCE;
     return (ag_mask){.causal = causal, .no_self = !c->self, .memory = memory ? spec->entries : 0};

@@ -8,8 +8,9 @@
 extern "C" {
 #endif
 
-/* The rate of step 0..steps-1: never above c->lr, never 0 in the first step (unless lr is), and finite for every warmup
- * and number of steps. Cosine falls from lr to 0 (Loshchilov and Hutter, "SGDR", 2017, equation 5, one cycle). */
+/* The rate of step 0..steps-1: never above c->lr, never 0 in the first step (unless lr is), and
+ * finite for every warmup and number of steps. Cosine falls from lr to 0 (Loshchilov and Hutter,
+ * "SGDR", 2017, equation 5, one cycle). */
 double train_learning_rate(const train_config *c, int step);
 
 #ifdef __cplusplus

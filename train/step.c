@@ -11,11 +11,15 @@ typedef struct {
     int step;
 } job;
 
-/* Loads one shard of a step's training batch and runs it forwards and backwards. False on a graph's error. */
+/* Loads one shard of a step's training batch and runs it forwards and backwards. False on a
+ * graph's error. */
 static bool run_shard(train_trainer *t, train_worker *w, int step, int shard) {
-    int batch = t->config.batch, first = shard * t->shard, count = batch - first < t->shard ? batch - first : t->shard;
+    int batch = t->config.batch, first = shard * t->shard,
+        count = batch - first < t->shard ? batch - first : t->shard;
     train_load(t, w, "train", (uint64_t)step * (uint64_t)batch + (uint64_t)first, count, batch);
-    ag_set_run(w->graph, (ag_run){.seed = (uint64_t)t->config.seed, .step = (uint64_t)step, .shard = (uint64_t)shard,
+    ag_set_run(w->graph, (ag_run){.seed = (uint64_t)t->config.seed,
+                                  .step = (uint64_t)step,
+                                  .shard = (uint64_t)shard,
                                   .training = true});
     return ag_forward(w->graph) && ag_backward(w->out.loss, NULL);
 }
@@ -47,14 +51,16 @@ static void sum_lanes(train_trainer *t) {
         }
 }
 
-/* Sum of squares in double: huge gradients do not overflow it. Eight sums, so that it can be vectorised. */
+/* Sum of squares in double: huge gradients do not overflow it. Eight sums, so that it can be
+ * vectorised. */
 static double sum_of_squares(const real *x, size_t n) {
     double part[8] = {0};
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
         for (int k = 0; k < 8; k++) part[k] += (double)x[i + (size_t)k] * (double)x[i + (size_t)k];
     for (; i < n; i++) part[0] += (double)x[i] * (double)x[i];
-    return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+    return ((part[0] + part[1]) + (part[2] + part[3])) +
+           ((part[4] + part[5]) + (part[6] + part[7]));
 }
 
 static const char *graph_error(const train_trainer *t) {
@@ -65,7 +71,8 @@ static const char *graph_error(const train_trainer *t) {
 
 void train_detect_anomaly(train_trainer *t, bool on) { t->detect = on; }
 
-/* Runs the shards of a step again, one by one, until a number is not finite. The parameters have not changed since. */
+/* Runs the shards of a step again, one by one, until a number is not finite. The parameters have
+ * not changed since. */
 static train_anomaly find_again(train_trainer *t, int step) {
     train_worker *w = &t->workers[0];
     train_anomaly found = {NULL, NULL};
@@ -100,8 +107,10 @@ static bool is_odd(const train_trainer *t) {
 bool train_gradient(train_trainer *t, int step, train_step *out, char *error) {
     *out = (train_step){0};
     train_at_step(t, step);
-    train_pool_run(t->pool, run_lane, &(job){t, step}, t->config.lanes < t->shards ? t->config.lanes : t->shards);
-    if (graph_error(t)) return snprintf(error, TRAIN_ERROR, "step %d: %s", step, graph_error(t)), false;
+    train_pool_run(t->pool, run_lane, &(job){t, step},
+                   t->config.lanes < t->shards ? t->config.lanes : t->shards);
+    if (graph_error(t))
+        return snprintf(error, TRAIN_ERROR, "step %d: %s", step, graph_error(t)), false;
     sum_lanes(t);
     for (int s = 0; s < t->shards; s++) out->loss += t->losses[s];
     double squares = 0;
@@ -125,7 +134,7 @@ void train_update(train_trainer *t, int step, const train_step *s) {
     for (int i = 0; i < ag_params_count(t->params); i++) {
         const ag_param_entry *p = ag_params_at(t->params, i);
         if (p->frozen) continue;
-        train_apply(&rule, p->val.shape.rank >= 2, p->val.n, p->val.x, t->lane[0] + p->offset, t->mean + p->offset,
-                    t->square ? t->square + p->offset : NULL);
+        train_apply(&rule, p->val.shape.rank >= 2, p->val.n, p->val.x, t->lane[0] + p->offset,
+                    t->mean + p->offset, t->square ? t->square + p->offset : NULL);
     }
 }

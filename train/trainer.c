@@ -6,9 +6,10 @@
 
 #include "train/trainer_internal.h"
 
-/* Examples of a shard: at least 128 tokens, so that a replay's overhead is small; about 2^14 numbers
- * of the residual stream and at most 512 tokens, so that its activations stay in the second-level
- * cache; as even over the lanes as that allows. A function of the configuration alone. */
+/* Examples of a shard: at least 128 tokens, so that a replay's overhead is small; about 2^14
+ * numbers of the residual stream and at most 512 tokens, so that its activations stay in the
+ * second-level cache; as even over the lanes as that allows. A function of the configuration
+ * alone. */
 static int shard_size(const train_config *c, int T) {
     int tokens = (1 << 14) / c->d_model;
     tokens = tokens < 128 ? 128 : tokens > 512 ? 512 : tokens;
@@ -48,7 +49,8 @@ static nn_batch batch_of(const train_trainer *t, const train_worker *w) {
     return b;
 }
 
-/* Has a node of that name the shape of attention weights? A block of somebody's own may use the name otherwise. */
+/* Has a node of that name the shape of attention weights? A block of somebody's own may use the
+ * name otherwise. */
 static bool is_attention(const train_trainer *t, const ag_node *node) {
     const data_spec *s = &t->spec;
     return tensor_same_shape(
@@ -56,7 +58,8 @@ static bool is_attention(const train_trainer *t, const ag_node *node) {
         tensor_dims(4, t->shard, t->config.heads, s->side[DATA_SEQUENCE].T, s->side[s->store].T));
 }
 
-/* Memory and a recorded graph for one worker; false when memory is out or the graph has an error. */
+/* Memory and a recorded graph for one worker; false when memory is out or the graph has an error.
+ * */
 static bool worker_init(train_trainer *t, train_worker *w, char *error) {
     const data_spec *s = &t->spec;
     w->B = t->shard;

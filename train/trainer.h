@@ -1,8 +1,9 @@
 /* trainer.h - a model in training: parameters, and workers that run shards of a batch.
  *
- * A batch is cut into shards of 128 to 512 tokens, dealt to a fixed number of lanes (in the configuration). A lane runs
- * its shards in order and adds gradients into its own flat buffer; the lanes are summed in a fixed tree. Threads take
- * lanes, so any number of threads gives the same bits. A worker records the graph once and replays it for every shard. */
+ * A batch is cut into shards of 128 to 512 tokens, dealt to a fixed number of lanes (in the
+ * configuration). A lane runs its shards in order and adds gradients into its own flat buffer; the
+ * lanes are summed in a fixed tree. Threads take lanes, so any number of threads gives the same
+ * bits. A worker records the graph once and replays it for every shard. */
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 
@@ -16,35 +17,39 @@ extern "C" {
 /* One thread's graph, and the shard that is loaded in it. */
 typedef struct {
     ag_graph *graph;
-    data_batch data;                  // `B` examples, [B,T] each
+    data_batch data;  // `B` examples, [B,T] each
     nn_outputs out;
-    int B, n_rows;                    // examples of a shard; rows that can be scored
-    int count;                        // examples loaded; the other rows are not scored
-    int *rows;                        // [n_rows] b*T + t, or -1
-    int *target[DATA_MAXREADOUTS];    // [n_rows]
-    int *source[DATA_MAXREADOUTS];    // [n_rows] the position where the answer stands, or -1
-    int *decoy[DATA_MAXREADOUTS];     // [n_rows] the position that a confused model would look at, or -1
-    int *source_rows;                 // [n_rows] b*T + the first readout's source, or -1
-    real weight[DATA_MAXREADOUTS];    // of a scored row in the loss
-    ag_node *gate;                    // NULL, or what switches scores on
-    ag_node **weights;                // [layers] [B,H,T,S]: the attention that reads the store; NULL: a block without
+    int B, n_rows;                  // examples of a shard; rows that can be scored
+    int count;                      // examples loaded; the other rows are not scored
+    int *rows;                      // [n_rows] b*T + t, or -1
+    int *target[DATA_MAXREADOUTS];  // [n_rows]
+    int *source[DATA_MAXREADOUTS];  // [n_rows] the position where the answer stands, or -1
+    int *decoy
+        [DATA_MAXREADOUTS];  // [n_rows] the position that a confused model would look at, or -1
+    int *source_rows;        // [n_rows] b*T + the first readout's source, or -1
+    real weight[DATA_MAXREADOUTS];  // of a scored row in the loss
+    ag_node *gate;                  // NULL, or what switches scores on
+    ag_node *
+        *weights;  // [layers] [B,H,T,S]: the attention that reads the store; NULL: a block without
 } train_worker;
 
 typedef struct train_trainer train_trainer;
 
-/* A trainer for a resolved configuration, its parameters at their initial values. `threads` is the most that may run.
- * NULL with a sentence in error (TRAIN_ERROR). `c` and `spec` are copied; mem NULL: malloc. */
-train_trainer *train_trainer_new(const tensor_allocator *mem, const train_config *c, const data_spec *spec, int threads,
-                                 char *error);
+/* A trainer for a resolved configuration, its parameters at their initial values. `threads` is the
+ * most that may run. NULL with a sentence in error (TRAIN_ERROR). `c` and `spec` are copied; mem
+ * NULL: malloc. */
+train_trainer *train_trainer_new(const tensor_allocator *mem, const train_config *c,
+                                 const data_spec *spec, int threads, char *error);
 void train_trainer_free(train_trainer *t);
 
 const train_config *train_trainer_config(const train_trainer *t);
 const data_spec *train_trainer_spec(const train_trainer *t);
 ag_params *train_trainer_params(train_trainer *t);
 const real *train_trainer_grads(const train_trainer *t);  // flat, as ag_param_entry.offset says
-train_worker *train_trainer_worker(train_trainer *t);     // one worker, for probes; idle between steps
+train_worker *train_trainer_worker(train_trainer *t);  // one worker, for probes; idle between steps
 
-/* Has the last layer attention weights that can be looked at? Else mass is NaN and the probes refuse. */
+/* Has the last layer attention weights that can be looked at? Else mass is NaN and the probes
+ * refuse. */
 bool train_has_attention(const train_trainer *t);
 
 /* The sublayer whose attention reads the store: "attn" (self-attention) or "cross". */
@@ -53,26 +58,30 @@ const char *train_looker(const data_spec *s);
 /* The node, and the prefix of the tables, that embeds the store: "embed" or "memory". */
 const char *train_store_name(const data_spec *s);
 
-/* Makes the model what it is at this step (0 is before the first update): the scores' gate of --scores-from opens. To be
- * called after a restore; training does it by itself. */
+/* Makes the model what it is at this step (0 is before the first update): the scores' gate of
+ * --scores-from opens. To be called after a restore; training does it by itself. */
 void train_at_step(train_trainer *t, int step);
 
-/* Loads examples first.. of a split into a worker, count <= B. Each scored row weighs 1 / (total * scored positions). */
-void train_load(train_trainer *t, train_worker *w, const char *split, uint64_t first, int count, double total);
+/* Loads examples first.. of a split into a worker, count <= B. Each scored row weighs 1 / (total *
+ * scored positions). */
+void train_load(train_trainer *t, train_worker *w, const char *split, uint64_t first, int count,
+                double total);
 
 /* Puts w->data, after it was changed by hand, into the arrays that the graph reads. */
 void train_reload(train_trainer *t, train_worker *w);
 
-/* The gradient of training batch `step`, and its loss. False with a sentence in error: a graph's error, or a number that
- * is not finite (then *diverged, and the sentence names the parameter, and the node where the number first appeared). */
+/* The gradient of training batch `step`, and its loss. False with a sentence in error: a graph's
+ * error, or a number that is not finite (then *diverged, and the sentence names the parameter, and
+ * the node where the number first appeared). */
 typedef struct {
     double loss, grad_norm;
     bool diverged;
 } train_step;
 bool train_gradient(train_trainer *t, int step, train_step *out, char *error);
 
-/* From now on train_gradient() looks at every value and gradient of every node, and refuses what is not finite even where
- * it does not reach the loss or a parameter. Slower; changes no bit of what is computed. */
+/* From now on train_gradient() looks at every value and gradient of every node, and refuses what
+ * is not finite even where it does not reach the loss or a parameter. Slower; changes no bit of
+ * what is computed. */
 void train_detect_anomaly(train_trainer *t, bool on);
 
 /* The index of the greatest of n numbers, the first if there are several. */
@@ -89,14 +98,15 @@ enum { TRAIN_MAXHEADS = 4096 };  // layers * heads
 typedef struct {
     double loss, accuracy;
     double all_right;  // examples with every scored position right
-    double in_bag;     // answer is one of the values stored in the example; NaN if the task stores none
-    double mass;       // attention from scored positions to the answer's position: last layer, mean over heads; NaN without
+    double in_bag;     // answer is a value stored in the example; NaN if the task stores none
+    double mass;       // attention on the answer's position: last layer, mean over heads; NaN: none
     double decoy;      // the same to the decoy's position; NaN if the task has none
-    double *head_mass; // [layers * heads]
+    double *head_mass;  // [layers * heads]
 } train_scores;
 
 /* Evaluates `count` examples of a split. head_mass is the trainer's, valid until the next call. */
-bool train_evaluate(train_trainer *t, const char *split, uint64_t first, int count, train_scores *out, char *error);
+bool train_evaluate(train_trainer *t, const char *split, uint64_t first, int count,
+                    train_scores *out, char *error);
 
 #ifdef __cplusplus
 }

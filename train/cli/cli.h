@@ -1,4 +1,5 @@
-/* cli.h - what the commands of the program share. Only train/cli/ prints, reads the environment or exits. */
+/* cli.h - what the commands of the program share. Only train/cli/ prints, reads the environment or
+ * exits. */
 #ifndef TRAIN_CLI_CLI_H
 #define TRAIN_CLI_CLI_H
 
@@ -10,9 +11,9 @@ enum {
     CLI_OK,
     CLI_FAILED,
     CLI_USAGE,
-    CLI_DAMAGED,     // an input file
-    CLI_DIVERGED,    // a number is not finite
-    CLI_GRADCHECK,   // a gradient is wrong
+    CLI_DAMAGED,    // an input file
+    CLI_DIVERGED,   // a number is not finite
+    CLI_GRADCHECK,  // a gradient is wrong
     CLI_NO_GNUPLOT,
     CLI_SIGNAL = 128
 };
@@ -22,7 +23,8 @@ enum {
 #include "train/cli/commands.def"
 #undef COMMAND
 
-/* An option of a command. A NULL name ends a list; a NULL argument makes it a flag; an empty name is a heading. */
+/* An option of a command. A NULL name ends a list; a NULL argument makes it a flag; an empty name
+ * is a heading. */
 typedef struct {
     const char *name, *argument, *help, *def;
 } cli_option;
@@ -30,21 +32,26 @@ typedef struct {
 /* Called with each option found, in order; returns CLI_OK or an exit code (after cli_usage()). */
 typedef int cli_option_fn(void *ctx, const char *name, const char *value);
 
-/* Parses argv GNU-style; operands end up at argv[*first]. --help and -h print help and set *done. Returns an exit code. */
-int cli_parse(int argc, char **argv, const cli_option *options, cli_option_fn *found, void *ctx, int *first, bool *done);
+/* Parses argv GNU-style; operands end up at argv[*first]. --help and -h print help and set *done.
+ * Returns an exit code. */
+int cli_parse(int argc, char **argv, const cli_option *options, cli_option_fn *found, void *ctx,
+              int *first, bool *done);
 
 void cli_help(const char *command, const cli_option *options);
 
 /* One line on stderr, "qkv COMMAND: ...", control bytes made harmless; returns `code`. */
-int cli_error(int code, const char *command, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int cli_error(int code, const char *command, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-/* Opens what --plugin names: a shared object, or a C file which is compiled first. An exit code, and a message. */
+/* Opens what --plugin names: a shared object, or a C file which is compiled first. An exit code,
+ * and a message. */
 int cli_load_plugin(const char *command, const char *path, const struct train_plugin **out);
 
 /* The exit code for what the library said. */
 int cli_code(train_status s);
 
-/* The name nearest to a misspelt one (at most a third of it wrong), or NULL; names end with NULL. */
+/* The name nearest to a misspelt one (at most a third of it wrong), or NULL; names end with NULL.
+ * */
 const char *cli_nearest(const char *name, const char *const *names);
 
 /* A usage error for a task that does not exist, with the nearest that does. */
@@ -53,7 +60,8 @@ int cli_unknown_task(const char *command, const char *name);
 /* Is the stream a terminal that understands cursor movement and colour? */
 bool cli_terminal(int fd);
 
-/* Writes out stdout and reports an error (a full disk, a closed descriptor); returns the exit code. */
+/* Writes out stdout and reports an error (a full disk, a closed descriptor); returns the exit
+ * code. */
 int cli_finish(int code);
 
 #endif

@@ -1,9 +1,10 @@
-/* cmd_bench.c - qkv bench: how fast is a training step, through the ordinary path: recorded graph, ordinary ops and layers,
- * Adam.
+/* cmd_bench.c - qkv bench: how fast is a training step, through the ordinary path: recorded graph,
+ * ordinary ops and layers, Adam.
  *
- * One step of one pre-norm block: token + position embedding, causal attention, feed-forward of 4 d with ReLU, layer
- * norms, biases, unembedding, mean cross-entropy over all positions. FLOPs, with N = B T and P = 12 d^2 + d V:
- * 6 P N + 12 B T^2 d (matrix products only, attention counted without its mask). */
+ * One step of one pre-norm block: token + position embedding, causal attention, feed-forward of 4
+ * d with ReLU, layer norms, biases, unembedding, mean cross-entropy over all positions. FLOPs,
+ * with N = B T and P = 12 d^2 + d V: 6 P N + 12 B T^2 d (matrix products only, attention counted
+ * without its mask). */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,22 +15,26 @@
 #include "train/cli/cli.h"
 #include "train/number.h"
 
-static const cli_option options[] = {{"preset", "tiny|small|medium|large|pairs", "sizes of the step", "small"},
-                                     {"batch", "B", "sequences of a step", NULL},
-                                     {"time", "T", "tokens of a sequence", NULL},
-                                     {"d-model", "D", "width", NULL},
-                                     {"heads", "H", "heads", NULL},
-                                     {"vocab", "V", "vocabulary", NULL},
-                                     {"lanes", "N", "parts of the batch that can run in parallel", "4"},
-                                     {"threads", "N", "threads", "1"},
-                                     {"seconds", "S", "how long to measure", "3"},
-                                     {"json", NULL, "one line of JSON", NULL},
-                                     {NULL, NULL, NULL, NULL}};
+static const cli_option options[] = {
+    {"preset", "tiny|small|medium|large|pairs", "sizes of the step", "small"},
+    {"batch", "B", "sequences of a step", NULL},
+    {"time", "T", "tokens of a sequence", NULL},
+    {"d-model", "D", "width", NULL},
+    {"heads", "H", "heads", NULL},
+    {"vocab", "V", "vocabulary", NULL},
+    {"lanes", "N", "parts of the batch that can run in parallel", "4"},
+    {"threads", "N", "threads", "1"},
+    {"seconds", "S", "how long to measure", "3"},
+    {"json", NULL, "one line of JSON", NULL},
+    {NULL, NULL, NULL, NULL}};
 
 static const struct {
     const char *name;
     int batch, time, d_model, heads, vocab;
-} presets[] = {{"tiny", 32, 16, 32, 2, 64}, {"small", 64, 32, 64, 4, 64}, {"medium", 32, 128, 128, 4, 128}, {"large", 8, 512, 512, 8, 512}};
+} presets[] = {{"tiny", 32, 16, 32, 2, 64},
+               {"small", 64, 32, 64, 4, 64},
+               {"medium", 32, 128, 128, 4, 128},
+               {"large", 8, 512, 512, 8, 512}};
 
 typedef struct {
     long batch, time, d_model, heads, vocab, threads, lanes;
@@ -46,7 +51,8 @@ static int take_preset(request *r, const char *name) {
         r->heads = presets[i].heads, r->vocab = presets[i].vocab;
         return CLI_OK;
     }
-    return cli_error(CLI_USAGE, "bench", "--preset: '%s' is none of tiny, small, medium, large, pairs", name);
+    return cli_error(CLI_USAGE, "bench",
+                     "--preset: '%s' is none of tiny, small, medium, large, pairs", name);
 }
 
 static int take_option(void *ctx, const char *name, const char *value) {
@@ -54,18 +60,25 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
     if (strcmp(name, "preset") == 0) return take_preset(r, value);
     if (strcmp(name, "seconds") == 0) {
-        if (train_parse_real(value, &r->seconds) && r->seconds > 0 && r->seconds <= 3600) return CLI_OK;
-        return cli_error(CLI_USAGE, "bench", "--seconds: '%s' is no number of seconds up to 3600", value);
+        if (train_parse_real(value, &r->seconds) && r->seconds > 0 && r->seconds <= 3600)
+            return CLI_OK;
+        return cli_error(CLI_USAGE, "bench", "--seconds: '%s' is no number of seconds up to 3600",
+                         value);
     }
     const struct {
         const char *name;
         long *to, most;
-    } numbers[] = {{"batch", &r->batch, 65536},  {"time", &r->time, 65536},   {"d-model", &r->d_model, 16384}, {"heads", &r->heads, 512},
-                   {"vocab", &r->vocab, 65536}, {"threads", &r->threads, 64}, {"lanes", &r->lanes, 64}};
+    } numbers[] = {{"batch", &r->batch, 65536},     {"time", &r->time, 65536},
+                   {"d-model", &r->d_model, 16384}, {"heads", &r->heads, 512},
+                   {"vocab", &r->vocab, 65536},     {"threads", &r->threads, 64},
+                   {"lanes", &r->lanes, 64}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (strcmp(numbers[i].name, name) != 0) continue;
-        if (train_parse_int(value, numbers[i].to) && *numbers[i].to >= 1 && *numbers[i].to <= numbers[i].most) return CLI_OK;
-        return cli_error(CLI_USAGE, "bench", "--%s: '%s' is not a whole number from 1 to %ld", name, value, numbers[i].most);
+        if (train_parse_int(value, numbers[i].to) && *numbers[i].to >= 1 &&
+            *numbers[i].to <= numbers[i].most)
+            return CLI_OK;
+        return cli_error(CLI_USAGE, "bench", "--%s: '%s' is not a whole number from 1 to %ld", name,
+                         value, numbers[i].most);
     }
     return CLI_USAGE;
 }
@@ -74,7 +87,8 @@ static int take_option(void *ctx, const char *name, const char *value) {
 
 static bool configure_noise(data_spec *s, char *error, size_t size) {
     (void)error, (void)size;
-    s->side[DATA_SEQUENCE] = (data_side){s->options.queries, 1, {data_plain("token", "t", s->options.keys)}};
+    s->side[DATA_SEQUENCE] =
+        (data_side){s->options.queries, 1, {data_plain("token", "t", s->options.keys)}};
     s->n_readouts = 1;
     s->readout[0] = (data_readout){"token", "t", s->options.keys, NULL};
     s->scored = s->entries = s->options.queries;
@@ -105,8 +119,11 @@ static bool configure(const request *r, train_config *c, data_spec *spec, char *
     c->positions = NN_POSITIONS_LEARNED;
     c->bias = true;
     c->lr = 1e-3;
-    if (!train_config_resolve(c, spec, error)) return false;  // the widths; then the task is replaced
-    return data_configure(&task_noise, (data_options){.keys = (int)r->vocab, .queries = (int)r->time}, spec, error, TRAIN_ERROR);
+    if (!train_config_resolve(c, spec, error))
+        return false;  // the widths; then the task is replaced
+    return data_configure(&task_noise,
+                          (data_options){.keys = (int)r->vocab, .queries = (int)r->time}, spec,
+                          error, TRAIN_ERROR);
 }
 
 /* ---- measuring ---- */
@@ -155,22 +172,28 @@ static bool measure(train_trainer *t, double seconds, samples *out, char *error)
 static void print(const request *r, const train_trainer *t, const samples *s, size_t params) {
     const train_config *c = train_trainer_config(t);
     const data_spec *spec = train_trainer_spec(t);
-    double B = c->batch, T = spec->side[DATA_SEQUENCE].T, D = c->d_model, V = spec->readout[0].classes;
-    double P = 4 * D * D + 2 * (double)c->d_ff * D + D * V, flops = 6 * P * B * T + 12 * B * T * T * D;
+    double B = c->batch, T = spec->side[DATA_SEQUENCE].T, D = c->d_model,
+           V = spec->readout[0].classes;
+    double P = 4 * D * D + 2 * (double)c->d_ff * D + D * V,
+           flops = 6 * P * B * T + 12 * B * T * T * D;
     double wall = s->wall[s->n / 2], cpu = s->cpu[s->n / 2];
     struct rusage use;
     getrusage(RUSAGE_SELF, &use);
     double rss = (double)use.ru_maxrss / 1024;
     if (!r->json) {
-        printf("B %g, T %g, D %g, heads %d, V %g: %.4f ms a step (CPU %.4f ms), %.1f GFLOP/s, %.0f tokens/s, peak memory %.1f MiB\n", B, T, D,
-               c->heads, V, 1e3 * wall, 1e3 * cpu, flops / wall / 1e9, B * T / wall, rss);
+        printf(
+            "B %g, T %g, D %g, heads %d, V %g: %.4f ms a step (CPU %.4f ms), %.1f GFLOP/s, %.0f "
+            "tokens/s, peak memory %.1f MiB\n",
+            B, T, D, c->heads, V, 1e3 * wall, 1e3 * cpu, flops / wall / 1e9, B * T / wall, rss);
         return;
     }
-    json_t *o = json_pack("{s:s,s:f,s:f,s:f,s:i,s:f,s:i,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:I,s:f,s:f}", "peer", "qkv", "B", B, "T", T, "d", D, "h",
-                          c->heads, "V", V, "threads", (int)r->threads, "steps", (json_int_t)s->n, "ms_median", 1e3 * wall, "ms_min",
-                          1e3 * s->wall[0], "cpu_ms_median", 1e3 * cpu, "tokens_per_s", B * T / wall, "gflops", flops / wall / 1e9, "gflops_cpu",
-                          flops / cpu / 1e9, "peak_rss_mib", rss, "params", (json_int_t)params, "loss_first", s->loss_first, "loss_last",
-                          s->loss_last);
+    json_t *o = json_pack(
+        "{s:s,s:f,s:f,s:f,s:i,s:f,s:i,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:I,s:f,s:f}", "peer", "qkv",
+        "B", B, "T", T, "d", D, "h", c->heads, "V", V, "threads", (int)r->threads, "steps",
+        (json_int_t)s->n, "ms_median", 1e3 * wall, "ms_min", 1e3 * s->wall[0], "cpu_ms_median",
+        1e3 * cpu, "tokens_per_s", B * T / wall, "gflops", flops / wall / 1e9, "gflops_cpu",
+        flops / cpu / 1e9, "peak_rss_mib", rss, "params", (json_int_t)params, "loss_first",
+        s->loss_first, "loss_last", s->loss_last);
     char *line = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(8));
     if (line) puts(line);
     free(line);
@@ -190,9 +213,12 @@ int cli_bench(int argc, char **argv) {
     if (first < argc) return cli_error(CLI_USAGE, "bench", "'%s' is no option", argv[first]);
     if (!configure(&r, &c, &spec, error)) return cli_error(CLI_USAGE, "bench", "%s", error);
     train_trainer *t = train_trainer_new(NULL, &c, &spec, (int)r.threads, error);
-    samples s = {.wall = malloc(MOST_STEPS * sizeof(double)), .cpu = malloc(MOST_STEPS * sizeof(double))};
+    samples s = {.wall = malloc(MOST_STEPS * sizeof(double)),
+                 .cpu = malloc(MOST_STEPS * sizeof(double))};
     bool ok = t && s.wall && s.cpu && measure(t, r.seconds, &s, error);
-    if (!ok) code = cli_error(CLI_FAILED, "bench", "%s", t && (!s.wall || !s.cpu) ? "out of memory" : error);
+    if (!ok)
+        code = cli_error(CLI_FAILED, "bench", "%s",
+                         t && (!s.wall || !s.cpu) ? "out of memory" : error);
     if (ok) print(&r, t, &s, ag_params_learned(train_trainer_params(t)));
     free(s.wall);
     free(s.cpu);

@@ -1,13 +1,14 @@
-/* cmd_data.c - qkv data: examples of a task as a person reads them, and a check of what a task promises. */
+/* cmd_data.c - qkv data: examples of a task as a person reads them, and a check of what a task
+ * promises. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/cli/cli.h"
+#include "train/cli/data_check.h"
 #include "train/number.h"
 
-enum { MAX_OPTIONS = 24, CHECKED = 10000 };
+enum { MAX_OPTIONS = 24 };
 
 typedef struct {
     long n;
@@ -20,21 +21,26 @@ typedef struct {
     int n_given;
 } request;
 
-static const cli_option own[] = {{"n", "N", "how many examples", "3"},
-                                 {"split", "NAME", "train, valid, test or heldout", "train"},
-                                 {"check", NULL, "prove on 10000 examples what the task promises", NULL},
-                                 {"plugin", "FILE", "your own tasks", NULL},
-                                 {"json", NULL, "a line of JSON for each example", NULL},
-                                 {NULL, NULL, NULL, NULL}};
+static const cli_option own[] = {
+    {"n", "N", "how many examples", "3"},
+    {"split", "NAME", "train, valid, test or heldout", "train"},
+    {"check", NULL, "prove on 10000 examples what the task promises", NULL},
+    {"plugin", "FILE", "your own tasks", NULL},
+    {"json", NULL, "a line of JSON for each example", NULL},
+    {NULL, NULL, NULL, NULL}};
 
-/* The task's own options (the section "Task" of config.def but for its name, and the seed), then this command's. */
+/* The task's own options (the section "Task" of config.def but for its name, and the seed), then
+ * this command's. */
 static void list_options(cli_option *all) {
     int n = 0;
     bool in_task = false;
     for (const train_option *o = train_options; o->option; o++) {
         if (o->kind == TRAIN_OPT_SECTION) in_task = strcmp(o->option, "Task") == 0;
-        bool wanted = (in_task && o->kind != TRAIN_OPT_SECTION && strcmp(o->field, "task") != 0) || strcmp(o->field, "seed") == 0;
-        if (wanted) all[n++] = (cli_option){o->option, o->kind == TRAIN_OPT_FLAG ? NULL : o->argument, o->help, NULL};
+        bool wanted = (in_task && o->kind != TRAIN_OPT_SECTION && strcmp(o->field, "task") != 0) ||
+                      strcmp(o->field, "seed") == 0;
+        if (wanted)
+            all[n++] = (cli_option){o->option, o->kind == TRAIN_OPT_FLAG ? NULL : o->argument,
+                                    o->help, NULL};
     }
     memcpy(all + n, own, sizeof own);
 }
@@ -47,7 +53,8 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "plugin") == 0) return cli_load_plugin("data", value, &r->plugin);
     if (strcmp(name, "n") == 0) {
         if (train_parse_int(value, &r->n) && r->n >= 0 && r->n <= 1000000) return CLI_OK;
-        return cli_error(CLI_USAGE, "data", "--n: '%s' is not a whole number from 0 to 1000000", value);
+        return cli_error(CLI_USAGE, "data", "--n: '%s' is not a whole number from 0 to 1000000",
+                         value);
     }
     if (r->n_given == 64) return cli_error(CLI_USAGE, "data", "too many options");
     r->given[r->n_given].name = name;
@@ -59,16 +66,19 @@ static int configure(const request *r, const char *task, train_config *c, data_s
     char error[TRAIN_ERROR];
     train_config_default(c);
     c->plugin = r->plugin;
-    if (!train_config_set(c, train_option_find("task"), task, error)) return cli_error(CLI_USAGE, "data", "%s", error);
+    if (!train_config_set(c, train_option_find("task"), task, error))
+        return cli_error(CLI_USAGE, "data", "%s", error);
     if (!train_find_task(c)) return cli_unknown_task("data", task);
     if (!train_config_recommend(c, error)) return cli_error(CLI_FAILED, "data", "%s", error);
     for (int i = 0; i < r->n_given; i++)
         for (const train_option *o = train_options; o->option; o++) {
             if (o->kind == TRAIN_OPT_SECTION || strcmp(o->option, r->given[i].name) != 0) continue;
             const char *value = o->kind == TRAIN_OPT_FLAG ? "true" : r->given[i].value;
-            if (!train_config_set(c, o, value, error)) return cli_error(CLI_USAGE, "data", "--%s: %s", o->option, error);
+            if (!train_config_set(c, o, value, error))
+                return cli_error(CLI_USAGE, "data", "--%s: %s", o->option, error);
         }
-    return train_config_resolve(c, spec, error) ? CLI_OK : cli_error(CLI_USAGE, "data", "%s", error);
+    return train_config_resolve(c, spec, error) ? CLI_OK
+                                                : cli_error(CLI_USAGE, "data", "%s", error);
 }
 
 /* ---- showing ---- */
@@ -96,9 +106,11 @@ static void print_example(const data_spec *s, const data_batch *b, long number) 
             if (b->rows.target[r][t] < 0) continue;
             printf("  asked at %d (", t);
             print_position(b, DATA_SEQUENCE, t);
-            printf("): %s %s", s->readout[r].name, data_answer(&s->readout[r], b->rows.target[r][t], answer));
+            printf("): %s %s", s->readout[r].name,
+                   data_answer(&s->readout[r], b->rows.target[r][t], answer));
             if (b->rows.source[r][t] >= 0) {
-                printf(", which stands at %s%d (", s->store == DATA_MEMORY ? "memory " : "", b->rows.source[r][t]);
+                printf(", which stands at %s%d (", s->store == DATA_MEMORY ? "memory " : "",
+                       b->rows.source[r][t]);
                 print_position(b, s->store, b->rows.source[r][t]);
                 printf(")");
             }
@@ -118,137 +130,25 @@ static void print_json(const data_spec *s, const data_batch *b, long number) {
     for (int side = 0; side < DATA_SIDES; side++) {
         json_t *streams = json_array();
         for (int i = 0; i < s->side[side].n_streams; i++)
-            json_array_append_new(streams, json_pack("{s:s,s:o}", "stream", s->side[side].stream[i].name, "ids",
-                                                     numbers(b->rows.ids[side][i], s->side[side].T)));
-        if (s->side[side].T) json_object_set_new(o, names[side], streams);
-        else json_decref(streams);
+            json_array_append_new(
+                streams, json_pack("{s:s,s:o}", "stream", s->side[side].stream[i].name, "ids",
+                                   numbers(b->rows.ids[side][i], s->side[side].T)));
+        if (s->side[side].T)
+            json_object_set_new(o, names[side], streams);
+        else
+            json_decref(streams);
     }
     json_t *readouts = json_array();
     for (int r = 0; r < s->n_readouts; r++)
-        json_array_append_new(readouts, json_pack("{s:s,s:o,s:o}", "readout", s->readout[r].name, "targets",
-                                                  numbers(b->rows.target[r], s->side[DATA_SEQUENCE].T), "sources",
-                                                  numbers(b->rows.source[r], s->side[DATA_SEQUENCE].T)));
+        json_array_append_new(
+            readouts, json_pack("{s:s,s:o,s:o}", "readout", s->readout[r].name, "targets",
+                                numbers(b->rows.target[r], s->side[DATA_SEQUENCE].T), "sources",
+                                numbers(b->rows.source[r], s->side[DATA_SEQUENCE].T)));
     json_object_set_new(o, "readouts", readouts);
     char *line = json_dumps(o, JSON_COMPACT);
     if (line) puts(line);
     free(line);
     json_decref(o);
-}
-
-/* ---- checking ---- */
-
-typedef struct {
-    long scored, wrong_count;             // rows; examples with another number of them
-    long outside, unrepeatable;           // examples with ids outside their vocabulary; that came out otherwise the second time
-    long wrong_source, several, unknown;  // rows whose answer stands elsewhere; with none or several right entries
-    long classes[65536];
-} findings;
-
-/* Does the answer stand where its source says, as a symbol of some stream there? */
-static bool stands_there(const data_spec *s, const data_batch *b, int readout, int target, int source) {
-    char answer[DATA_SYMBOL], symbol[DATA_SYMBOL];
-    const data_side *store = &s->side[s->store];
-    int at = source + s->answer_at;
-    data_answer(&s->readout[readout], target, answer);
-    for (int i = 0; source >= 0 && at >= 0 && at < store->T && i < store->n_streams; i++)
-        if (strcmp(data_symbol(&store->stream[i], b->rows.ids[s->store][i][at], symbol), answer) == 0) return true;
-    return false;
-}
-
-/* Are all ids and targets inside their vocabularies? Asked first: symbols of others cannot be shown. */
-static bool inside(const data_spec *s, const data_batch *b) {
-    for (int side = 0; side < DATA_SIDES; side++)
-        for (int i = 0; i < s->side[side].n_streams; i++)
-            for (int t = 0; t < s->side[side].T; t++) {
-                int id = b->rows.ids[side][i][t];
-                if (id < -1 || id >= s->side[side].stream[i].vocab) return false;
-            }
-    for (int r = 0; r < s->n_readouts; r++)
-        for (int t = 0; t < s->side[DATA_SEQUENCE].T; t++)
-            if (b->rows.target[r][t] < -1 || b->rows.target[r][t] >= s->readout[r].classes) return false;
-    return true;
-}
-
-static void check_example(const data_spec *s, const data_batch *b, findings *f) {
-    if (!inside(s, b)) {
-        f->outside++;
-        return;
-    }
-    for (int r = 0; r < s->n_readouts; r++) {
-        int scored = 0;
-        for (int t = 0; t < s->side[DATA_SEQUENCE].T; t++) {
-            int target = b->rows.target[r][t], source = b->rows.source[r][t];
-            if (target < 0) continue;
-            scored++;
-            f->classes[target < 65536 ? target : 0]++;
-            int n = data_right_entries(s, &b->rows, r, t);
-            f->unknown += n < 0;
-            f->several += n >= 0 && n != 1;
-            f->wrong_source += !stands_there(s, b, r, target, source);
-        }
-        f->scored += scored;
-        f->wrong_count += scored != s->scored;
-    }
-}
-
-static int by_value(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* A hash of all ids of the one example in b. */
-static uint64_t fingerprint(const data_spec *s, const data_batch *b) {
-    uint64_t h = 1469598103934665603u;
-    for (int side = 0; side < DATA_SIDES; side++)
-        for (int i = 0; i < s->side[side].n_streams; i++)
-            for (int t = 0; t < s->side[side].T; t++) h = (h ^ (uint64_t)(unsigned)b->rows.ids[side][i][t]) * 1099511628211u;
-    return h;
-}
-
-/* Examples of `split` that occur among the sorted `known`. */
-static long shared(data_batch *b, const data_spec *s, uint64_t seed, const char *split, const uint64_t *known) {
-    long n = 0;
-    for (int e = 0; e < CHECKED; e++) {
-        data_fill(b, seed, split, (uint64_t)e, 1);
-        uint64_t h = fingerprint(s, b);
-        n += bsearch(&h, known, CHECKED, sizeof h, by_value) != NULL;
-    }
-    return n;
-}
-
-static int check(const train_config *c, const data_spec *s, data_batch *b) {
-    findings *f = calloc(1, sizeof *f);
-    uint64_t *seen = malloc(CHECKED * sizeof *seen), seed = (uint64_t)c->seed;
-    if (!seen || !f) return free(f), free(seen), cli_error(CLI_FAILED, "data", "out of memory");
-    for (int e = 0; e < CHECKED; e++) {
-        data_fill(b, seed, "train", (uint64_t)e, 1);
-        check_example(s, b, f);
-        seen[e] = fingerprint(s, b);
-        data_fill(b, seed, "train", (uint64_t)e, 1);
-        f->unrepeatable += fingerprint(s, b) != seen[e];
-    }
-    qsort(seen, CHECKED, sizeof *seen, by_value);
-    long least = f->classes[0], most = f->classes[0];
-    int classes = s->readout[0].classes;
-    for (int i = 1; i < classes && i < 65536; i++) {
-        least = f->classes[i] < least ? f->classes[i] : least;
-        most = f->classes[i] > most ? f->classes[i] : most;
-    }
-    bool ok = f->outside == 0 && f->unrepeatable == 0 && f->wrong_count == 0 && f->wrong_source == 0 && f->several == 0;
-    printf("%s: %d examples, %ld scored positions (%d an example and readout)\n", s->task->name, CHECKED, f->scored, s->scored);
-    printf("  ids in vocabularies     %s\n", f->outside ? "NO" : "yes");
-    printf("  the same every time     %s\n", f->unrepeatable ? "NO" : "yes");
-    printf("  right source            %s (%ld rows where the answer does not stand there)\n", f->wrong_source ? "NO" : "yes", f->wrong_source);
-    printf("  exactly one             %s\n", f->several ? "NO" : f->unknown ? "not checked: the task does not say" : "yes");
-    printf("  scored as declared      %s\n", f->wrong_count ? "NO" : "yes");
-    printf("  classes                 %d; shares from %.2f to %.2f of an even one\n", classes, (double)least * classes / (double)f->scored, (double)most * classes / (double)f->scored);
-    printf("  blind guess             %.4f; most frequent answer %.4f\n", s->chance, (double)most / (double)f->scored);
-    printf("  valid rows in train     %ld of %d\n", shared(b, s, seed, "valid", seen), CHECKED);
-    printf("  test rows in train      %ld of %d\n", shared(b, s, seed, "test", seen), CHECKED);
-    if (s->has_held_out) printf("  held-out rows in train  %ld of %d\n", shared(b, s, seed, "heldout", seen), CHECKED);
-    free(seen);
-    free(f);
-    return ok ? CLI_OK : CLI_FAILED;
 }
 
 int cli_data(int argc, char **argv) {
@@ -261,7 +161,9 @@ int cli_data(int argc, char **argv) {
     list_options(options);
     int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
     if (code != CLI_OK || done) return code;
-    if (argc - first != 1) return cli_error(CLI_USAGE, "data", "one task is needed (qkv list tasks), %d are given", argc - first);
+    if (argc - first != 1)
+        return cli_error(CLI_USAGE, "data", "one task is needed (qkv list tasks), %d are given",
+                         argc - first);
     code = configure(&r, argv[first], &c, &spec);
     if (code != CLI_OK) return code;
     tensor_arena *arena = tensor_arena_new(NULL);
@@ -270,7 +172,7 @@ int cli_data(int argc, char **argv) {
         tensor_arena_free(arena);
         return cli_error(CLI_FAILED, "data", "out of memory");
     }
-    if (r.check) code = check(&c, &spec, &one);
+    if (r.check) code = cli_check_data(&c, &spec, &one);
     for (long e = 0; !r.check && e < r.n; e++) {
         data_fill(&one, (uint64_t)c.seed, r.split, (uint64_t)e, 1);
         (r.json ? print_json : print_example)(&spec, &one, e);

@@ -1,4 +1,5 @@
-/* cmd_eval.c - qkv eval: a trained run on held-out data, and what happens when one thing is changed. */
+/* cmd_eval.c - qkv eval: a trained run on held-out data, and what happens when one thing is
+ * changed. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,10 +10,11 @@
 #include "train/number.h"
 #include "train/probe/interventions.h"
 
-static const cli_option options[] = {{"plugin", "FILE", "the plugin with the run's task or block", NULL},
-                                     {"examples", "N", "held-out examples", "2000"},
-                                     {"json", NULL, "one line of JSON", NULL},
-                                     {NULL, NULL, NULL, NULL}};
+static const cli_option options[] = {
+    {"plugin", "FILE", "the plugin with the run's task or block", NULL},
+    {"examples", "N", "held-out examples", "2000"},
+    {"json", NULL, "one line of JSON", NULL},
+    {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     long examples;
@@ -24,23 +26,30 @@ static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
     if (strcmp(name, "plugin") == 0) return cli_load_plugin("eval", value, &r->plugin);
-    if (!train_parse_int(value, &r->examples)) return cli_error(CLI_USAGE, "eval", "--examples: '%s' is not a whole number", value);
+    if (!train_parse_int(value, &r->examples))
+        return cli_error(CLI_USAGE, "eval", "--examples: '%s' is not a whole number", value);
     if (r->examples < 1 || r->examples > 10000000)
         return cli_error(CLI_USAGE, "eval", "--examples: %s is not between 1 and 10000000", value);
     return CLI_OK;
 }
 
 static void print_table(const train_interventions *v) {
-    printf("\nWhat follows from one change (t: the entry asked for, j: another one; %d examples)\n\n", v->examples);
+    printf(
+        "\nWhat follows from one change (t: the entry asked for, j: another one; %d examples)\n\n",
+        v->examples);
     printf("%-36s looks at t      j  weight t      j   moved  says t's    j's\n", "");
     for (int i = 0; i < TRAIN_INTERVENTIONS; i++) {
         const train_intervention *c = &v->changed[i];
-        printf("%-36s %8.1f%% %5.1f%%  %8.3f %6.3f  %6.3f  %7.1f%% %5.1f%%\n", c->name, 100 * c->looks_at_t,
-               100 * c->looks_at_j, c->mass_t, c->mass_j, c->moved, 100 * c->says_t, 100 * c->says_j);
+        printf("%-36s %8.1f%% %5.1f%%  %8.3f %6.3f  %6.3f  %7.1f%% %5.1f%%\n", c->name,
+               100 * c->looks_at_t, 100 * c->looks_at_j, c->mass_t, c->mass_j, c->moved,
+               100 * c->says_t, 100 * c->says_j);
     }
-    printf("\nScores (Q and K) of one example with the values (V) of another: the answer is what the other example\n"
-           "stores where this one looks in %.1f %%; this one's own answer %.1f %%, the other's %.1f %%.\n",
-           100 * v->cross.says_y_at_t, 100 * v->cross.says_x, 100 * v->cross.says_y);
+    printf(
+        "\nScores (Q and K) of one example with the values (V) of another: the answer is what the "
+        "other example\n"
+        "stores where this one looks in %.1f %%; this one's own answer %.1f %%, the other's %.1f "
+        "%%.\n",
+        100 * v->cross.says_y_at_t, 100 * v->cross.says_x, 100 * v->cross.says_y);
     printf("\nEach part of the memory's embedding, hidden from K or from V\n\n");
     printf("%-12s %-12s %9s %9s %8s\n", "K sees", "V sees", "accuracy", "in bag", "weight t");
     for (int i = 0; i < TRAIN_KNOCKOUTS; i++)
@@ -52,27 +61,33 @@ static json_t *json_interventions(const train_interventions *v) {
     json_t *o = json_object(), *changed = json_array(), *knocked = json_array();
     for (int i = 0; i < TRAIN_INTERVENTIONS; i++) {
         const train_intervention *c = &v->changed[i];
-        json_array_append_new(changed, json_pack("{s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "name", c->name, "looks_at_t",
-                                                 c->looks_at_t, "looks_at_j", c->looks_at_j, "mass_t", c->mass_t, "mass_j",
-                                                 c->mass_j, "moved", c->moved, "says_t", c->says_t, "says_j", c->says_j));
+        json_array_append_new(
+            changed,
+            json_pack("{s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "name", c->name, "looks_at_t",
+                      c->looks_at_t, "looks_at_j", c->looks_at_j, "mass_t", c->mass_t, "mass_j",
+                      c->mass_j, "moved", c->moved, "says_t", c->says_t, "says_j", c->says_j));
     }
     for (int i = 0; i < TRAIN_KNOCKOUTS; i++) {
         const train_knockout *k = &v->knocked[i];
-        json_array_append_new(knocked, json_pack("{s:s,s:s,s:f,s:f,s:f}", "k_sees", k->k_sees, "v_sees", k->v_sees,
-                                                 "accuracy", k->accuracy, "in_bag", k->in_bag, "mass", k->mass));
+        json_array_append_new(
+            knocked, json_pack("{s:s,s:s,s:f,s:f,s:f}", "k_sees", k->k_sees, "v_sees", k->v_sees,
+                               "accuracy", k->accuracy, "in_bag", k->in_bag, "mass", k->mass));
     }
     json_object_set_new(o, "examples", json_integer(v->examples));
     json_object_set_new(o, "changed", changed);
-    json_object_set_new(o, "cross_patch", json_pack("{s:f,s:f,s:f}", "says_y_at_t", v->cross.says_y_at_t, "says_x",
-                                                    v->cross.says_x, "says_y", v->cross.says_y));
+    json_object_set_new(o, "cross_patch",
+                        json_pack("{s:f,s:f,s:f}", "says_y_at_t", v->cross.says_y_at_t, "says_x",
+                                  v->cross.says_x, "says_y", v->cross.says_y));
     json_object_set_new(o, "knocked_out", knocked);
     return o;
 }
 
-static void print_json(const char *run, const train_progress *p, const train_scores *s, const train_interventions *v) {
+static void print_json(const char *run, const train_progress *p, const train_scores *s,
+                       const train_interventions *v) {
     char shown[TRAIN_PATH];
     json_t *name = json_string(run);
-    json_t *o = json_pack("{s:o,s:i,s:f,s:f}", "run", name ? name : json_string(train_printable(run, shown, sizeof shown)),
+    json_t *o = json_pack("{s:o,s:i,s:f,s:f}", "run",
+                          name ? name : json_string(train_printable(run, shown, sizeof shown)),
                           "step", p->step, "accuracy", s->accuracy, "loss", s->loss);
     json_object_set_new(o, "mass", isnan(s->mass) ? json_null() : json_real(s->mass));
     json_object_set_new(o, "in_bag", isnan(s->in_bag) ? json_null() : json_real(s->in_bag));
@@ -90,7 +105,9 @@ int cli_eval(int argc, char **argv) {
     bool done;
     int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
     if (code != CLI_OK || done) return code;
-    if (argc - first != 1) return cli_error(CLI_USAGE, "eval", "one run directory is needed, %d are given", argc - first);
+    if (argc - first != 1)
+        return cli_error(CLI_USAGE, "eval", "one run directory is needed, %d are given",
+                         argc - first);
     const char *run = argv[first];
     train_progress progress;
     train_status status;
@@ -99,14 +116,15 @@ int cli_eval(int argc, char **argv) {
     train_trainer *t = train_open_run(&train_posix, run, r.plugin, 1, &progress, &status, error);
     if (!t) return cli_error(cli_code(status), "eval", "%s", error);
     bool evaluated = train_evaluate(t, "test", 0, (int)r.examples, &scores, error);
-    bool has_roles = train_trainer_spec(t)->roles.key >= 0 && train_trainer_spec(t)->entries >= 2 && train_has_attention(t) &&
-                     train_trainer_worker(t)->out.logits[0] != NULL;
+    bool has_roles = train_trainer_spec(t)->roles.key >= 0 && train_trainer_spec(t)->entries >= 2 &&
+                     train_has_attention(t) && train_trainer_worker(t)->out.logits[0] != NULL;
     bool ok = evaluated && (!has_roles || train_intervene(t, "test", (int)r.examples, &v, error));
     if (!ok) code = cli_error(CLI_FAILED, "eval", "%s", error);
     if (ok && r.json) print_json(run, &progress, &scores, has_roles ? &v : NULL);
     if (ok && !r.json) {
         printf("%s after %d steps, on %ld held-out examples: accuracy %.2f %%, loss %.4f",
-               train_printable(run, shown, sizeof shown), progress.step, r.examples, 100 * scores.accuracy, scores.loss);
+               train_printable(run, shown, sizeof shown), progress.step, r.examples,
+               100 * scores.accuracy, scores.loss);
         if (!isnan(scores.mass)) printf(", attention on the answer %.3f", scores.mass);
         printf("\n");
         if (has_roles) print_table(&v);

@@ -1,6 +1,7 @@
 /* cmd_gradcheck.c - qkv gradcheck: is every backward the derivative of its forward?
  *
- * Finite differences need doubles, so the float program hands over to its twin, built from the same source in double. */
+ * Finite differences need doubles, so the float program hands over to its twin, built from the
+ * same source in double. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -12,9 +13,10 @@
 #include "train/cli/cli.h"
 #include "train/plugin.h"
 
-static const cli_option options[] = {{"plugin", "FILE", "your own ops, layers and blocks too", NULL},
-                                     {"json", NULL, "one line of JSON for each name", NULL},
-                                     {NULL, NULL, NULL, NULL}};
+static const cli_option options[] = {
+    {"plugin", "FILE", "your own ops, layers and blocks too", NULL},
+    {"json", NULL, "one line of JSON for each name", NULL},
+    {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     bool json;
@@ -42,7 +44,8 @@ typedef struct {
     int n;
 } subjects;
 
-static void add(subjects *all, const char *kind, const char *name, ag_sample_fn *sample, bool has_kinks) {
+static void add(subjects *all, const char *kind, const char *name, ag_sample_fn *sample,
+                bool has_kinks) {
     if (all->n < MAX_SUBJECTS) all->at[all->n++] = (subject){kind, name, sample, has_kinks};
 }
 
@@ -55,7 +58,8 @@ static void collect(subjects *all, const train_plugin *plugin) {
     add_lists(all, ag_ops, nn_layers);
     if (!plugin) return;
     add_lists(all, plugin->ops, plugin->layers);
-    for (const train_block *b = plugin->blocks; b && b->name; b++) add(all, "block", b->name, b->sample, b->has_kinks);
+    for (const train_block *b = plugin->blocks; b && b->name; b++)
+        add(all, "block", b->name, b->sample, b->has_kinks);
 }
 
 static bool wanted(const subject *s, int n, char **names) {
@@ -72,22 +76,28 @@ static int check_names(const subjects *all, int n, char **names) {
         for (int i = 0; i < all->n; i++) found |= strcmp(known[i], names[k]) == 0;
         if (found) continue;
         const char *near = cli_nearest(names[k], known);
-        return near ? cli_error(CLI_USAGE, "gradcheck", "no op, layer or block is called '%s'; did you mean '%s'?", names[k], near)
-                    : cli_error(CLI_USAGE, "gradcheck", "no op, layer or block is called '%s' (qkv list ops, qkv list layers)", names[k]);
+        return near ? cli_error(CLI_USAGE, "gradcheck",
+                                "no op, layer or block is called '%s'; did you mean '%s'?",
+                                names[k], near)
+                    : cli_error(
+                          CLI_USAGE, "gradcheck",
+                          "no op, layer or block is called '%s' (qkv list ops, qkv list layers)",
+                          names[k]);
     }
     return CLI_OK;
 }
 
 static void print_row(const subject *s, const ag_check_report *r, bool json) {
     if (!json) {
-        printf("%-6s %-18s %8d %12ld %13d %12.1e  %s\n", s->kind, s->name, r->samples, r->coordinates, r->inconclusive,
-               r->worst, r->passed ? "ok" : "WRONG");
+        printf("%-6s %-18s %8d %12ld %13d %12.1e  %s\n", s->kind, s->name, r->samples,
+               r->coordinates, r->inconclusive, r->worst, r->passed ? "ok" : "WRONG");
         if (!r->passed) printf("       %s\n", r->reason);
         return;
     }
-    json_t *o = json_pack("{s:s,s:s,s:i,s:I,s:i,s:f,s:b,s:s}", "kind", s->kind, "name", s->name, "samples", r->samples,
-                          "coordinates", (json_int_t)r->coordinates, "inconclusive", r->inconclusive, "worst", r->worst,
-                          "passed", r->passed, "reason", r->reason);
+    json_t *o =
+        json_pack("{s:s,s:s,s:i,s:I,s:i,s:f,s:b,s:s}", "kind", s->kind, "name", s->name, "samples",
+                  r->samples, "coordinates", (json_int_t)r->coordinates, "inconclusive",
+                  r->inconclusive, "worst", r->worst, "passed", r->passed, "reason", r->reason);
     char *line = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(6));
     if (line) puts(line);
     free(line);
@@ -98,7 +108,8 @@ static int check_all(const request *r, const subjects *all, int n, char **names)
     int wrong = 0, checked = 0;
     long coordinates = 0;
     if (!r->json)
-        printf("%-6s %-18s %8s %12s %13s %12s  %s\n", "", "", "samples", "coordinates", "inconclusive", "worst ratio", "verdict");
+        printf("%-6s %-18s %8s %12s %13s %12s  %s\n", "", "", "samples", "coordinates",
+               "inconclusive", "worst ratio", "verdict");
     for (int i = 0; i < all->n; i++) {
         const subject *s = &all->at[i];
         ag_check_report report = {.reason = "there are no samples"};
@@ -109,8 +120,11 @@ static int check_all(const request *r, const subjects *all, int n, char **names)
         print_row(s, &report, r->json);
     }
     if (!r->json)
-        printf("\n%d checked, %ld coordinates; the worst ratio is error / tolerance (1e-9 of the largest gradient + 1e-7 of\n"
-               "the coordinate's own): below 1 is right. %d wrong.\n", checked, coordinates, wrong);
+        printf(
+            "\n%d checked, %ld coordinates; the worst ratio is error / tolerance (1e-9 of the "
+            "largest gradient + 1e-7 of\n"
+            "the coordinate's own): below 1 is right. %d wrong.\n",
+            checked, coordinates, wrong);
     return wrong ? CLI_GRADCHECK : CLI_OK;
 }
 
@@ -118,7 +132,9 @@ static int check_all(const request *r, const subjects *all, int n, char **names)
 static int hand_over(char **argv) {
     char path[TRAIN_PATH];
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 16);
-    if (n < 0) return cli_error(CLI_FAILED, "gradcheck", "cannot find this program's own path: %s", strerror(errno));
+    if (n < 0)
+        return cli_error(CLI_FAILED, "gradcheck", "cannot find this program's own path: %s",
+                         strerror(errno));
     path[n] = '\0';
     char *slash = strrchr(path, '/');
     strcpy(slash ? slash + 1 : path, "qkv-double");

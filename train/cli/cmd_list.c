@@ -8,17 +8,20 @@
 static const cli_option options[] = {{NULL, NULL, NULL, NULL}};
 
 static void list_tasks(void) {
-    for (int i = 0; data_tasks[i]; i++) printf("%-12s %s\n", data_tasks[i]->name, data_tasks[i]->summary);
+    for (int i = 0; data_tasks[i]; i++)
+        printf("%-12s %s\n", data_tasks[i]->name, data_tasks[i]->summary);
 }
 
 static void list_ops(void) {
-#define AG_OP(name, arguments, shapes, formula) printf("%-14s %s\n%15s%s\n", #name, formula, "", shapes);
+#define AG_OP(name, arguments, shapes, formula) \
+    printf("%-14s %s\n%15s%s\n", #name, formula, "", shapes);
 #include "autograd/ops.def"
 #undef AG_OP
 }
 
 static void list_layers(void) {
-    for (const nn_layer *l = nn_layers; l->name; l++) printf("%-12s %s\n%13s%s\n", l->name, l->formula, "", l->shapes);
+    for (const nn_layer *l = nn_layers; l->name; l++)
+        printf("%-12s %s\n%13s%s\n", l->name, l->formula, "", l->shapes);
 }
 
 static void list_plots(void) {
@@ -29,7 +32,8 @@ static void list_plots(void) {
 static const struct {
     const char *name;
     void (*list)(void);
-} lists[] = {{"tasks", list_tasks}, {"ops", list_ops}, {"layers", list_layers}, {"plots", list_plots}};
+} lists[] = {
+    {"tasks", list_tasks}, {"ops", list_ops}, {"layers", list_layers}, {"plots", list_plots}};
 
 static int take_option(void *ctx, const char *name, const char *value) {
     (void)ctx, (void)name, (void)value;
@@ -43,12 +47,15 @@ int cli_list(int argc, char **argv) {
     bool done;
     int code = cli_parse(argc, argv, options, take_option, NULL, &first, &done);
     if (code != CLI_OK || done) return code;
-    if (argc - first != 1) return cli_error(CLI_USAGE, "list", "one of tasks, ops, layers, plots is needed");
+    if (argc - first != 1)
+        return cli_error(CLI_USAGE, "list", "one of tasks, ops, layers, plots is needed");
     for (int i = 0; i < LISTS; i++) {
         names[i] = lists[i].name;
         if (strcmp(lists[i].name, argv[first]) == 0) return lists[i].list(), CLI_OK;
     }
     const char *near = cli_nearest(argv[first], names);
-    return near ? cli_error(CLI_USAGE, "list", "there is no list of '%s'; did you mean '%s'?", argv[first], near)
-                : cli_error(CLI_USAGE, "list", "there is no list of '%s': tasks, ops, layers or plots", argv[first]);
+    return near ? cli_error(CLI_USAGE, "list", "there is no list of '%s'; did you mean '%s'?",
+                            argv[first], near)
+                : cli_error(CLI_USAGE, "list",
+                            "there is no list of '%s': tasks, ops, layers or plots", argv[first]);
 }

@@ -9,13 +9,14 @@
 #include "train/plot/plot.h"
 #include "train/run_files.h"
 
-static const cli_option options[] = {{"format", "png|svg|pdf|txt", "", "png"},
-                                     {"only", "NAME", "one picture (qkv list plots)", NULL},
-                                     {"attention", NULL, "one example's attention, every layer and head", NULL},
-                                     {"example", "I", "which held-out example (with --attention)", "0"},
-                                     {"plugin", "FILE", "the plugin with the run's task or block (with --attention)", NULL},
-                                     {"out", "DIR", "where a comparison of several runs goes", "runs/compare"},
-                                     {NULL, NULL, NULL, NULL}};
+static const cli_option options[] = {
+    {"format", "png|svg|pdf|txt", "", "png"},
+    {"only", "NAME", "one picture (qkv list plots)", NULL},
+    {"attention", NULL, "one example's attention, every layer and head", NULL},
+    {"example", "I", "which held-out example (with --attention)", "0"},
+    {"plugin", "FILE", "the plugin with the run's task or block (with --attention)", NULL},
+    {"out", "DIR", "where a comparison of several runs goes", "runs/compare"},
+    {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     train_plot_format format;
@@ -36,8 +37,10 @@ static int take_option(void *ctx, const char *name, const char *value) {
             if (strcmp(p->name, value) == 0) return r->only = value, CLI_OK;
         }
         const char *near = cli_nearest(value, names);
-        return near ? cli_error(CLI_USAGE, "plot", "no picture is called '%s'; did you mean '%s'?", value, near)
-                    : cli_error(CLI_USAGE, "plot", "no picture is called '%s' (qkv list plots)", value);
+        return near ? cli_error(CLI_USAGE, "plot", "no picture is called '%s'; did you mean '%s'?",
+                                value, near)
+                    : cli_error(CLI_USAGE, "plot", "no picture is called '%s' (qkv list plots)",
+                                value);
     }
     if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
     if (strcmp(name, "attention") == 0) return r->attention = true, CLI_OK;
@@ -54,7 +57,8 @@ static void copy_to_stdout(const char *path) {
     char error[TRAIN_ERROR];
     void *text;
     size_t n;
-    if (train_read_file(&train_posix, NULL, path, 1 << 20, &text, &n, error) != TRAIN_FILE_OK) return;
+    if (train_read_file(&train_posix, NULL, path, 1 << 20, &text, &n, error) != TRAIN_FILE_OK)
+        return;
     fwrite(text, 1, n, stdout);
     tensor_malloc.release(NULL, text);
 }
@@ -70,11 +74,14 @@ static void report(void *ctx, const char *name, train_plot_status status, const 
     else if (status == TRAIN_PLOT_OK)
         printf("%s\n", shown);
     else
-        fprintf(stderr, "qkv plot: %s%s: %s\n", name, status == TRAIN_PLOT_SKIPPED ? " skipped" : "", shown);
+        fprintf(stderr, "qkv plot: %s%s: %s\n", name,
+                status == TRAIN_PLOT_SKIPPED ? " skipped" : "", shown);
 }
 
 static int code_of(train_plot_status s) {
-    return s == TRAIN_PLOT_NO_GNUPLOT ? CLI_NO_GNUPLOT : s == TRAIN_PLOT_FAILED ? CLI_FAILED : CLI_OK;
+    return s == TRAIN_PLOT_NO_GNUPLOT ? CLI_NO_GNUPLOT
+           : s == TRAIN_PLOT_FAILED   ? CLI_FAILED
+                                      : CLI_OK;
 }
 
 /* The attention of one example of a run. */
@@ -100,13 +107,17 @@ int cli_plot(int argc, char **argv) {
     int n = argc - first;
     const char *const *runs = (const char *const *)argv + first;
     if (n < 1) return cli_error(CLI_USAGE, "plot", "at least one run directory is needed");
-    if (n > 32) return cli_error(CLI_USAGE, "plot", "at most 32 runs can be compared, %d are given", n);
+    if (n > 32)
+        return cli_error(CLI_USAGE, "plot", "at most 32 runs can be compared, %d are given", n);
     for (int i = 0; i < n; i++) {
         char path[TRAIN_PATH];
-        if (!train_path(path, runs[i], "metrics.csv", error)) return cli_error(CLI_USAGE, "plot", "%s", error);
-        if (access(path, R_OK) != 0) return cli_error(CLI_FAILED, "plot", "'%s' is no run: %s", runs[i], strerror(errno));
+        if (!train_path(path, runs[i], "metrics.csv", error))
+            return cli_error(CLI_USAGE, "plot", "%s", error);
+        if (access(path, R_OK) != 0)
+            return cli_error(CLI_FAILED, "plot", "'%s' is no run: %s", runs[i], strerror(errno));
     }
-    if (r.attention && n > 1) return cli_error(CLI_USAGE, "plot", "--attention is of one run, %d are given", n);
+    if (r.attention && n > 1)
+        return cli_error(CLI_USAGE, "plot", "--attention is of one run, %d are given", n);
     if (r.attention) return plot_example(&r, runs[0]);
     if (n > 1) return code_of(train_plot_compare(runs, n, r.out, r.format, report, &r));
     train_plot_status s = train_plot_run(runs[0], r.format, r.only, report, &r);

@@ -10,10 +10,11 @@
 #include "train/probe/explain.h"
 #include "train/probe/observe.h"
 
-static const cli_option options[] = {{"example", "I", "which held-out example", "0"},
-                                     {"head", "H", "which head of the last layer; -1: the one that looks most at the answer", "-1"},
-                                     {"plugin", "FILE", "the plugin with the run's task or block", NULL},
-                                     {NULL, NULL, NULL, NULL}};
+static const cli_option options[] = {
+    {"example", "I", "which held-out example", "0"},
+    {"head", "H", "which head of the last layer; -1: the one that looks most at the answer", "-1"},
+    {"plugin", "FILE", "the plugin with the run's task or block", NULL},
+    {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     long example, head;
@@ -24,7 +25,8 @@ static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "plugin") == 0) return cli_load_plugin("show", value, &r->plugin);
     long *to = strcmp(name, "head") == 0 ? &r->head : &r->example;
-    if (train_parse_int(value, to) && *to >= (to == &r->head ? -1 : 0) && *to <= 2000000000) return CLI_OK;
+    if (train_parse_int(value, to) && *to >= (to == &r->head ? -1 : 0) && *to <= 2000000000)
+        return CLI_OK;
     return cli_error(CLI_USAGE, "show", "--%s: '%s' is not such a number", name, value);
 }
 
@@ -70,7 +72,8 @@ static void print_tokens(const view *v) {
 
 static void print_table(const view *v, const train_explanation *e) {
     char text[128], symbol[DATA_SYMBOL];
-    printf("\n    %-22s %9s %9s %8s  %-10s %s\n", "position", "q.k", "score", "weight", "says", "|weight v|");
+    printf("\n    %-22s %9s %9s %8s  %-10s %s\n", "position", "q.k", "score", "weight", "says",
+           "|weight v|");
     for (int p = 0; p < e->S; p++) {
         const train_step_of *s = &e->at[p];
         bool right = p == e->source;
@@ -79,9 +82,13 @@ static void print_table(const view *v, const train_explanation *e) {
             printf("    %2d %-19.19s %9s %9s %8s\n", p, text, "-", "hidden", "0");
             continue;
         }
-        printf("%s%s %2d %-19.19s %9.3f %9.3f %8.3f  %-10.10s %.3f%s%s\n", right ? bold(v) : "", right ? " > " : "   ", p, text, s->product,
-               s->score, s->weight, answer_text(v, s->says, symbol), s->length,
-               p == e->question && v->spec->store == DATA_SEQUENCE ? "   (the question itself)" : p == e->decoy ? "   (the decoy)" : "", right ? plain(v) : "");
+        printf("%s%s %2d %-19.19s %9.3f %9.3f %8.3f  %-10.10s %.3f%s%s\n", right ? bold(v) : "",
+               right ? " > " : "   ", p, text, s->product, s->score, s->weight,
+               answer_text(v, s->says, symbol), s->length,
+               p == e->question && v->spec->store == DATA_SEQUENCE ? "   (the question itself)"
+               : p == e->decoy                                     ? "   (the decoy)"
+                                                                   : "",
+               right ? plain(v) : "");
     }
 }
 
@@ -90,9 +97,11 @@ static void print_answer(const view *v, const train_explanation *e) {
     answer_text(v, e->answer, said);
     answer_text(v, e->target, wanted);
     if (e->answer == e->target)
-        printf("\nAnswer: %s%s%s, with probability %.3f. That is right.\n", bold(v), said, plain(v), e->confidence);
+        printf("\nAnswer: %s%s%s, with probability %.3f. That is right.\n", bold(v), said, plain(v),
+               e->confidence);
     else
-        printf("\nAnswer: %s%s%s, with probability %.3f. Right would be %s.\n", bold(v), said, plain(v), e->confidence, wanted);
+        printf("\nAnswer: %s%s%s, with probability %.3f. Right would be %s.\n", bold(v), said,
+               plain(v), e->confidence, wanted);
 }
 
 static bool explain(view *v, train_explanation *out) {
@@ -102,8 +111,10 @@ static bool explain(view *v, train_explanation *out) {
     return false;
 }
 
-/* The same example with two symbols of the store exchanged: a line for each of the two positions, and what followed. */
-static bool print_change(view *v, const char *what, const train_explanation *before, int stream, int i, int j) {
+/* The same example with two symbols of the store exchanged: a line for each of the two positions,
+ * and what followed. */
+static bool print_change(view *v, const char *what, const train_explanation *before, int stream,
+                         int i, int j) {
     train_explanation e;
     char text[128], said[DATA_SYMBOL];
     int *ids = v->w->data.rows.ids[v->spec->store][stream];
@@ -111,22 +122,28 @@ static bool print_change(view *v, const char *what, const train_explanation *bef
     bool ok = explain(v, &e);
     if (ok) {
         bool moved = e.at[j].weight > e.at[i].weight, changed = e.answer != before->answer;
-        printf("\n%s of %d and %d exchanged: attention %s, the answer %s\n", what, i, j, moved ? "moves with them" : "stays",
-               changed ? "changes" : "stays");
+        printf("\n%s of %d and %d exchanged: attention %s, the answer %s\n", what, i, j,
+               moved ? "moves with them" : "stays", changed ? "changes" : "stays");
         for (int k = 0; k < 2; k++) {
             int p = k ? j : i;
-            printf("    %2d %-19.19s  score %8.3f   weight %.3f\n", p, position(v, v->spec->store, p, text, sizeof text), e.at[p].score, e.at[p].weight);
+            printf("    %2d %-19.19s  score %8.3f   weight %.3f\n", p,
+                   position(v, v->spec->store, p, text, sizeof text), e.at[p].score,
+                   e.at[p].weight);
         }
-        printf("    answer %s, with probability %.3f\n", answer_text(v, e.answer, said), e.confidence);
+        printf("    answer %s, with probability %.3f\n", answer_text(v, e.answer, said),
+               e.confidence);
     }
     train_swap(ids, i, j);
     return ok;
 }
 
-/* Keys, then values, of the right entry and another one exchanged; in coref the nouns, then their colours. */
+/* Keys, then values, of the right entry and another one exchanged; in coref the nouns, then their
+ * colours. */
 static bool print_changes(view *v, const train_explanation *e) {
     const data_spec *s = v->spec;
-    int i = e->source, j = e->decoy >= 0 ? e->decoy : s->entries > 1 ? (i + s->entries / 2) % s->entries : i;
+    int i = e->source, j = e->decoy >= 0    ? e->decoy
+                           : s->entries > 1 ? (i + s->entries / 2) % s->entries
+                                            : i;
     if (i < 0 || j == i) return true;
     bool sentence = strcmp(s->task->name, "coref") == 0 && s->side[DATA_SEQUENCE].n_streams == 2;
     int key = sentence ? 0 : s->roles.key, value = sentence ? 1 : s->roles.value;
@@ -145,7 +162,8 @@ static int show(view *v, const request *r) {
         int best = 0;
         for (v->head = 0; v->head < c->heads; v->head++) {
             if (!explain(v, &e)) return CLI_FAILED;
-            if (e.source >= 0 && e.at[e.source].weight > most) most = e.at[e.source].weight, best = v->head;
+            if (e.source >= 0 && e.at[e.source].weight > most)
+                most = e.at[e.source].weight, best = v->head;
         }
         v->head = best;
     }
@@ -153,8 +171,10 @@ static int show(view *v, const request *r) {
     printf("Held-out example %ld of %s\n\n", r->example, v->spec->task->name);
     print_tokens(v);
     position(v, DATA_SEQUENCE, e.question, text, sizeof text);
-    printf("\nThe question stands at %d: %s%s%s. Layer %d, head %d: q is its query; k and v are each position's own.\n", e.question,
-           bold(v), text, plain(v), c->layers - 1, v->head);
+    printf(
+        "\nThe question stands at %d: %s%s%s. Layer %d, head %d: q is its query; k and v are each "
+        "position's own.\n",
+        e.question, bold(v), text, plain(v), c->layers - 1, v->head);
     print_table(v, &e);
     print_answer(v, &e);
     return print_changes(v, &e) ? CLI_OK : CLI_FAILED;
@@ -167,13 +187,21 @@ int cli_show(int argc, char **argv) {
     bool done;
     int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
     if (code != CLI_OK || done) return code;
-    if (argc - first != 1) return cli_error(CLI_USAGE, "show", "one run directory is needed, %d are given", argc - first);
+    if (argc - first != 1)
+        return cli_error(CLI_USAGE, "show", "one run directory is needed, %d are given",
+                         argc - first);
     train_progress progress;
     train_status status;
-    train_trainer *t = train_open_run(&train_posix, argv[first], r.plugin, 1, &progress, &status, error);
+    train_trainer *t =
+        train_open_run(&train_posix, argv[first], r.plugin, 1, &progress, &status, error);
     if (!t) return cli_error(cli_code(status), "show", "%s", error);
-    view v = {.t = t, .w = train_trainer_worker(t), .spec = train_trainer_spec(t), .arena = tensor_arena_new(NULL), .head = (int)r.head,
-              .colour = cli_terminal(STDOUT_FILENO) && !(getenv("NO_COLOR") && *getenv("NO_COLOR"))};
+    view v = {
+        .t = t,
+        .w = train_trainer_worker(t),
+        .spec = train_trainer_spec(t),
+        .arena = tensor_arena_new(NULL),
+        .head = (int)r.head,
+        .colour = cli_terminal(STDOUT_FILENO) && !(getenv("NO_COLOR") && *getenv("NO_COLOR"))};
     code = v.arena ? show(&v, &r) : cli_error(CLI_FAILED, "show", "out of memory");
     tensor_arena_free(v.arena);
     train_trainer_free(t);

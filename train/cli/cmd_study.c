@@ -19,7 +19,8 @@ static const cli_option options[] = {
     {"threads", "N", "threads of each training", "1"},
     {"out", "DIR", "where results, tables and pictures go", "runs/study/NAME"},
     {"part", "I/N", "only the I-th of N parts of the trainings (to be merged afterwards)", NULL},
-    {"merge", NULL, "operands: a study, then directories; adds their results to --out and judges them", NULL},
+    {"merge", NULL,
+     "operands: a study, then directories; adds their results to --out and judges them", NULL},
     {"plugin", "FILE", "your own tasks and blocks", NULL},
     {"quiet", NULL, "no progress, no text", NULL},
     {"json", NULL, "one line of JSON on stdout", NULL},
@@ -34,22 +35,26 @@ typedef struct {
 
 static int whole_number(const char *name, const char *text, long least, long most, long *out) {
     if (train_parse_int(text, out) && *out >= least && *out <= most) return CLI_OK;
-    return cli_error(CLI_USAGE, "study", "--%s: '%s' is not a whole number from %ld to %ld", name, text, least, most);
+    return cli_error(CLI_USAGE, "study", "--%s: '%s' is not a whole number from %ld to %ld", name,
+                     text, least, most);
 }
 
 static int take_part(request *r, const char *text) {
     char first[32];
     const char *slash = strchr(text, '/');
     snprintf(first, sizeof first, "%.*s", slash ? (int)(slash - text) : 0, text);
-    if (slash && train_parse_int(first, &r->part) && train_parse_int(slash + 1, &r->parts) && r->part >= 1 && r->parts >= r->part && r->parts <= 100000)
+    if (slash && train_parse_int(first, &r->part) && train_parse_int(slash + 1, &r->parts) &&
+        r->part >= 1 && r->parts >= r->part && r->parts <= 100000)
         return CLI_OK;
-    return cli_error(CLI_USAGE, "study", "--part: '%s' is not of the form I/N with 1 <= I <= N", text);
+    return cli_error(CLI_USAGE, "study", "--part: '%s' is not of the form I/N with 1 <= I <= N",
+                     text);
 }
 
 static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "seeds") == 0) return whole_number(name, value, 1, 100000, &r->seeds);
-    if (strcmp(name, "first-seed") == 0) return whole_number(name, value, 0, 2000000000, &r->first_seed);
+    if (strcmp(name, "first-seed") == 0)
+        return whole_number(name, value, 0, 2000000000, &r->first_seed);
     if (strcmp(name, "jobs") == 0) return whole_number(name, value, 0, 256, &r->jobs);
     if (strcmp(name, "threads") == 0) return whole_number(name, value, 1, 64, &r->threads);
     if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
@@ -82,16 +87,21 @@ static int open_study(const char *name, train_study **out) {
         char *text = joined(train_study_files[i].lines);
         *out = text ? train_study_parse(text, strlen(text), error) : NULL;
         free(text);
-        return *out ? CLI_OK : cli_error(CLI_FAILED, "study", "the built-in study '%s': %s", name, error);
+        return *out ? CLI_OK
+                    : cli_error(CLI_FAILED, "study", "the built-in study '%s': %s", name, error);
     }
     if (length < 6 || strcmp(name + length - 5, ".json") != 0) {
         const char *near = cli_nearest(name, names);
-        return near ? cli_error(CLI_USAGE, "study", "there is no study '%s'; did you mean '%s'?", name, near)
-                    : cli_error(CLI_USAGE, "study", "there is no study '%s' (qkv study list), and it is no .json file", name);
+        return near ? cli_error(CLI_USAGE, "study", "there is no study '%s'; did you mean '%s'?",
+                                name, near)
+                    : cli_error(CLI_USAGE, "study",
+                                "there is no study '%s' (qkv study list), and it is no .json file",
+                                name);
     }
     void *text;
     train_file_status s = train_read_file(&train_posix, NULL, name, 1 << 22, &text, &n, error);
-    if (s != TRAIN_FILE_OK) return cli_error(s == TRAIN_FILE_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "study", "%s", error);
+    if (s != TRAIN_FILE_OK)
+        return cli_error(s == TRAIN_FILE_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "study", "%s", error);
     *out = train_study_parse(text, n, error);
     tensor_malloc.release(NULL, text);
     return *out ? CLI_OK : cli_error(CLI_DAMAGED, "study", "'%s': %s", name, error);
@@ -119,7 +129,8 @@ static void show_progress(void *ctx, int done, int total, double seconds) {
     bar *b = ctx;
     if (!b->on_terminal) return;
     b->shown = true;
-    fprintf(stderr, "\r%s: %d of %d trainings, %.0f s left \033[K", b->name, done, total, seconds / done * (total - done));
+    fprintf(stderr, "\r%s: %d of %d trainings, %.0f s left \033[K", b->name, done, total,
+            seconds / done * (total - done));
 }
 
 static void print_json(const train_study *s, const train_results *r, const char *dir) {
@@ -127,8 +138,9 @@ static void print_json(const train_study *s, const train_results *r, const char 
     for (int v = 0; v < s->n_variants; v++)
         for (int c = 0; c < s->n_columns; c++) {
             train_summary_of m = train_summarise(s, r, v, s->column[c].measure);
-            json_t *row = json_pack("{s:s,s:s,s:s,s:i,s:i}", "group", s->variant[v].group, "variant", s->variant[v].name,
-                                    "measure", s->column[c].measure, "n", m.n, "failed", m.failed);
+            json_t *row = json_pack("{s:s,s:s,s:s,s:i,s:i}", "group", s->variant[v].group,
+                                    "variant", s->variant[v].name, "measure", s->column[c].measure,
+                                    "n", m.n, "failed", m.failed);
             json_object_set_new(row, "mean", m.n ? json_real(m.mean) : json_null());
             json_object_set_new(row, "sd", m.n ? json_real(m.sd) : json_null());
             json_object_set_new(row, "least", m.n ? json_real(m.least) : json_null());
@@ -137,8 +149,9 @@ static void print_json(const train_study *s, const train_results *r, const char 
         }
     for (int i = 0; i < s->n_bands; i++) {
         const train_band *b = &s->band[i];
-        json_t *row = json_pack("{s:s,s:s,s:s,s:b}", "group", b->group, "variant", b->variant, "measure", b->measure, "holds",
-                                train_band_judge(s, r, b) == TRAIN_BAND_HOLDS);
+        json_t *row =
+            json_pack("{s:s,s:s,s:s,s:b}", "group", b->group, "variant", b->variant, "measure",
+                      b->measure, "holds", train_band_judge(s, r, b) == TRAIN_BAND_HOLDS);
         if (isfinite(b->least)) json_object_set_new(row, "least", json_real(b->least));
         if (isfinite(b->most)) json_object_set_new(row, "most", json_real(b->most));
         json_array_append_new(bands, row);
@@ -155,12 +168,14 @@ static void print_json(const train_study *s, const train_results *r, const char 
     json_decref(o);
 }
 
-static void report_picture(void *ctx, const char *name, train_plot_status status, const char *text) {
+static void report_picture(void *ctx, const char *name, train_plot_status status,
+                           const char *text) {
     const request *r = ctx;
     char shown[1024];
     train_printable(text, shown, sizeof shown);
     if (status == TRAIN_PLOT_OK && !r->quiet && !r->json) printf("Picture  %s\n", shown);
-    if (status != TRAIN_PLOT_OK && status != TRAIN_PLOT_SKIPPED) fprintf(stderr, "qkv study: %s: %s\n", name, shown);
+    if (status != TRAIN_PLOT_OK && status != TRAIN_PLOT_SKIPPED)
+        fprintf(stderr, "qkv study: %s: %s\n", name, shown);
 }
 
 static volatile sig_atomic_t caught;
@@ -170,9 +185,11 @@ static void on_signal(int number) {
     caught = number;
 }
 
-static int conclude(const request *r, const train_study *s, const train_results *results, const char *dir) {
+static int conclude(const request *r, const train_study *s, const train_results *results,
+                    const char *dir) {
     char error[TRAIN_ERROR];
-    if (!train_study_write(&train_posix, s, results, dir, error)) return cli_error(CLI_FAILED, "study", "%s", error);
+    if (!train_study_write(&train_posix, s, results, dir, error))
+        return cli_error(CLI_FAILED, "study", "%s", error);
     tensor_arena *arena = tensor_arena_new(NULL);
     train_text text = {.arena = arena, .failed = !arena};
     train_study_text(s, results, &text);
@@ -181,7 +198,8 @@ static int conclude(const request *r, const train_study *s, const train_results 
     else if (!r->quiet && text.at)
         fputs(text.at, stdout);
     tensor_arena_free(arena);
-    if (*s->picture.kind) train_plot_study(dir, s->picture.kind, TRAIN_PLOT_PNG, report_picture, (void *)(size_t)r);
+    if (*s->picture.kind)
+        train_plot_study(dir, s->picture.kind, TRAIN_PLOT_PNG, report_picture, (void *)(size_t)r);
     if (!r->json && !r->quiet) printf("\n");
     return CLI_OK;
 }
@@ -196,11 +214,20 @@ static int run_study(const request *r, const char *name) {
     snprintf(dir, sizeof dir, "runs/study/%s", s->name);
     bar progress = {.on_terminal = cli_terminal(STDERR_FILENO) && !r->quiet, .name = s->name};
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    train_study_options o = {.dir = r->out ? r->out : dir, .jobs = (int)(r->jobs ? r->jobs : processors > 0 ? processors : 1),
-                             .threads = (int)r->threads, .part = (int)r->part - 1, .parts = (int)r->parts, .plugin = r->plugin,
-                             .stop = &caught, .progress = show_progress, .ctx = &progress};
+    train_study_options o = {.dir = r->out ? r->out : dir,
+                             .jobs = (int)(r->jobs          ? r->jobs
+                                           : processors > 0 ? processors
+                                                            : 1),
+                             .threads = (int)r->threads,
+                             .part = (int)r->part - 1,
+                             .parts = (int)r->parts,
+                             .plugin = r->plugin,
+                             .stop = &caught,
+                             .progress = show_progress,
+                             .ctx = &progress};
     train_results results = {.arena = tensor_arena_new(NULL)};
-    train_status status = results.arena ? train_study_run(&train_posix, s, &o, &results, error) : TRAIN_FAILED;
+    train_status status =
+        results.arena ? train_study_run(&train_posix, s, &o, &results, error) : TRAIN_FAILED;
     if (progress.shown) fprintf(stderr, "\r\033[K");
     if (status == TRAIN_STOPPED && caught)
         code = cli_error(CLI_SIGNAL + caught, "study", "%s", error);
@@ -217,7 +244,9 @@ static int run_study(const request *r, const char *name) {
 static int merge(const request *r, int n, char **operands) {
     char error[TRAIN_ERROR], path[TRAIN_PATH];
     train_study *s = NULL;
-    if (n < 2 || !r->out) return cli_error(CLI_USAGE, "study", "--merge needs --out, a study and the directories of its parts");
+    if (n < 2 || !r->out)
+        return cli_error(CLI_USAGE, "study",
+                         "--merge needs --out, a study and the directories of its parts");
     int code = open_study(operands[0], &s);
     if (code != CLI_OK) return code;
     if (r->seeds) s->seeds = (int)r->seeds;
@@ -227,16 +256,22 @@ static int merge(const request *r, int n, char **operands) {
     train_text lines = {.arena = arena, .failed = !arena || !all.arena};
     for (int i = 0; i < n && code == CLI_OK; i++) {
         const char *dir = i == 0 ? r->out : operands[i];
-        train_file_status read = train_path(path, dir, "results.jsonl", error) ? train_results_read(&train_posix, path, s, &all, error) : TRAIN_FILE_UNREADABLE;
-        if (read != TRAIN_FILE_OK) code = cli_error(read == TRAIN_FILE_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "study", "%s", error);
+        train_file_status read = train_path(path, dir, "results.jsonl", error)
+                                     ? train_results_read(&train_posix, path, s, &all, error)
+                                     : TRAIN_FILE_UNREADABLE;
+        if (read != TRAIN_FILE_OK)
+            code = cli_error(read == TRAIN_FILE_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "study", "%s",
+                             error);
     }
     for (int i = 0; i < all.n && code == CLI_OK; i++) {
         char *line = train_result_line(s, &all.at[i]);
         train_text_add(&lines, "%s", line ? line : "");
         free(line);
     }
-    if (code == CLI_OK && (lines.failed || !train_make_directory(&train_posix, r->out, error) || !train_path(path, r->out, "results.jsonl", error) ||
-                           !train_write_file(&train_posix, path, lines.at ? lines.at : "", lines.n, error)))
+    if (code == CLI_OK &&
+        (lines.failed || !train_make_directory(&train_posix, r->out, error) ||
+         !train_path(path, r->out, "results.jsonl", error) ||
+         !train_write_file(&train_posix, path, lines.at ? lines.at : "", lines.n, error)))
         code = cli_error(CLI_FAILED, "study", "%s", lines.failed ? "out of memory" : error);
     if (code == CLI_OK) code = conclude(r, s, &all, r->out);
     tensor_arena_free(arena);
@@ -259,13 +294,18 @@ int cli_study(int argc, char **argv) {
     int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
     if (code != CLI_OK || done) return code;
     int n = argc - first;
-    if (n < 1) return cli_error(CLI_USAGE, "study", "a study is needed: a name (qkv study list), a .json file, or all");
+    if (n < 1)
+        return cli_error(CLI_USAGE, "study",
+                         "a study is needed: a name (qkv study list), a .json file, or all");
     catch_signals();
     if (r.merge) return merge(&r, n, argv + first);
     if (n > 1) return cli_error(CLI_USAGE, "study", "one study at a time, %d are given", n);
     if (strcmp(argv[first], "list") == 0) return list_studies();
     if (strcmp(argv[first], "all") != 0) return run_study(&r, argv[first]);
-    if (r.out) return cli_error(CLI_USAGE, "study", "--out is for one study; all of them go to runs/study/NAME");
-    for (int i = 0; train_study_files[i].name && code == CLI_OK; i++) code = run_study(&r, train_study_files[i].name);
+    if (r.out)
+        return cli_error(CLI_USAGE, "study",
+                         "--out is for one study; all of them go to runs/study/NAME");
+    for (int i = 0; train_study_files[i].name && code == CLI_OK; i++)
+        code = run_study(&r, train_study_files[i].name);
     return code;
 }

@@ -1,7 +1,5 @@
 /* cmd_train.c - qkv train: options into a configuration, the run, and what it learned in words. */
 #include <errno.h>
-#include <jansson.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "train/cli/cli.h"
+#include "train/cli/train_summary.h"
 #include "train/number.h"
 
 enum { MAX_OPTIONS = 128, DEFAULT_KEEP = 2 };
@@ -26,7 +24,8 @@ static const cli_option own[] = {
     {"save-every", "N", "steps between checkpoints; 0: only at the end", "0"},
     {"keep", "N", "checkpoints that stay, at least 2", "2"},
     {"threads", "N", "threads; 0: as many as there are processors. Never changes a result", "0"},
-    {"detect-anomaly", NULL, "look for numbers that are not finite at every node of every step; slower", NULL},
+    {"detect-anomaly", NULL,
+     "look for numbers that are not finite at every node of every step; slower", NULL},
     {"quiet", NULL, "no progress, no summary", NULL},
     {"json", NULL, "the summary as one line of JSON on stdout", NULL},
     {NULL, NULL, NULL, NULL}};
@@ -55,7 +54,8 @@ static void list_options(cli_option *all, char negated[MAX_OPTIONS][40]) {
             continue;
         }
         bool flag = o->kind == TRAIN_OPT_FLAG;
-        all[n++] = (cli_option){o->option, flag ? NULL : o->argument, o->help, flag ? (o->def[0] == 't' ? "yes" : "no") : o->def};
+        all[n++] = (cli_option){o->option, flag ? NULL : o->argument, o->help,
+                                flag ? (o->def[0] == 't' ? "yes" : "no") : o->def};
         if (!flag) continue;
         snprintf(negated[flags], 40, "no-%s", o->option);
         all[n++] = (cli_option){negated[flags++], NULL, "", NULL};
@@ -64,9 +64,11 @@ static void list_options(cli_option *all, char negated[MAX_OPTIONS][40]) {
 }
 
 static int whole_number(const char *name, const char *text, long least, long most, long *out) {
-    if (!train_parse_int(text, out)) return cli_error(CLI_USAGE, "train", "--%s: '%s' is not a whole number", name, text);
+    if (!train_parse_int(text, out))
+        return cli_error(CLI_USAGE, "train", "--%s: '%s' is not a whole number", name, text);
     if (*out >= least && *out <= most) return CLI_OK;
-    return cli_error(CLI_USAGE, "train", "--%s: %s is not between %ld and %ld", name, text, least, most);
+    return cli_error(CLI_USAGE, "train", "--%s: %s is not between %ld and %ld", name, text, least,
+                     most);
 }
 
 static int take_option(void *ctx, const char *name, const char *value) {
@@ -80,7 +82,8 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "quiet") == 0) return r->quiet = true, CLI_OK;
     if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
     if (strcmp(name, "threads") == 0) return whole_number(name, value, 0, 256, &r->threads);
-    if (strcmp(name, "save-every") == 0) return whole_number(name, value, 0, 1000000000, &r->save_every);
+    if (strcmp(name, "save-every") == 0)
+        return whole_number(name, value, 0, 1000000000, &r->save_every);
     if (strcmp(name, "keep") == 0) return whole_number(name, value, 2, 1000000, &r->keep);
     if (r->n == MAX_OPTIONS * 2) return cli_error(CLI_USAGE, "train", "too many options");
     r->given[r->n++] = (setting){name, value};
@@ -105,7 +108,8 @@ static int read_config(const char *path, train_config *c, int code_if_bad) {
     void *text;
     size_t n;
     train_file_status s = train_read_file(&train_posix, NULL, path, 1 << 20, &text, &n, error);
-    if (s != TRAIN_FILE_OK) return cli_error(s == TRAIN_FILE_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "train", "%s", error);
+    if (s != TRAIN_FILE_OK)
+        return cli_error(s == TRAIN_FILE_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "train", "%s", error);
     bool ok = train_config_from_json(c, text, n, error);
     tensor_malloc.release(NULL, text);
     return ok ? CLI_OK : cli_error(code_if_bad, "train", "'%s': %s", path, error);
@@ -117,11 +121,13 @@ static int recommend(const request *r, train_config *c) {
     int code = CLI_OK;
     for (int i = 0; i < r->n && code == CLI_OK; i++)
         if (strcmp(r->given[i].name, "task") == 0) code = apply(c, &r->given[i]);
-    if (code == CLI_OK && train_find_task(c) && !train_config_recommend(c, error)) code = cli_error(CLI_FAILED, "train", "%s", error);
+    if (code == CLI_OK && train_find_task(c) && !train_config_recommend(c, error))
+        code = cli_error(CLI_FAILED, "train", "%s", error);
     return code;
 }
 
-/* Defaults; what the task recommends, or the resumed run's or a file's configuration; then the options. */
+/* Defaults; what the task recommends, or the resumed run's or a file's configuration; then the
+ * options. */
 static int configure(const request *r, train_config *c, data_spec *spec) {
     char path[TRAIN_PATH], error[TRAIN_ERROR];
     struct stat there;
@@ -129,10 +135,13 @@ static int configure(const request *r, train_config *c, data_spec *spec) {
     train_config_default(c);
     c->plugin = r->plugin;
     if (r->resume && !r->out) return cli_error(CLI_USAGE, "train", "--resume needs --out");
-    if (r->resume && r->force) return cli_error(CLI_USAGE, "train", "--resume and --force exclude each other");
-    if (r->resume && !train_path(path, r->out, "config.json", error)) return cli_error(CLI_USAGE, "train", "%s", error);
+    if (r->resume && r->force)
+        return cli_error(CLI_USAGE, "train", "--resume and --force exclude each other");
+    if (r->resume && !train_path(path, r->out, "config.json", error))
+        return cli_error(CLI_USAGE, "train", "%s", error);
     if (r->resume && stat(path, &there) != 0)
-        return cli_error(CLI_FAILED, "train", "'%s' holds no run to resume: %s", r->out, strerror(errno));
+        return cli_error(CLI_FAILED, "train", "'%s' holds no run to resume: %s", r->out,
+                         strerror(errno));
     if (r->resume) code = read_config(path, c, CLI_DAMAGED);
     if (code == CLI_OK && r->config_file) code = read_config(r->config_file, c, CLI_DAMAGED);
     if (code == CLI_OK && !r->config_file && !r->resume) code = recommend(r, c);
@@ -167,8 +176,8 @@ static void show_progress(void *ctx, int step, int steps, double loss, double ac
     char done[WIDTH + 1];
     for (int i = 0; i < WIDTH; i++) done[i] = i < (int)((double)step / steps * WIDTH) ? '#' : '.';
     done[WIDTH] = '\0';
-    fprintf(stderr, "\r[%s] %d/%d  loss %.4f  accuracy %.3f  %.0f steps/s  %.0f s left \033[K", done, step, steps, loss,
-            accuracy, rate, (steps - step) / rate);
+    fprintf(stderr, "\r[%s] %d/%d  loss %.4f  accuracy %.3f  %.0f steps/s  %.0f s left \033[K",
+            done, step, steps, loss, accuracy, rate, (steps - step) / rate);
 }
 
 static void end_bar(bar *b) {
@@ -195,64 +204,9 @@ static void catch_signals(void) {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         struct sigaction was;
         sigaction(numbers[i], NULL, &was);
-        if (was.sa_handler != SIG_IGN) sigaction(numbers[i], &a, NULL);  // under nohup SIGHUP stays ignored
+        if (was.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &a, NULL);  // under nohup SIGHUP stays ignored
     }
-}
-
-/* ---- the summary ---- */
-
-static void add_number(json_t *o, const char *key, double x) { json_object_set_new(o, key, isfinite(x) ? json_real(x) : json_null()); }
-
-static void print_json(const train_summary *s, const char *dir) {
-    const train_scores *r = &s->last.scores;
-    const train_circuits *c = &s->last.circuits;
-    const double none = (double)NAN;
-    const struct {
-        const char *key;
-        double x;
-    } circuits[] = {{"qk_diag", c->qk_diag},     {"qk_margin", c->qk_margin}, {"qk_ratio", c->qk_ratio},
-                    {"ov_diag", c->ov_diag},     {"ov_margin", c->ov_margin}, {"ov_ratio", c->ov_ratio}};
-    json_t *o = json_object();
-    add_number(o, "accuracy", r->accuracy);
-    add_number(o, "loss", r->loss);
-    add_number(o, "mass", r->mass);
-    add_number(o, "in_bag", r->in_bag);
-    for (size_t i = 0; i < sizeof circuits / sizeof *circuits; i++)
-        add_number(o, circuits[i].key, s->last.has_circuits ? circuits[i].x : none);
-    json_object_set_new(o, "steps99", s->steps99 < 0 ? json_null() : json_integer(s->steps99));
-    json_object_set_new(o, "steps", json_integer(s->steps));
-    add_number(o, "seconds", s->seconds);
-    json_t *run = json_string(dir);
-    char shown[TRAIN_PATH];
-    json_object_set_new(o, "run", run ? run : json_string(train_printable(dir, shown, sizeof shown)));
-    char *line = json_dumps(o, JSON_REAL_PRECISION(9) | JSON_COMPACT);
-    if (line) puts(line);
-    free(line);
-    json_decref(o);
-}
-
-static void print_words(const train_summary *s, const data_spec *spec, const char *dir) {
-    const train_scores *r = &s->last.scores;
-    const train_circuits *k = &s->last.circuits;
-    char shown[TRAIN_PATH];
-    printf("After %d steps (%.2f s) %.1f %% of the answers to fresh questions are right; a blind guess has %.1f %%",
-           s->steps, s->seconds, 100 * r->accuracy, 100 * spec->chance);
-    if (spec->bag > 0) printf(",\na model that cannot match %.1f %%", 100 * spec->bag);
-    printf(".\n");
-    if (s->steps99 >= 0) printf("99 %% was first reached at step %d.\n", s->steps99);
-    if (isnan(r->mass)) {
-        printf("The run is in %s\n", train_printable(dir, shown, sizeof shown));
-        return;
-    }
-    printf("Q and K: %.1f %% of the attention is on the entry that holds the answer", 100 * r->mass);
-    if (s->last.has_circuits)
-        printf(";\n  %.0f of %d keys are what their own question matches best, values steer %.1f %% as much as keys",
-               k->qk_diag * k->rows[TRAIN_QK_KEY], k->rows[TRAIN_QK_KEY], 100 * k->qk_ratio);
-    printf(".\n");
-    if (s->last.has_circuits)
-        printf("V and O: %.0f of %d values, once fetched, are said as themselves; keys leak into the answer %.1f %% as much.\n",
-               k->ov_diag * k->rows[TRAIN_OV_VALUE], k->rows[TRAIN_OV_VALUE], 100 * k->ov_ratio);
-    printf("The run is in %s\n", train_printable(dir, shown, sizeof shown));
 }
 
 /* "runs/TASK-N" with the first N that is not there yet. */
@@ -277,23 +231,36 @@ int cli_train(int argc, char **argv) {
     list_options(options, negated);
     int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
     if (code != CLI_OK || done) return code;
-    if (first < argc) return cli_error(CLI_USAGE, "train", "'%s' is no option; qkv train takes none but options", argv[first]);
+    if (first < argc)
+        return cli_error(CLI_USAGE, "train", "'%s' is no option; qkv train takes none but options",
+                         argv[first]);
     code = configure(&r, &c, &spec);
     if (code != CLI_OK) return code;
     bar progress = {.on_terminal = cli_terminal(STDERR_FILENO) && !r.quiet, .began = seconds_now()};
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     train_run_options o = {.dir = r.out ? r.out : free_directory(c.task, dir),
-                           .threads = (int)(r.threads ? r.threads : processors > 0 ? processors : 1),
-                           .force = r.force, .resume = r.resume, .save_every = (int)r.save_every, .keep = (int)r.keep,
+                           .threads = (int)(r.threads        ? r.threads
+                                            : processors > 0 ? processors
+                                                             : 1),
+                           .force = r.force,
+                           .resume = r.resume,
+                           .save_every = (int)r.save_every,
+                           .keep = (int)r.keep,
                            .detect_anomaly = r.detect_anomaly,
-                           .stop = &caught, .progress = show_progress, .warn = warn, .ctx = &progress};
+                           .stop = &caught,
+                           .progress = show_progress,
+                           .warn = warn,
+                           .ctx = &progress};
     catch_signals();
     train_status status = train_run(&train_posix, &c, &spec, &o, &summary, error);
     end_bar(&progress);
     if (status == TRAIN_STOPPED) return cli_error(CLI_SIGNAL + caught, "train", "%s", error);
     if (status != TRAIN_DONE) return cli_error(cli_code(status), "train", "%s", error);
-    if (r.json) print_json(&summary, o.dir);
-    else if (!r.quiet && summary.nothing_to_do) printf("Nothing to do: the run has all its %d steps.\n", summary.steps);
-    else if (!r.quiet) print_words(&summary, &spec, o.dir);
+    if (r.json)
+        cli_summary_json(&summary, o.dir);
+    else if (!r.quiet && summary.nothing_to_do)
+        printf("Nothing to do: the run has all its %d steps.\n", summary.steps);
+    else if (!r.quiet)
+        cli_summary_words(&summary, &spec, o.dir);
     return CLI_OK;
 }

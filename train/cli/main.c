@@ -18,16 +18,20 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void help(void) {
     printf("qkv - see how attention learns\n\n");
-    for (int i = 0; i < COMMANDS; i++) printf("  qkv %-10s %s\n", commands[i].name, commands[i].summary);
-    printf("\n`qkv COMMAND --help` lists a command's options.\n"
-           "Exit codes: 0 ok, 1 failure, 2 usage, 3 damaged file, 4 diverged, 5 wrong gradient, 6 no gnuplot.\n");
+    for (int i = 0; i < COMMANDS; i++)
+        printf("  qkv %-10s %s\n", commands[i].name, commands[i].summary);
+    printf(
+        "\n`qkv COMMAND --help` lists a command's options.\n"
+        "Exit codes: 0 ok, 1 failure, 2 usage, 3 damaged file, 4 diverged, 5 wrong gradient, 6 no "
+        "gnuplot.\n");
 }
 
 static int unknown(const char *name) {
     const char *names[COMMANDS + 1] = {NULL};
     for (int i = 0; i < COMMANDS; i++) names[i] = commands[i].name;
     const char *near = cli_nearest(name, names);
-    if (near) return cli_error(CLI_USAGE, NULL, "unknown command '%s'; did you mean '%s'?", name, near);
+    if (near)
+        return cli_error(CLI_USAGE, NULL, "unknown command '%s'; did you mean '%s'?", name, near);
     return cli_error(CLI_USAGE, NULL, "unknown command '%s' (qkv --help)", name);
 }
 
@@ -47,6 +51,7 @@ int main(int argc, char **argv) {
         return cli_finish(CLI_OK);
     }
     for (int i = 0; i < COMMANDS; i++)
-        if (strcmp(commands[i].name, name) == 0) return cli_finish(commands[i].run(argc - 1, argv + 1));
+        if (strcmp(commands[i].name, name) == 0)
+            return cli_finish(commands[i].run(argc - 1, argv + 1));
     return unknown(name);
 }

@@ -17,7 +17,8 @@ int cli_error(int code, const char *command, const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    fprintf(stderr, "qkv%s%s: %s\n", command ? " " : "", command ? command : "", train_printable(text, shown, sizeof shown));
+    fprintf(stderr, "qkv%s%s: %s\n", command ? " " : "", command ? command : "",
+            train_printable(text, shown, sizeof shown));
     return code;
 }
 
@@ -43,7 +44,8 @@ int cli_finish(int code) {
     errno = 0;
     if (fclose(stdout) != 0) failed = true;
     if (!failed) return code;
-    fprintf(stderr, "qkv: cannot write the output: %s\n", errno ? strerror(errno) : "an earlier write failed");
+    fprintf(stderr, "qkv: cannot write the output: %s\n",
+            errno ? strerror(errno) : "an earlier write failed");
     return code == CLI_OK ? CLI_FAILED : code;
 }
 
@@ -82,8 +84,12 @@ int cli_unknown_task(const char *command, const char *name) {
     const char *names[64] = {NULL};
     for (int i = 0; data_tasks[i] && i < 63; i++) names[i] = data_tasks[i]->name;
     const char *near = cli_nearest(name, names);
-    if (near) return cli_error(CLI_USAGE, command, "--task: there is no task '%s'; did you mean '%s'?", name, near);
-    return cli_error(CLI_USAGE, command, "--task: there is no task '%s' (qkv list tasks; a plugin's own need --plugin)", name);
+    if (near)
+        return cli_error(CLI_USAGE, command, "--task: there is no task '%s'; did you mean '%s'?",
+                         name, near);
+    return cli_error(CLI_USAGE, command,
+                     "--task: there is no task '%s' (qkv list tasks; a plugin's own need --plugin)",
+                     name);
 }
 
 /* ---- parsing ---- */
@@ -96,17 +102,21 @@ static int unknown_option(const char *command, const char *given, const cli_opti
         if (*options[i].name) names[n++] = options[i].name;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(given, "="), given);
     const char *near = strncmp(name, "--", 2) == 0 ? cli_nearest(name + 2, names) : NULL;
-    if (near) return cli_error(CLI_USAGE, command, "unknown option '%s'; did you mean '--%s'?", name, near);
+    if (near)
+        return cli_error(CLI_USAGE, command, "unknown option '%s'; did you mean '--%s'?", name,
+                         near);
     return cli_error(CLI_USAGE, command, "unknown option '%s' (qkv %s --help)", name, command);
 }
 
-int cli_parse(int argc, char **argv, const cli_option *options, cli_option_fn *found, void *ctx, int *first, bool *done) {
+int cli_parse(int argc, char **argv, const cli_option *options, cli_option_fn *found, void *ctx,
+              int *first, bool *done) {
     struct option table[MAX_OPTIONS];
     int index[MAX_OPTIONS], n = 0, c, at;
     for (int i = 0; options[i].name && n < MAX_OPTIONS - 2; i++) {
         if (!*options[i].name) continue;
         index[n] = i;
-        table[n++] = (struct option){options[i].name, options[i].argument ? required_argument : no_argument, NULL, 1};
+        table[n++] = (struct option){
+            options[i].name, options[i].argument ? required_argument : no_argument, NULL, 1};
     }
     table[n++] = (struct option){"help", no_argument, NULL, 2};
     table[n] = (struct option){NULL, 0, NULL, 0};
@@ -122,8 +132,11 @@ int cli_parse(int argc, char **argv, const cli_option *options, cli_option_fn *f
         }
         if (c == ':') return cli_error(CLI_USAGE, argv[0], "option '%s' needs a value", given);
         if (c == '?' && (optopt == 1 || optopt == 2))
-            return cli_error(CLI_USAGE, argv[0], "option '%.*s' takes no value", (int)strcspn(given, "="), given);
-        if (c == '?' && optopt) return cli_error(CLI_USAGE, argv[0], "unknown option '-%c' (qkv %s --help)", optopt, argv[0]);
+            return cli_error(CLI_USAGE, argv[0], "option '%.*s' takes no value",
+                             (int)strcspn(given, "="), given);
+        if (c == '?' && optopt)
+            return cli_error(CLI_USAGE, argv[0], "unknown option '-%c' (qkv %s --help)", optopt,
+                             argv[0]);
         if (c == '?') return unknown_option(argv[0], given, options);
         int code = found(ctx, options[index[at]].name, optarg);
         if (code != CLI_OK) return code;
@@ -150,9 +163,12 @@ void cli_help(const char *command, const cli_option *options) {
         }
         char left[160];
         if (strncmp(o->name, "no-", 3) == 0 && !*o->help) continue;  // said with its positive form
-        bool both = options[i + 1].name && strncmp(options[i + 1].name, "no-", 3) == 0 && strcmp(options[i + 1].name + 3, o->name) == 0;
-        snprintf(left, sizeof left, "--%s%s%s%s", both ? "[no-]" : "", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
-        printf("  %-26s %s%s", left, strlen(left) > 26 ? "\n                             " : "", o->help);
+        bool both = options[i + 1].name && strncmp(options[i + 1].name, "no-", 3) == 0 &&
+                    strcmp(options[i + 1].name + 3, o->name) == 0;
+        snprintf(left, sizeof left, "--%s%s%s%s", both ? "[no-]" : "", o->name,
+                 o->argument ? " " : "", o->argument ? o->argument : "");
+        printf("  %-26s %s%s", left, strlen(left) > 26 ? "\n                             " : "",
+               o->help);
         if (o->def && *o->def) printf("%s(default %s)", *o->help ? " " : "", o->def);
         printf("\n");
     }

@@ -24,7 +24,7 @@ typedef struct {
     const char *file;  // its name in source
     int panel;         // its place in source
     int rows, cols;
-    int *at;                                // [rows,cols] the table's row of each cell
+    int *at;                                       // [rows,cols] the table's row of each cell
     int value, target, row_name, col_name, title;  // the table's columns; -1: none
 } train_plot_map;
 

@@ -148,7 +148,8 @@ void train_plot_maps_write(FILE *out, const train_plot_maps *maps) {
                 putc(',', out);
                 train_plot_label(out, col, 12);
                 putc(',', out);
-                train_plot_label(out, train_plot_table_cell(&m->table, m->at[r * m->cols + c], m->title), 40);
+                train_plot_label(
+                    out, train_plot_table_cell(&m->table, m->at[r * m->cols + c], m->title), 40);
                 putc('\n', out);
             }
         }

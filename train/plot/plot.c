@@ -15,7 +15,8 @@ typedef struct {
     const char *source;
 } origin;
 
-#define PLOT(name, kind, source, shows) {#name, shows, (kind) == RUNS ? 1 : (kind) == TABLE ? 2 : (kind) == ONE ? 3 : 0},
+#define PLOT(name, kind, source, shows) \
+    {#name, shows, (kind) == RUNS ? 1 : (kind) == TABLE ? 2 : (kind) == ONE ? 3 : 0},
 static const train_plot_info list[] = {
 #include "train/plot/plots.def"
     {NULL, NULL, 0}};

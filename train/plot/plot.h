@@ -33,7 +33,7 @@ typedef void train_plot_report(void *ctx, const char *name, train_plot_status st
 typedef struct {
     const char *name;   // "loss": also the stem of its files
     const char *shows;  // half a sentence
-    int runs;           // 0: of one run; 1: of several, by train_plot_compare; 2: of a study; 3: of an example
+    int runs;  // 0: of one run; 1: of several, by train_plot_compare; 2: of a study; 3: of an example
 } train_plot_info;
 const train_plot_info *train_plot_list(void);
 

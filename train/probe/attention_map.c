@@ -27,7 +27,8 @@ static void repeat(const data_spec *s, train_worker *w, int count) {
 }
 
 /* Every row of the worker: the same example, row b asking for entry first + b. */
-static void ask_for_each(train_trainer *t, train_worker *w, train_map_change change, int first, int count, int *at) {
+static void ask_for_each(train_trainer *t, train_worker *w, train_map_change change, int first,
+                         int count, int *at) {
     const data_spec *s = train_trainer_spec(t);
     int T = s->side[DATA_SEQUENCE].T, S = s->side[s->store].T;
     train_load(t, w, "picture", 0, 1, 1);
@@ -35,11 +36,13 @@ static void ask_for_each(train_trainer *t, train_worker *w, train_map_change cha
     repeat(s, w, count);
     for (int b = 0; b < count; b++) {
         int *key = w->data.rows.ids[s->store][s->roles.key] + (ptrdiff_t)b * S;
-        int *value = w->data.rows.ids[s->store][s->roles.value] + (ptrdiff_t)b * S, cell = b * T + *at;
+        int *value = w->data.rows.ids[s->store][s->roles.value] + (ptrdiff_t)b * S,
+            cell = b * T + *at;
         w->data.rows.ids[DATA_SEQUENCE][s->roles.query][cell] = data_asks_for(s, key[first + b]);
         for (int p = 0; p < T; p++)  // only the asked position is scored
             w->data.rows.target[0][b * T + p] = w->data.rows.source[0][b * T + p] = -1;
-        int i = swapped(s->entries, 0), j = swapped(s->entries, 1), source = answer_at(s, change, first + b);
+        int i = swapped(s->entries, 0), j = swapped(s->entries, 1),
+            source = answer_at(s, change, first + b);
         if (change == TRAIN_MAP_KEYS_SWAPPED) train_swap(key, i, j);
         if (change == TRAIN_MAP_VALUES_SWAPPED) train_swap(value, i, j);
         w->data.rows.target[0][cell] = value[source];
@@ -48,8 +51,8 @@ static void ask_for_each(train_trainer *t, train_worker *w, train_map_change cha
     train_reload(t, w);
 }
 
-static void add_row(const data_spec *s, const train_worker *w, const train_view *view, int b, int row, int at,
-                    int source, train_text *out) {
+static void add_row(const data_spec *s, const train_worker *w, const train_view *view, int b,
+                    int row, int at, int source, train_text *out) {
     char asked[DATA_SYMBOL], said[DATA_SYMBOL], text[256];
     int id = w->data.rows.ids[DATA_SEQUENCE][s->roles.query][b * s->side[DATA_SEQUENCE].T + at];
     data_symbol(data_query(s), id, asked);
@@ -59,7 +62,9 @@ static void add_row(const data_spec *s, const train_worker *w, const train_view 
         train_text_number(out, (double)view->attention[b * view->S + col]);
         train_text_add(out, ",%d,\"%s > %s\",\"", col == source, asked, said);
         bool self = s->store == DATA_SEQUENCE && col == at;
-        train_text_add(out, "%s", self ? "self" : data_position(&w->data, s->store, b, col, text, sizeof text));
+        train_text_add(
+            out, "%s",
+            self ? "self" : data_position(&w->data, s->store, b, col, text, sizeof text));
         train_text_add(out, "\"\n");
     }
 }
@@ -69,26 +74,30 @@ bool train_attention_map(train_trainer *t, train_map_change change, train_text *
     train_worker *w = train_trainer_worker(t);
     train_view view;
     int at;
-    if (s->roles.key < 0 || s->entries < 2 || !train_has_attention(t) || !train_trainer_worker(t)->out.logits[0] || !train_view_new(out->arena, t, &view)) return false;
+    if (s->roles.key < 0 || s->entries < 2 || !train_has_attention(t) ||
+        !train_trainer_worker(t)->out.logits[0] || !train_view_new(out->arena, t, &view))
+        return false;
     train_text_add(out, "row,col,weight,target,row_label,col_label\n");
     for (int first = 0; first < s->entries; first += w->B) {
         int count = s->entries - first < w->B ? s->entries - first : w->B;
         ask_for_each(t, w, change, first, count, &at);
         if (!train_observe(t, w, &view)) return false;
-        for (int b = 0; b < count; b++) add_row(s, w, &view, b, first + b, at, answer_at(s, change, first + b), out);
+        for (int b = 0; b < count; b++)
+            add_row(s, w, &view, b, first + b, at, answer_at(s, change, first + b), out);
     }
     return !out->failed;
 }
 
 /* One head of one attention node as a CSV with the symbols of both sides. */
-static void add_head(const train_worker *w, const ag_node *weights, int head, data_side_name rows, data_side_name cols,
-                     const char *title, bool answers, train_text *out) {
+static void add_head(const train_worker *w, const ag_node *weights, int head, data_side_name rows,
+                     data_side_name cols, const char *title, bool answers, train_text *out) {
     int T = weights->val.shape.dim[2], S = weights->val.shape.dim[3];
     char text[256];
     train_text_add(out, "row,col,weight,target,row_label,col_label,title\n");
     for (int t = 0; t < T; t++)
         for (int s = 0; s < S; s++) {
-            bool target = answers && w->data.rows.target[0][t] >= 0 && w->data.rows.source[0][t] == s;
+            bool target =
+                answers && w->data.rows.target[0][t] >= 0 && w->data.rows.source[0][t] == s;
             train_text_add(out, "%d,%d,", t, s);
             train_text_number(out, (double)weights->val.x[((ptrdiff_t)head * T + t) * S + s]);
             train_text_add(out, ",%d,", target);
@@ -101,7 +110,8 @@ static void add_head(const train_worker *w, const ag_node *weights, int head, da
         }
 }
 
-int train_example_maps(train_trainer *t, uint64_t example, int most, tensor_arena *arena, train_text *out) {
+int train_example_maps(train_trainer *t, uint64_t example, int most, tensor_arena *arena,
+                       train_text *out) {
     static const struct {
         const char *format, *title;
         data_side_name rows, cols;
@@ -119,10 +129,13 @@ int train_example_maps(train_trainer *t, uint64_t example, int most, tensor_aren
             char name[64], title[64];
             snprintf(name, sizeof name, kinds[k].format, layer);
             const ag_node *weights = ag_find(w->graph, name);
-            for (int head = 0; weights && weights->val.shape.rank == 4 && head < c->heads && n < most; head++) {
+            for (int head = 0;
+                 weights && weights->val.shape.rank == 4 && head < c->heads && n < most; head++) {
                 snprintf(title, sizeof title, "%s %d head %d", kinds[k].title, layer, head);
                 out[n] = (train_text){.arena = arena};
-                bool answers = layer == c->layers - 1 && kinds[k].cols == train_trainer_spec(t)->store && kinds[k].rows == DATA_SEQUENCE;
+                bool answers = layer == c->layers - 1 &&
+                               kinds[k].cols == train_trainer_spec(t)->store &&
+                               kinds[k].rows == DATA_SEQUENCE;
                 add_head(w, weights, head, kinds[k].rows, kinds[k].cols, title, answers, &out[n++]);
             }
         }

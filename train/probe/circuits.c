@@ -6,7 +6,8 @@
 
 #include "tensor/gemm.h"
 
-const char *const train_circuit_names[TRAIN_CIRCUITS] = {"qk_key", "qk_value", "ov_value", "ov_key"};
+const char *const train_circuit_names[TRAIN_CIRCUITS] = {"qk_key", "qk_value", "ov_value",
+                                                         "ov_key"};
 
 const data_stream *train_circuit_rows(const data_spec *s, train_circuit c) {
     return c == TRAIN_OV_VALUE ? data_value(s) : c == TRAIN_OV_KEY ? data_key(s) : data_query(s);
@@ -44,14 +45,17 @@ static gemm_view unembedding(train_trainer *t) {
     const data_spec *s = train_trainer_spec(t);
     const ag_param_entry *own = parameter(t, "unembed", s->readout[0].name);
     if (own) return view(own);
-    return (gemm_view){parameter(t, train_store_name(s), data_value(s)->name)->val.x, 1, train_trainer_config(t)->d_model};
+    return (gemm_view){parameter(t, train_store_name(s), data_value(s)->name)->val.x, 1,
+                       train_trainer_config(t)->d_model};
 }
 
 bool train_circuits_new(tensor_arena *arena, train_trainer *t, train_circuits *out) {
     const data_spec *s = train_trainer_spec(t);
     const train_config *c = train_trainer_config(t);
     *out = (train_circuits){0};
-    if (s->roles.key < 0 || c->layers > 1 || c->arch == TRAIN_ARCH_ENCODER_DECODER || c->readout == NN_READOUT_VECTOR || !train_has_attention(t) || !has_matrices(t)) return false;
+    if (s->roles.key < 0 || c->layers > 1 || c->arch == TRAIN_ARCH_ENCODER_DECODER ||
+        c->readout == NN_READOUT_VECTOR || !train_has_attention(t) || !has_matrices(t))
+        return false;
     bool room = true;
     int most = 0, E = c->d_k > c->d_v ? c->d_k : c->d_v;
     for (train_circuit i = 0; i < TRAIN_CIRCUITS; i++) {
@@ -63,7 +67,8 @@ bool train_circuits_new(tensor_arena *arena, train_trainer *t, train_circuits *o
         if (out->cols[i] > most) most = out->cols[i];
     }
     out->right = tensor_arena_take(arena, (size_t)most, sizeof(int));
-    for (int k = 0; out->right && k < out->cols[TRAIN_QK_KEY]; k++) out->right[data_asks_for(s, k)] = k;
+    for (int k = 0; out->right && k < out->cols[TRAIN_QK_KEY]; k++)
+        out->right[data_asks_for(s, k)] = k;
     for (int i = 0; i < 2; i++) {
         out->matrix[i] = tensor_arena_reals(arena, (size_t)c->d_model * (size_t)E);
         out->wide[i] = tensor_arena_reals(arena, (size_t)most * (size_t)c->d_model);
@@ -73,15 +78,17 @@ bool train_circuits_new(tensor_arena *arena, train_trainer *t, train_circuits *o
     return room && out->right;
 }
 
-/* What one head does to the input on its way to queries, keys or values, as one matrix [D,E]: the role's matrix under
- * the ties, after the latent if there is one; a part of the identity where the input is taken as it is. */
+/* What one head does to the input on its way to queries, keys or values, as one matrix [D,E]: the
+ * role's matrix under the ties, after the latent if there is one; a part of the identity where the
+ * input is taken as it is. */
 static void effective(train_trainer *t, const char *attn, char role, int head, real *out) {
     const train_config *c = train_trainer_config(t);
     nn_attention_config config = train_model_config(c, train_trainer_spec(t)).attention;
     const char *name = nn_attention_matrix(&config, role);
     const ag_param_entry *w = name ? parameter(t, attn, name) : NULL;
     const ag_param_entry *down = c->latent && role != 'q' ? parameter(t, attn, "wd") : NULL;
-    int D = c->d_model, E = role == 'v' ? c->d_v : c->d_k, first = (role == 'q' ? head : head / (c->heads / c->kv_heads)) * E;
+    int D = c->d_model, E = role == 'v' ? c->d_v : c->d_k,
+        first = (role == 'q' ? head : head / (c->heads / c->kv_heads)) * E;
     for (int d = 0; d < D; d++)
         for (int e = 0; e < E; e++) {
             const real *row = down ? down->val.x + (ptrdiff_t)d * c->latent : NULL;
@@ -94,7 +101,8 @@ static void effective(train_trainer *t, const char *attn, char role, int head, r
         }
 }
 
-/* The fraction of rows whose greatest entry is the right one (NULL: the diagonal's); *margin: mean right - mean other. */
+/* The fraction of rows whose greatest entry is the right one (NULL: the diagonal's); *margin: mean
+ * right - mean other. */
 static double diagonal(const real *x, int n, int cols, const int *right, double *margin) {
     int hits = 0;
     double on = 0, off = 0;
@@ -137,7 +145,8 @@ static double score_factor(train_trainer *t, const char *attn) {
 
 static void read_qk(train_trainer *t, const char *attn, int head, train_circuits *out) {
     const data_spec *s = train_trainer_spec(t);
-    int D = train_trainer_config(t)->d_model, E = train_trainer_config(t)->d_k, N = out->rows[TRAIN_QK_KEY];
+    int D = train_trainer_config(t)->d_model, E = train_trainer_config(t)->d_k,
+        N = out->rows[TRAIN_QK_KEY];
     const real *asks = parameter(t, "embed", data_query(s)->name)->val.x, *marker = NULL;
     if (s->roles.marker >= 0) {
         const data_stream *marks = &s->side[DATA_SEQUENCE].stream[s->roles.marker_stream];
@@ -150,9 +159,11 @@ static void read_qk(train_trainer *t, const char *attn, int head, train_circuits
     effective(t, attn, 'k', head, out->matrix[1]);
     gemm_mul(GEMM_SET, N, E, D, dense(x, D), dense(out->matrix[0], E), q, E);
     for (train_circuit i = TRAIN_QK_KEY; i <= TRAIN_QK_VALUE; i++) {
-        const ag_param_entry *table = parameter(t, train_store_name(s), train_circuit_cols(s, i)->name);
+        const ag_param_entry *table =
+            parameter(t, train_store_name(s), train_circuit_cols(s, i)->name);
         gemm_mul(GEMM_SET, out->cols[i], E, D, view(table), dense(out->matrix[1], E), k, E);
-        gemm_mul(GEMM_SET, N, out->cols[i], E, dense(q, E), (gemm_view){k, 1, E}, out->map[i], out->cols[i]);
+        gemm_mul(GEMM_SET, N, out->cols[i], E, dense(q, E), (gemm_view){k, 1, E}, out->map[i],
+                 out->cols[i]);
         scale(out->map[i], (size_t)N * (size_t)out->cols[i], score_factor(t, attn));
     }
 }
@@ -167,14 +178,17 @@ static void read_ov(train_trainer *t, const char *attn, int head, train_circuits
     if (c->scale == NN_SCALE_VALUE) scale(out->matrix[0], (size_t)D * (size_t)E, 1 / sqrt(c->d_k));
     for (train_circuit i = TRAIN_OV_VALUE; i <= TRAIN_OV_KEY; i++) {
         int N = out->rows[i];
-        const ag_param_entry *table = parameter(t, train_store_name(s), train_circuit_rows(s, i)->name);
+        const ag_param_entry *table =
+            parameter(t, train_store_name(s), train_circuit_rows(s, i)->name);
         gemm_mul(GEMM_SET, N, E, D, view(table), dense(out->matrix[0], E), out->narrow[0], E);
-        real *o = out->wide[0];  // [N,D]: through the head's rows of W^O, or into the head's own part of the stream
+        real *o = out->wide[0];  // [N,D]: through the head's rows of W^O, or into its own channels
         memset(o, 0, (size_t)N * (size_t)D * sizeof *o);
         if (wo)
-            gemm_mul(GEMM_SET, N, D, E, dense(out->narrow[0], E), dense(wo->val.x + (ptrdiff_t)head * E * D, D), o, D);
+            gemm_mul(GEMM_SET, N, D, E, dense(out->narrow[0], E),
+                     dense(wo->val.x + (ptrdiff_t)head * E * D, D), o, D);
         else
-            for (int n = 0; n < N; n++) memcpy(o + n * D + head * E, out->narrow[0] + n * E, (size_t)E * sizeof *o);
+            for (int n = 0; n < N; n++)
+                memcpy(o + n * D + head * E, out->narrow[0] + n * E, (size_t)E * sizeof *o);
         gemm_mul(GEMM_SET, N, out->cols[i], D, dense(o, D), u, out->map[i], out->cols[i]);
     }
 }
@@ -185,9 +199,12 @@ void train_circuits_read(train_trainer *t, int layer, int head, train_circuits *
     snprintf(attn, sizeof attn, "layer%d.%s", layer, train_looker(train_trainer_spec(t)));
     read_qk(t, attn, head, out);
     read_ov(t, attn, head, out);
-    for (train_circuit i = 0; i < TRAIN_CIRCUITS; i++) variance[i] = row_variance(out->map[i], out->rows[i], out->cols[i]);
-    out->qk_diag = diagonal(out->map[TRAIN_QK_KEY], out->rows[TRAIN_QK_KEY], out->cols[TRAIN_QK_KEY], out->right, &out->qk_margin);
-    out->ov_diag = diagonal(out->map[TRAIN_OV_VALUE], out->rows[TRAIN_OV_VALUE], out->cols[TRAIN_OV_VALUE], NULL, &out->ov_margin);
+    for (train_circuit i = 0; i < TRAIN_CIRCUITS; i++)
+        variance[i] = row_variance(out->map[i], out->rows[i], out->cols[i]);
+    out->qk_diag = diagonal(out->map[TRAIN_QK_KEY], out->rows[TRAIN_QK_KEY],
+                            out->cols[TRAIN_QK_KEY], out->right, &out->qk_margin);
+    out->ov_diag = diagonal(out->map[TRAIN_OV_VALUE], out->rows[TRAIN_OV_VALUE],
+                            out->cols[TRAIN_OV_VALUE], NULL, &out->ov_margin);
     out->qk_ratio = variance[TRAIN_QK_VALUE] / variance[TRAIN_QK_KEY];
     out->ov_ratio = variance[TRAIN_OV_KEY] / variance[TRAIN_OV_VALUE];
 }

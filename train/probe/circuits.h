@@ -1,6 +1,7 @@
 /* circuits.h - what the learned matrices do to symbols, without any example.
  *
- *   QK over keys    [N_k,N_k]  (E_k + E_v["?"]) Wq Wk^T E_k^T / sqrt(d_k): which keys does the question for a key match?
+ *   QK over keys    [N_k,N_k]  (E_k + E_v["?"]) Wq Wk^T E_k^T / sqrt(d_k): which keys does the
+ *   question for a key match?
  *   QK over values  [N_k,N_v]  the same with E_v on the right: do values steer attention?
  *   OV over values  [N_v,N_v]  E_v Wv Wo U: what does a fetched value make the model say?
  *   OV over keys    [N_k,N_v]  E_k Wv Wo U: do keys leak into the answer?
@@ -16,24 +17,31 @@
 extern "C" {
 #endif
 
-typedef enum { TRAIN_QK_KEY, TRAIN_QK_VALUE, TRAIN_OV_VALUE, TRAIN_OV_KEY, TRAIN_CIRCUITS } train_circuit;
+typedef enum {
+    TRAIN_QK_KEY,
+    TRAIN_QK_VALUE,
+    TRAIN_OV_VALUE,
+    TRAIN_OV_KEY,
+    TRAIN_CIRCUITS
+} train_circuit;
 
 typedef struct {
     int rows[TRAIN_CIRCUITS], cols[TRAIN_CIRCUITS];
     real *map[TRAIN_CIRCUITS];  // [rows, cols]
-    /* diag: rows whose greatest entry is the right one; margin: mean right - mean other entry; ratio: variance within
-     * rows of the map that should be flat, over that of the one which should not. */
+    /* diag: rows whose greatest entry is the right one; margin: mean right - mean other entry;
+     * ratio: variance within rows of the map that should be flat, over that of the one which
+     * should not. */
     double qk_diag, qk_margin, qk_ratio, ov_diag, ov_margin, ov_ratio;
-    int *right;  // [N_k] the key that a query symbol asks for
+    int *right;                             // [N_k] the key that a query symbol asks for
     real *matrix[2], *wide[2], *narrow[2];  // scratch: [D,E], [N,D], [N,E]
 } train_circuits;
 
 /* "qk_key", "qk_value", "ov_value", "ov_key" */
 extern const char *const train_circuit_names[TRAIN_CIRCUITS];
 
-/* Memory for the circuits of a trainer's task. False when memory is out, or there is nothing to read: the task has no
- * keys and values, or the model is not one layer made of these matrices (with more layers a token's meaning is no longer
- * its embedding's). */
+/* Memory for the circuits of a trainer's task. False when memory is out, or there is nothing to
+ * read: the task has no keys and values, or the model is not one layer made of these matrices
+ * (with more layers a token's meaning is no longer its embedding's). */
 bool train_circuits_new(tensor_arena *arena, train_trainer *t, train_circuits *out);
 
 /* Reads the circuits of one head as the parameters stand now. No allocation. */

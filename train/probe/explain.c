@@ -9,7 +9,8 @@
 /* The node "layerL.attn.NAME" (or cross) of the last layer. */
 static ag_node *node(train_trainer *t, const char *name) {
     char full[96];
-    snprintf(full, sizeof full, "layer%d.%s.%s", train_trainer_config(t)->layers - 1, train_looker(train_trainer_spec(t)), name);
+    snprintf(full, sizeof full, "layer%d.%s.%s", train_trainer_config(t)->layers - 1,
+             train_looker(train_trainer_spec(t)), name);
     return ag_find(train_trainer_worker(t)->graph, full);
 }
 
@@ -19,18 +20,21 @@ static const ag_param_entry *parameter(train_trainer *t, const char *prefix, con
     return ag_params_find(train_trainer_params(t), full);
 }
 
-/* What a value of one head says: v [E] through the head's rows of W^O, then the unembedding; the greatest class. */
+/* What a value of one head says: v [E] through the head's rows of W^O, then the unembedding; the
+ * greatest class. */
 static int says(train_trainer *t, tensor_arena *arena, const real *v, int head) {
     const train_config *c = train_trainer_config(t);
     const data_spec *s = train_trainer_spec(t);
     char attn[64];
     snprintf(attn, sizeof attn, "layer%d.%s", c->layers - 1, train_looker(s));
-    const ag_param_entry *wo = c->wo ? parameter(t, attn, "wo") : NULL, *u = parameter(t, "unembed", s->readout[0].name);
+    const ag_param_entry *wo = c->wo ? parameter(t, attn, "wo") : NULL,
+                         *u = parameter(t, "unembed", s->readout[0].name);
     int D = c->d_model, E = c->d_v, V = s->readout[0].classes;
     real *o = tensor_arena_reals(arena, (size_t)D), *logits = tensor_arena_reals(arena, (size_t)V);
     if (!u || (c->wo && !wo) || !o || !logits || c->readout == NN_READOUT_LOCAL) return -1;
     if (wo)
-        gemm_mul(GEMM_SET, 1, D, E, (gemm_view){v, E, 1}, (gemm_view){wo->val.x + (ptrdiff_t)head * E * D, D, 1}, o, D);
+        gemm_mul(GEMM_SET, 1, D, E, (gemm_view){v, E, 1},
+                 (gemm_view){wo->val.x + (ptrdiff_t)head * E * D, D, 1}, o, D);
     for (int e = 0; !wo && e < E; e++) o[head * E + e] = v[e];
     gemm_mul(GEMM_SET, 1, V, D, (gemm_view){o, D, 1}, (gemm_view){u->val.x, V, 1}, logits, V);
     return train_argmax(logits, V);
@@ -56,16 +60,24 @@ static void fill_answer(train_trainer *t, train_worker *w, train_explanation *ou
     out->confidence = 1 / sum;
 }
 
-bool train_explain(train_trainer *t, tensor_arena *arena, int head, train_explanation *out, char *error) {
+bool train_explain(train_trainer *t, tensor_arena *arena, int head, train_explanation *out,
+                   char *error) {
     train_worker *w = train_trainer_worker(t);
     const train_config *c = train_trainer_config(t);
     const data_spec *s = train_trainer_spec(t);
-    ag_node *q = node(t, "q"), *k = node(t, "k"), *v = node(t, "v"), *scores = node(t, "scores"), *weights = node(t, "weights");
-    if (!q || !k || !v || !scores || !train_has_attention(t) || !w->out.logits[0] || head >= c->heads)
-        return snprintf(error, TRAIN_ERROR, "this model has no attention with q, k and v to be explained, or no head %d", head), false;
+    ag_node *q = node(t, "q"), *k = node(t, "k"), *v = node(t, "v"), *scores = node(t, "scores"),
+            *weights = node(t, "weights");
+    if (!q || !k || !v || !scores || !train_has_attention(t) || !w->out.logits[0] ||
+        head >= c->heads)
+        return snprintf(
+                   error, TRAIN_ERROR,
+                   "this model has no attention with q, k and v to be explained, or no head %d",
+                   head),
+               false;
     ag_set_run(w->graph, (ag_run){.training = false});
     if (!ag_forward(w->graph)) return snprintf(error, TRAIN_ERROR, "%s", ag_error(w->graph)), false;
-    int S = s->side[s->store].T, T = s->side[DATA_SEQUENCE].T, Ek = c->d_k, Ev = c->d_v, kv = head / (c->heads / c->kv_heads);
+    int S = s->side[s->store].T, T = s->side[DATA_SEQUENCE].T, Ek = c->d_k, Ev = c->d_v,
+        kv = head / (c->heads / c->kv_heads);
     *out = (train_explanation){.S = S, .at = tensor_arena_take(arena, (size_t)S, sizeof *out->at)};
     if (!out->at) return snprintf(error, TRAIN_ERROR, "out of memory"), false;
     fill_answer(t, w, out);
@@ -74,9 +86,11 @@ bool train_explain(train_trainer *t, tensor_arena *arena, int head, train_explan
     const real *query = q->val.x + (ptrdiff_t)out->question * c->heads * Ek + head * Ek;
     ptrdiff_t row = ((ptrdiff_t)head * T + out->question) * S;
     for (int p = 0; p < S; p++) {
-        const real *key = k->val.x + ((ptrdiff_t)p * c->kv_heads + kv) * Ek, *value = v->val.x + ((ptrdiff_t)p * c->kv_heads + kv) * Ev;
+        const real *key = k->val.x + ((ptrdiff_t)p * c->kv_heads + kv) * Ek,
+                   *value = v->val.x + ((ptrdiff_t)p * c->kv_heads + kv) * Ev;
         double weight = (double)weights->val.x[row + p];
-        out->at[p] = (train_step_of){.visible = p < ag_mask_limit(mask, out->question, S) && !(mask.no_self && p == out->question),
+        out->at[p] = (train_step_of){.visible = p < ag_mask_limit(mask, out->question, S) &&
+                                                !(mask.no_self && p == out->question),
                                      .product = dot(query, key, Ek),
                                      .score = (double)scores->val.x[row + p],
                                      .weight = weight,

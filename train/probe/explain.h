@@ -1,7 +1,7 @@
 /* explain.h - one example in slow motion: scores, weights, and what each value would have said.
  *
- * Of the last layer's attention to the store, for one head and the first scored position of the example loaded in row 0
- * of the worker. */
+ * Of the last layer's attention to the store, for one head and the first scored position of the
+ * example loaded in row 0 of the worker. */
 #ifndef TRAIN_PROBE_EXPLAIN_H
 #define TRAIN_PROBE_EXPLAIN_H
 
@@ -17,21 +17,22 @@ typedef struct {
     double product;  // q . k
     double score;    // scaled: what the softmax sees
     double weight;
-    double length;   // |weight v|
-    int says;        // the class that v alone would put first, through W^O and the unembedding
+    double length;  // |weight v|
+    int says;       // the class that v alone would put first, through W^O and the unembedding
 } train_step_of;
 
 typedef struct {
-    int S, question;        // positions of the store; where the question stands in the sequence
-    train_step_of *at;      // [S]
-    int answer, target;     // classes of the first readout
-    int source, decoy;      // positions of the store, or -1
-    double confidence;      // the answer's probability
+    int S, question;     // positions of the store; where the question stands in the sequence
+    train_step_of *at;   // [S]
+    int answer, target;  // classes of the first readout
+    int source, decoy;   // positions of the store, or -1
+    double confidence;   // the answer's probability
 } train_explanation;
 
-/* Replays and explains; the arrays are the arena's. False with a sentence in error when the model has no such attention or no
- * answer in classes. */
-bool train_explain(train_trainer *t, tensor_arena *arena, int head, train_explanation *out, char *error);
+/* Replays and explains; the arrays are the arena's. False with a sentence in error when the model
+ * has no such attention or no answer in classes. */
+bool train_explain(train_trainer *t, tensor_arena *arena, int head, train_explanation *out,
+                   char *error);
 
 #ifdef __cplusplus
 }

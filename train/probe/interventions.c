@@ -12,20 +12,25 @@ typedef struct {
     train_worker *w;
     const data_spec *spec;
     train_view clean, view;
-    int *right, *other;          // [B] entries t and j
+    int *right, *other;            // [B] entries t and j
     int *says_right, *says_other;  // [B] the values that stand there
-    int *kept;                   // ids of all streams before the change
+    int *kept;                     // ids of all streams before the change
     rng random;
 } bench;
 
 /* The ids of a stream of the store, for one example. */
 static int *ids(const bench *b, int stream, int example) {
-    return b->w->data.rows.ids[b->spec->store][stream] + (ptrdiff_t)example * b->spec->side[b->spec->store].T;
+    return b->w->data.rows.ids[b->spec->store][stream] +
+           (ptrdiff_t)example * b->spec->side[b->spec->store].T;
 }
 
 /* The changes, for one example. */
-static void swap_keys(bench *b, int e) { train_swap(ids(b, b->spec->roles.key, e), b->right[e], b->other[e]); }
-static void swap_values(bench *b, int e) { train_swap(ids(b, b->spec->roles.value, e), b->right[e], b->other[e]); }
+static void swap_keys(bench *b, int e) {
+    train_swap(ids(b, b->spec->roles.key, e), b->right[e], b->other[e]);
+}
+static void swap_values(bench *b, int e) {
+    train_swap(ids(b, b->spec->roles.value, e), b->right[e], b->other[e]);
+}
 static void other_query(bench *b, int e) {
     int row = b->w->rows[train_scored_row(b->t, b->w, e)];
     b->w->data.rows.ids[DATA_SEQUENCE][b->spec->roles.query][row] =
@@ -48,22 +53,24 @@ static const struct {
 static bool bench_new(tensor_arena *arena, train_trainer *t, bench *b) {
     *b = (bench){.t = t, .w = train_trainer_worker(t), .spec = train_trainer_spec(t)};
     size_t B = (size_t)b->w->B, all = 0;
-    for (int s = 0; s < DATA_SIDES; s++) all += (size_t)b->spec->side[s].n_streams * B * (size_t)b->spec->side[s].T;
+    for (int s = 0; s < DATA_SIDES; s++)
+        all += (size_t)b->spec->side[s].n_streams * B * (size_t)b->spec->side[s].T;
     b->random = rng_stream((uint64_t)train_trainer_config(t)->seed, "interventions", 0);
     b->right = tensor_arena_take(arena, B, sizeof(int));
     b->other = tensor_arena_take(arena, B, sizeof(int));
     b->says_right = tensor_arena_take(arena, B, sizeof(int));
     b->says_other = tensor_arena_take(arena, B, sizeof(int));
     b->kept = tensor_arena_take(arena, all, sizeof(int));
-    return train_view_new(arena, t, &b->clean) && train_view_new(arena, t, &b->view) && b->right && b->other &&
-           b->says_right && b->says_other && b->kept;
+    return train_view_new(arena, t, &b->clean) && train_view_new(arena, t, &b->view) && b->right &&
+           b->other && b->says_right && b->says_other && b->kept;
 }
 
 /* Notes t, a random other entry j, and what stands there. */
 static void choose_entries(bench *b) {
     for (int e = 0; e < b->w->count; e++) {
         int t = b->w->source[0][train_scored_row(b->t, b->w, e)];
-        int j = (t + 1 + (int)rng_below(&b->random, (uint32_t)b->spec->entries - 1)) % b->spec->entries;
+        int j =
+            (t + 1 + (int)rng_below(&b->random, (uint32_t)b->spec->entries - 1)) % b->spec->entries;
         b->right[e] = t;
         b->other[e] = j;
         b->says_right[e] = ids(b, b->spec->roles.value, e)[t];
@@ -112,9 +119,10 @@ static bool run_changes(bench *b, train_interventions *out) {
     return true;
 }
 
-/* V of example Y under the scores of example X. The worker holds X before and after; Y stands `distance` further on. */
-static bool run_cross(tensor_arena *arena, bench *b, const char *split, uint64_t first, uint64_t distance,
-                      train_cross_patch *out) {
+/* V of example Y under the scores of example X. The worker holds X before and after; Y stands
+ * `distance` further on. */
+static bool run_cross(tensor_arena *arena, bench *b, const char *split, uint64_t first,
+                      uint64_t distance, train_cross_patch *out) {
     char name[64];
     int count = b->w->count, S = b->view.S;
     int *stored = tensor_arena_take(arena, (size_t)b->w->B * (size_t)S, sizeof(int));
@@ -125,7 +133,8 @@ static bool run_cross(tensor_arena *arena, bench *b, const char *split, uint64_t
     memcpy(stored, ids(b, b->spec->roles.value, 0), (size_t)b->w->B * (size_t)S * sizeof(int));
     for (int e = 0; e < count; e++) y_own[e] = b->w->target[0][train_scored_row(b->t, b->w, e)];
     train_patch v;
-    snprintf(name, sizeof name, "layer%d.%s.v", train_trainer_config(b->t)->layers - 1, train_looker(b->spec));
+    snprintf(name, sizeof name, "layer%d.%s.v", train_trainer_config(b->t)->layers - 1,
+             train_looker(b->spec));
     if (!train_patch_take(arena, b->w, name, &v)) return false;
     train_load(b->t, b->w, split, first, count, count);
     train_patch_on(&v);
@@ -143,7 +152,8 @@ static void divide(train_interventions *out) {
     double n = out->examples ? out->examples : 1;
     for (int i = 0; i < TRAIN_INTERVENTIONS; i++) {
         train_intervention *c = &out->changed[i];
-        double *all[] = {&c->looks_at_t, &c->looks_at_j, &c->mass_t, &c->mass_j, &c->moved, &c->says_t, &c->says_j};
+        double *all[] = {&c->looks_at_t, &c->looks_at_j, &c->mass_t, &c->mass_j,
+                         &c->moved,      &c->says_t,     &c->says_j};
         for (size_t k = 0; k < sizeof all / sizeof *all; k++) *all[k] /= n;
     }
     for (int i = 0; i < TRAIN_KNOCKOUTS; i++) {
@@ -156,12 +166,16 @@ static void divide(train_interventions *out) {
     out->cross.says_y /= n;
 }
 
-bool train_intervene(train_trainer *t, const char *split, int count, train_interventions *out, char *error) {
+bool train_intervene(train_trainer *t, const char *split, int count, train_interventions *out,
+                     char *error) {
     *out = (train_interventions){0};
     const data_spec *s = train_trainer_spec(t);
     if (s->roles.key < 0 || s->entries < 2 || !train_has_attention(t) ||
         !train_trainer_worker(t)->out.logits[0])
-        return snprintf(error, TRAIN_ERROR, "the task '%s' has no keys and values to swap, or the model no attention", s->task->name), false;
+        return snprintf(error, TRAIN_ERROR,
+                        "the task '%s' has no keys and values to swap, or the model no attention",
+                        s->task->name),
+               false;
     tensor_arena *arena = tensor_arena_new(NULL), *scratch = tensor_arena_new(NULL);
     bench b;
     bool ok = arena && scratch && bench_new(arena, t, &b);

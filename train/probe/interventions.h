@@ -1,6 +1,8 @@
-/* interventions.h - causal tests of "Q and K decide where, V decides what": change one thing, see what follows.
+/* interventions.h - causal tests of "Q and K decide where, V decides what": change one thing, see
+ * what follows.
  *
- * For tasks with keys and values. t is the entry that holds the answer, j another one of the same example. */
+ * For tasks with keys and values. t is the entry that holds the answer, j another one of the same
+ * example. */
 #ifndef TRAIN_PROBE_INTERVENTIONS_H
 #define TRAIN_PROBE_INTERVENTIONS_H
 
@@ -15,19 +17,27 @@ typedef struct {
     const char *name;
     double looks_at_t, looks_at_j;  // greatest weight on the entry
     double mass_t, mass_j;          // weight on the entry
-    double moved;                   // total variation between this attention and the clean one, 0..1
-    double says_t, says_j;          // answer is the value that stood at t (at j) before the change
+    double moved;           // total variation between this attention and the clean one, 0..1
+    double says_t, says_j;  // answer is the value that stood at t (at j) before the change
 } train_intervention;
 
-enum { TRAIN_CLEAN, TRAIN_SWAP_KEYS, TRAIN_SWAP_VALUES, TRAIN_OTHER_QUERY, TRAIN_RANDOM_VALUES, TRAIN_INTERVENTIONS };
+enum {
+    TRAIN_CLEAN,
+    TRAIN_SWAP_KEYS,
+    TRAIN_SWAP_VALUES,
+    TRAIN_OTHER_QUERY,
+    TRAIN_RANDOM_VALUES,
+    TRAIN_INTERVENTIONS
+};
 
 /* Scores (Q and K) of example X with the values V of an unrelated example Y. */
 typedef struct {
-    double says_y_at_t;  // answer is what Y stores where X looks
+    double says_y_at_t;     // answer is what Y stores where X looks
     double says_x, says_y;  // answer is X's own, Y's own
 } train_cross_patch;
 
-/* The memory's embedding is key + value; on the way to K, or to V, one part is replaced by its table's mean. */
+/* The memory's embedding is key + value; on the way to K, or to V, one part is replaced by its
+ * table's mean. */
 typedef struct {
     const char *k_sees, *v_sees;
     double accuracy, in_bag, mass;
@@ -42,11 +52,14 @@ typedef struct {
     train_knockout knocked[TRAIN_KNOCKOUTS];
 } train_interventions;
 
-/* Runs everything on about `count` examples of a split. False with a sentence in error (no keys and values, memory). */
-bool train_intervene(train_trainer *t, const char *split, int count, train_interventions *out, char *error);
+/* Runs everything on about `count` examples of a split. False with a sentence in error (no keys
+ * and values, memory). */
+bool train_intervene(train_trainer *t, const char *split, int count, train_interventions *out,
+                     char *error);
 
 /* Its third part, in knockout.c: one loaded shard, sums added to out->knocked. */
-bool train_knock_out(tensor_arena *arena, train_trainer *t, train_worker *w, train_interventions *out);
+bool train_knock_out(tensor_arena *arena, train_trainer *t, train_worker *w,
+                     train_interventions *out);
 
 #ifdef __cplusplus
 }

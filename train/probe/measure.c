@@ -49,7 +49,8 @@ double train_measure_get(const train_measures *m, const char *name) {
 enum { EXAMPLES = 2000 };
 
 bool train_probe_interventions(train_trainer *t, train_measures *out, char *error) {
-    static const char *const names[TRAIN_INTERVENTIONS] = {"clean", "swap_keys", "swap_values", "other_query", "random_values"};
+    static const char *const names[TRAIN_INTERVENTIONS] = {"clean", "swap_keys", "swap_values",
+                                                           "other_query", "random_values"};
     train_interventions v;
     if (!train_intervene(t, "test", EXAMPLES, &v, error)) return false;
     for (int i = 0; i < TRAIN_INTERVENTIONS; i++) {
@@ -78,7 +79,10 @@ bool train_probe_knockouts(train_trainer *t, train_measures *out, char *error) {
         char sees[2][8];
         const char *const whole[] = {k->k_sees, k->v_sees};
         for (int side = 0; side < 2; side++)
-            snprintf(sees[side], 8, "%s", strchr(whole[side], '+') ? "both" : strncmp(whole[side], "key", 3) == 0 ? "key" : "value");
+            snprintf(sees[side], 8, "%s",
+                     strchr(whole[side], '+')              ? "both"
+                     : strncmp(whole[side], "key", 3) == 0 ? "key"
+                                                           : "value");
         train_measure_add(out, k->accuracy, "knockouts.%s_%s.accuracy", sees[0], sees[1]);
         train_measure_add(out, k->in_bag, "knockouts.%s_%s.in_bag", sees[0], sees[1]);
         train_measure_add(out, k->mass, "knockouts.%s_%s.mass", sees[0], sees[1]);
@@ -89,7 +93,9 @@ bool train_probe_knockouts(train_trainer *t, train_measures *out, char *error) {
 bool train_probe_heldout(train_trainer *t, train_measures *out, char *error) {
     train_scores s;
     if (!train_trainer_spec(t)->has_held_out)
-        return snprintf(error, TRAIN_ERROR, "the task '%s' holds nothing out", train_trainer_spec(t)->task->name), false;
+        return snprintf(error, TRAIN_ERROR, "the task '%s' holds nothing out",
+                        train_trainer_spec(t)->task->name),
+               false;
     if (!train_evaluate(t, "heldout", 0, EXAMPLES, &s, error)) return false;
     train_measure_add(out, s.accuracy, "heldout.accuracy");
     train_measure_add(out, s.mass, "heldout.mass");

@@ -1,4 +1,5 @@
-/* measure.h - named numbers about a model, and the probes that find them: what studies are made of. */
+/* measure.h - named numbers about a model, and the probes that find them: what studies are made
+ * of. */
 #ifndef TRAIN_PROBE_MEASURE_H
 #define TRAIN_PROBE_MEASURE_H
 
@@ -24,13 +25,15 @@ typedef struct {
 } train_measures;
 
 /* Adds a number under a formatted name. */
-void train_measure_add(train_measures *m, double x, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void train_measure_add(train_measures *m, double x, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* The number of that name, or NaN. */
 double train_measure_get(const train_measures *m, const char *name);
 
-/* A probe: names begin with the probe's own and a point. False with a sentence in error (TRAIN_ERROR) when it does not fit
- * the task or model, or memory is out. It leaves parameters, hooks and the trainer's behaviour as they were. */
+/* A probe: names begin with the probe's own and a point. False with a sentence in error
+ * (TRAIN_ERROR) when it does not fit the task or model, or memory is out. It leaves parameters,
+ * hooks and the trainer's behaviour as they were. */
 typedef bool train_probe_fn(train_trainer *t, train_measures *out, char *error);
 
 typedef enum { TRAIN_PROBE_BEFORE, TRAIN_PROBE_AFTER } train_probe_time;  // of training

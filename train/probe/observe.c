@@ -31,7 +31,8 @@ bool train_observe(train_trainer *t, train_worker *w, train_view *out) {
         real *row = out->attention + (ptrdiff_t)b * S;
         memset(row, 0, (size_t)S * sizeof *row);
         for (int h = 0; h < H; h++)
-            for (int s = 0; s < S; s++) row[s] += weights[((ptrdiff_t)(b * H + h) * T + q) * S + s] / (real)H;
+            for (int s = 0; s < S; s++)
+                row[s] += weights[((ptrdiff_t)(b * H + h) * T + q) * S + s] / (real)H;
         out->looks_at[b] = train_argmax(row, S);
         out->answer[b] = train_argmax(w->out.logits[0]->val.x + (ptrdiff_t)n * classes, classes);
     }
@@ -51,7 +52,9 @@ bool train_patch_take(tensor_arena *arena, train_worker *w, const char *name, tr
     return out->x != NULL;
 }
 
-static void overwrite(ag_node *node, void *kept) { memcpy(node->val.x, kept, node->val.n * sizeof(real)); }
+static void overwrite(ag_node *node, void *kept) {
+    memcpy(node->val.x, kept, node->val.n * sizeof(real));
+}
 
 void train_patch_on(train_patch *p) { ag_hook(p->node, overwrite, p->x); }
 void train_patch_off(train_patch *p) { ag_unhook(p->node, overwrite, p->x); }

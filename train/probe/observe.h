@@ -1,4 +1,5 @@
-/* observe.h - what a model does with the examples loaded in a worker: where it looks and what it says. */
+/* observe.h - what a model does with the examples loaded in a worker: where it looks and what it
+ * says. */
 #ifndef TRAIN_PROBE_OBSERVE_H
 #define TRAIN_PROBE_OBSERVE_H
 
@@ -11,12 +12,13 @@ extern "C" {
 /* One row for each example: its first scored position. */
 typedef struct {
     int S;
-    real *attention;  // [B,S] the last layer's weights from that position to the store, mean over heads
+    real *attention;  // [B,S] the last layer's weights on the store, mean over heads
     int *looks_at;    // [B] where the greatest weight is
     int *answer;      // [B] first readout
 } train_view;
 
-bool train_view_new(tensor_arena *arena, train_trainer *t, train_view *out);  // false: out of memory
+bool train_view_new(tensor_arena *arena, train_trainer *t,
+                    train_view *out);  // false: out of memory
 
 /* Replays the worker and looks. False on a graph's error. */
 bool train_observe(train_trainer *t, train_worker *w, train_view *out);

@@ -6,8 +6,8 @@
  * So W^V = 0 or W^O = 0 leaves Q and K without any gradient, and Q = 0 or K = 0 silences the other.
  * "pressure.without_v.wq" is the gradient's norm for W^Q (over all layers) when W^V = 0 everywhere,
  * "pressure.without_v.wq_zero" whether it is exactly zero; "pressure.init...": nothing changed;
- * "pressure.ratio": (V, O) over (Q, K) there. Always with the scores' gate open. Parameters and gate are
- * put back. */
+ * "pressure.ratio": (V, O) over (Q, K) there. Always with the scores' gate open. Parameters and
+ * gate are put back. */
 #include <math.h>
 #include <string.h>
 

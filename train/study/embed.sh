@@ -1,6 +1,6 @@
 #!/bin/sh
-# embed.sh FILE.json... - writes to stdout the C source of study.h's train_study_files, one string literal a line;
-# kv_budget.json is the study kv-budget.
+# embed.sh FILE.json... - writes to stdout the C source of study.h's train_study_files, one string literal a
+# line; kv_budget.json is the study kv-budget.
 set -eu
 for f in "$@"; do test -r "$f" || { echo "embed.sh: cannot read $f" >&2; exit 1; }; done
 echo '/* Written by train/study/embed.sh; edit the .json files instead. */'

@@ -1,0 +1,72 @@
+/* train_summary.c - what a finished run learned, in words or as one line of JSON. */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "train/cli/train_summary.h"
+
+static void add_number(json_t *o, const char *key, double x) {
+    json_object_set_new(o, key, isfinite(x) ? json_real(x) : json_null());
+}
+
+void cli_summary_json(const train_summary *s, const char *dir) {
+    const train_scores *r = &s->last.scores;
+    const train_circuits *c = &s->last.circuits;
+    const double none = (double)NAN;
+    const struct {
+        const char *key;
+        double x;
+    } circuits[] = {{"qk_diag", c->qk_diag},     {"qk_margin", c->qk_margin},
+                    {"qk_ratio", c->qk_ratio},   {"ov_diag", c->ov_diag},
+                    {"ov_margin", c->ov_margin}, {"ov_ratio", c->ov_ratio}};
+    json_t *o = json_object();
+    add_number(o, "accuracy", r->accuracy);
+    add_number(o, "loss", r->loss);
+    add_number(o, "mass", r->mass);
+    add_number(o, "in_bag", r->in_bag);
+    for (size_t i = 0; i < sizeof circuits / sizeof *circuits; i++)
+        add_number(o, circuits[i].key, s->last.has_circuits ? circuits[i].x : none);
+    json_object_set_new(o, "steps99", s->steps99 < 0 ? json_null() : json_integer(s->steps99));
+    json_object_set_new(o, "steps", json_integer(s->steps));
+    add_number(o, "seconds", s->seconds);
+    json_t *run = json_string(dir);
+    char shown[TRAIN_PATH];
+    json_object_set_new(o, "run",
+                        run ? run : json_string(train_printable(dir, shown, sizeof shown)));
+    char *line = json_dumps(o, JSON_REAL_PRECISION(9) | JSON_COMPACT);
+    if (line) puts(line);
+    free(line);
+    json_decref(o);
+}
+
+void cli_summary_words(const train_summary *s, const data_spec *spec, const char *dir) {
+    const train_scores *r = &s->last.scores;
+    const train_circuits *k = &s->last.circuits;
+    char shown[TRAIN_PATH];
+    printf(
+        "After %d steps (%.2f s) %.1f %% of the answers to fresh questions are right; a blind "
+        "guess has %.1f %%",
+        s->steps, s->seconds, 100 * r->accuracy, 100 * spec->chance);
+    if (spec->bag > 0) printf(",\na model that cannot match %.1f %%", 100 * spec->bag);
+    printf(".\n");
+    if (s->steps99 >= 0) printf("99 %% was first reached at step %d.\n", s->steps99);
+    if (isnan(r->mass)) {
+        printf("The run is in %s\n", train_printable(dir, shown, sizeof shown));
+        return;
+    }
+    printf("Q and K: %.1f %% of the attention is on the entry that holds the answer",
+           100 * r->mass);
+    if (s->last.has_circuits)
+        printf(
+            ";\n  %.0f of %d keys are what their own question matches best, values steer %.1f %% "
+            "as much as keys",
+            k->qk_diag * k->rows[TRAIN_QK_KEY], k->rows[TRAIN_QK_KEY], 100 * k->qk_ratio);
+    printf(".\n");
+    if (s->last.has_circuits)
+        printf(
+            "V and O: %.0f of %d values, once fetched, are said as themselves; keys leak into the "
+            "answer %.1f %% as much.\n",
+            k->ov_diag * k->rows[TRAIN_OV_VALUE], k->rows[TRAIN_OV_VALUE], 100 * k->ov_ratio);
+    printf("The run is in %s\n", train_printable(dir, shown, sizeof shown));
+}
