@@ -170,7 +170,8 @@ static bool exact_laws(check *c) {
     gradients(c, c->cotangent[0], 2, other);
     for (size_t i = 0; i < total; i++)  // exactly twice, but for the rounding of one more sum
         if (!(fabs((double)(other[i] - 2 * first[i])) <= 1e-13 * (1 + fabs((double)first[i]))))
-            return fail(c, "two passes give %g, one %g: backward must add (+=)", name, i, (double)other[i], (double)first[i]);
+            return fail(c, "two passes give %g, one %g: backward must add (+=)", name, i,
+                        (double)other[i], (double)first[i]);
     for (size_t i = 0; i < n; i++) scaled[i] = 2 * c->cotangent[0][i];
     gradients(c, scaled, 1, other);
     for (size_t i = 0; i < total; i++)

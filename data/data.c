@@ -19,9 +19,11 @@ const data_task *data_find(const char *name) {
 /* Does every stream have a name and symbols, every side no more streams than there is room for? */
 static const char *wrong_side(const data_side *side) {
     if (side->T < 0 || side->T > 1 << 20) return "a side has a bad number of positions";
-    if (side->T > 0 && (side->n_streams < 1 || side->n_streams > DATA_MAXSTREAMS)) return "a side has a bad number of streams";
+    if (side->T > 0 && (side->n_streams < 1 || side->n_streams > DATA_MAXSTREAMS))
+        return "a side has a bad number of streams";
     for (int i = 0; side->T > 0 && i < side->n_streams; i++)
-        if (!side->stream[i].name || side->stream[i].vocab < 1 || (!side->stream[i].prefix && !side->stream[i].words))
+        if (!side->stream[i].name || side->stream[i].vocab < 1 ||
+            (!side->stream[i].prefix && !side->stream[i].words))
             return "a stream has no name, no symbols or no prefix";
     return NULL;
 }
@@ -32,25 +34,29 @@ static const char *wrong_with(const data_spec *s) {
     for (int i = 0; i < DATA_SIDES; i++)
         if (wrong_side(&s->side[i])) return wrong_side(&s->side[i]);
     if (sequence->T < 1) return "there is no sequence";
-    if (s->n_readouts < 1 || s->n_readouts > DATA_MAXREADOUTS) return "there are too few or too many readouts";
+    if (s->n_readouts < 1 || s->n_readouts > DATA_MAXREADOUTS)
+        return "there are too few or too many readouts";
     for (int r = 0; r < s->n_readouts; r++)
-        if (!s->readout[r].name || s->readout[r].classes < 1) return "a readout has no name or no classes";
+        if (!s->readout[r].name || s->readout[r].classes < 1)
+            return "a readout has no name or no classes";
     if (s->scored < 1 || s->scored > sequence->T) return "the number of scored positions is wrong";
-    if (s->entries < 0 || s->entries > store->T) return "there are more entries than positions in the store";
+    if (s->entries < 0 || s->entries > store->T)
+        return "there are more entries than positions in the store";
     if (s->scratch < 0) return "scratch is negative";
     if (s->roles.key < 0) return NULL;
-    if (s->roles.key >= store->n_streams || s->roles.value < 0 || s->roles.value >= store->n_streams || s->roles.query < 0 ||
+    if (s->roles.key >= store->n_streams || s->roles.value < 0 ||
+        s->roles.value >= store->n_streams || s->roles.query < 0 ||
         s->roles.query >= sequence->n_streams || s->roles.marker_stream >= sequence->n_streams)
         return "a role names no stream";
     for (int k = 0; k < data_symbols(data_key(s)); k++)
-        if (data_asks_for(s, k) < 0 || data_asks_for(s, k) >= data_symbols(data_query(s))) return "asks_for() is not a symbol that asks";
+        if (data_asks_for(s, k) < 0 || data_asks_for(s, k) >= data_symbols(data_query(s)))
+            return "asks_for() is not a symbol that asks";
     return NULL;
 }
 
 bool data_configure(const data_task *task, data_options options, data_spec *spec, char *error,
                     size_t size) {
-    *spec =
-        (data_spec){.task = task, .options = options, .roles = {-1, -1, -1, -1, -1, NULL}};
+    *spec = (data_spec){.task = task, .options = options, .roles = {-1, -1, -1, -1, -1, NULL}};
     if (!task->configure(spec, error, size)) return false;
     const char *wrong = wrong_with(spec);
     if (wrong) snprintf(error, size, "the task '%s' is not complete: %s", task->name, wrong);

@@ -132,8 +132,8 @@ static inline int data_count(const int *x, int n, int id) {
  * both. */
 bool data_pairs_options(data_spec *s, int pairs, int keys, int values, char *error, size_t size);
 
-/* The layout that pairs and partner share: n entries (key, value), then the question (a key and the marker "?"), answered
- * with a value; causal. */
+/* The layout that pairs and partner share: n entries (key, value), then the question (a key and
+ * the marker "?"), answered with a value; causal. */
 bool data_pairs_layout(data_spec *s, char *error, size_t size);
 
 /* The catalogue: one line a task in tasks.def. */

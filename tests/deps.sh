@@ -1,18 +1,20 @@
 #!/bin/sh
-# deps.sh PACKAGE... - installs the Debian packages that are missing. Root: directly; else with sudo; on other systems it
-# says what is needed.
+# deps.sh PACKAGE... - installs the Debian packages that are missing. Root: directly; else with
+# sudo; on other systems it says what is needed.
 set -eu
 if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
     cat <<'TEXT'
 This is no Debian-like system. Please install, under whatever names they have here:
-  a C and a C++ compiler, make, jansson, cmocka, gnuplot (with pngcairo or png), and, for one test, the PCG C++ headers
+  a C and a C++ compiler, make, jansson, cmocka, gnuplot (with pngcairo or png),
+  and, for one test, the PCG C++ headers
 TEXT
     for tool in cc make gnuplot; do command -v $tool >/dev/null 2>&1 || echo "  not found: $tool"; done
     exit 0
 fi
 missing=
 for package; do
-    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||
+        missing="$missing $package"
 done
 [ -n "$missing" ] || exit 0
 echo "installing:$missing"

@@ -121,10 +121,8 @@ static void every_failure_is_checked(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(close_is_strict),
-    cmocka_unit_test(same_bits_is_strict),
-    cmocka_unit_test(exit_status_is_0_or_1),
-    cmocka_unit_test(allocator_counts_and_fails),
+    cmocka_unit_test(close_is_strict),          cmocka_unit_test(same_bits_is_strict),
+    cmocka_unit_test(exit_status_is_0_or_1),    cmocka_unit_test(allocator_counts_and_fails),
     cmocka_unit_test(every_failure_is_checked),
 };
 CHECK_MAIN(tests)

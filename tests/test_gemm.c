@@ -271,14 +271,10 @@ static void place_does_not_matter(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(naive_is_the_definition),
-    cmocka_unit_test(every_size_and_transpose),
-    cmocka_unit_test(every_pair_of_layouts),
-    cmocka_unit_test(long_sums),
-    cmocka_unit_test(large_and_flat),
-    cmocka_unit_test(any_strides),
-    cmocka_unit_test(no_terms_give_zeros),
-    cmocka_unit_test(zero_times_infinity_is_nan),
+    cmocka_unit_test(naive_is_the_definition), cmocka_unit_test(every_size_and_transpose),
+    cmocka_unit_test(every_pair_of_layouts),   cmocka_unit_test(long_sums),
+    cmocka_unit_test(large_and_flat),          cmocka_unit_test(any_strides),
+    cmocka_unit_test(no_terms_give_zeros),     cmocka_unit_test(zero_times_infinity_is_nan),
     cmocka_unit_test(place_does_not_matter),
 };
 CHECK_MAIN(tests)

@@ -7,15 +7,15 @@
 #include "tests/check.h"
 
 #ifdef QKV_DOUBLE
-#define REAL_MIN DBL_MIN
-#define REAL_MAX DBL_MAX
+#define REAL_MIN    DBL_MIN
+#define REAL_MAX    DBL_MAX
 #define REAL_DIGITS DBL_MANT_DIG
-#define next_real nextafter
+#define next_real   nextafter
 #else
-#define REAL_MIN FLT_MIN
-#define REAL_MAX FLT_MAX
+#define REAL_MIN    FLT_MIN
+#define REAL_MAX    FLT_MAX
 #define REAL_DIGITS FLT_MANT_DIG
-#define next_real nextafterf
+#define next_real   nextafterf
 #endif
 
 static void loads_and_stores(void **state) {
@@ -28,8 +28,8 @@ static void loads_and_stores(void **state) {
         for (int i = 0; i < 3 * VEC; i++)
             assert_true(to[i] == (i >= at && i < at + VEC ? from[i] : 0));
     }
-    static const real values[] = {
-        0, -0.0, 1, (real)INFINITY, (real)-INFINITY, (real)NAN, REAL_MIN / 4};
+    static const real values[] = {0,         -0.0,        1, (real)INFINITY, (real)-INFINITY,
+                                  (real)NAN, REAL_MIN / 4};
     for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
         vec_store(lanes, vec_set(values[v]));
         for (int i = 0; i < VEC; i++) assert_same_bits(lanes + i, values + v, 1);
@@ -191,13 +191,9 @@ static void exp_lanes_are_independent(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(loads_and_stores),
-    cmocka_unit_test(partial_loads_and_stores),
-    cmocka_unit_test(select_and_max_by_lane),
-    cmocka_unit_test(sum_and_greatest_see_every_lane),
-    cmocka_unit_test(exp_is_within_2_ulp),
-    cmocka_unit_test(exp_keeps_its_ends),
-    cmocka_unit_test(exp_of_special_values),
-    cmocka_unit_test(exp_lanes_are_independent),
+    cmocka_unit_test(loads_and_stores),       cmocka_unit_test(partial_loads_and_stores),
+    cmocka_unit_test(select_and_max_by_lane), cmocka_unit_test(sum_and_greatest_see_every_lane),
+    cmocka_unit_test(exp_is_within_2_ulp),    cmocka_unit_test(exp_keeps_its_ends),
+    cmocka_unit_test(exp_of_special_values),  cmocka_unit_test(exp_lanes_are_independent),
 };
 CHECK_MAIN(tests)

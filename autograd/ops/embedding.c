@@ -18,6 +18,8 @@ static bool shape(ag_node *node) {
     size_t n;
     if (!tensor_count(a->s, &n)) return ag_fail(node, "bad shape of ids, or too many");
     if (a->s.rank >= TENSOR_MAXRANK) return ag_fail(node, "too many dimensions");
+    if (node->n_in > AG_EMBED_MAX)
+        return ag_fail(node, "%d tables; %d are possible", node->n_in, AG_EMBED_MAX);
     for (int i = 0; i < node->n_in; i++) {
         tensor_shape t = node->in[i]->val.shape;
         if (t.rank != 2 || t.dim[1] != first.dim[1])
@@ -104,9 +106,6 @@ const ag_op ag_op_embedding = {"embedding", false, shape, forward, backward, sam
 
 ag_node *ag_embedding(int n, ag_node *const *tables, const int *const *ids, tensor_shape s) {
     attr a = {.s = s};
-    if (n > AG_EMBED_MAX)
-        return ag_fail_graph(tables[0]->graph, "embedding: %d tables; %d are possible", n,
-                             AG_EMBED_MAX);
-    for (int i = 0; i < n; i++) a.ids[i] = ids[i];
+    for (int i = 0; i < n && i < AG_EMBED_MAX; i++) a.ids[i] = ids[i];
     return ag_apply(&ag_op_embedding, n, tables, &a, sizeof a);
 }

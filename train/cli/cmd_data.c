@@ -155,7 +155,7 @@ int cli_data(int argc, char **argv) {
     cli_option options[MAX_OPTIONS];
     request r = {.n = 3, .split = "train"};
     train_config c;
-    data_spec spec;
+    data_spec spec = {0};
     int first = 0;
     bool done;
     list_options(options);

@@ -195,13 +195,13 @@ int cli_show(int argc, char **argv) {
     train_trainer *t =
         train_open_run(&train_posix, argv[first], r.plugin, 1, &progress, &status, error);
     if (!t) return cli_error(cli_code(status), "show", "%s", error);
-    view v = {
-        .t = t,
-        .w = train_trainer_worker(t),
-        .spec = train_trainer_spec(t),
-        .arena = tensor_arena_new(NULL),
-        .head = (int)r.head,
-        .colour = cli_terminal(STDOUT_FILENO) && !(getenv("NO_COLOR") && *getenv("NO_COLOR"))};
+    const char *no_colour = getenv("NO_COLOR");
+    view v = {.t = t,
+              .w = train_trainer_worker(t),
+              .spec = train_trainer_spec(t),
+              .arena = tensor_arena_new(NULL),
+              .head = (int)r.head,
+              .colour = cli_terminal(STDOUT_FILENO) && !(no_colour && *no_colour)};
     code = v.arena ? show(&v, &r) : cli_error(CLI_FAILED, "show", "out of memory");
     tensor_arena_free(v.arena);
     train_trainer_free(t);

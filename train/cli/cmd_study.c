@@ -76,42 +76,47 @@ static char *joined(const char *const *lines) {
     return text;
 }
 
-/* A built-in study, or a file whose name ends in .json. */
-static int open_study(const char *name, train_study **out) {
+/* A built-in study, or a file whose name ends in .json. NULL with an exit code in *code. */
+static train_study *open_study(const char *name, int *code) {
     char error[TRAIN_ERROR];
     const char *names[64] = {NULL};
     size_t length = strlen(name), n;
-    for (int i = 0; train_study_files[i].name && i < 63; i++) {
+    for (int i = 0; i < 63 && train_study_files[i].name; i++) {
         names[i] = train_study_files[i].name;
         if (strcmp(names[i], name) != 0) continue;
         char *text = joined(train_study_files[i].lines);
-        *out = text ? train_study_parse(text, strlen(text), error) : NULL;
+        train_study *s = text ? train_study_parse(text, strlen(text), error) : NULL;
+        if (!s) *code = cli_error(CLI_FAILED, "study", "the built-in study '%s': %s", name, error);
         free(text);
-        return *out ? CLI_OK
-                    : cli_error(CLI_FAILED, "study", "the built-in study '%s': %s", name, error);
+        return s;
     }
     if (length < 6 || strcmp(name + length - 5, ".json") != 0) {
         const char *near = cli_nearest(name, names);
-        return near ? cli_error(CLI_USAGE, "study", "there is no study '%s'; did you mean '%s'?",
-                                name, near)
-                    : cli_error(CLI_USAGE, "study",
-                                "there is no study '%s' (qkv study list), and it is no .json file",
-                                name);
+        *code = near ? cli_error(CLI_USAGE, "study", "there is no study '%s'; did you mean '%s'?",
+                                 name, near)
+                     : cli_error(CLI_USAGE, "study",
+                                 "there is no study '%s' (qkv study list), and it is no .json file",
+                                 name);
+        return NULL;
     }
     void *text;
-    train_file_status s = train_read_file(&train_posix, NULL, name, 1 << 22, &text, &n, error);
-    if (s != TRAIN_FILE_OK)
-        return cli_error(s == TRAIN_FILE_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "study", "%s", error);
-    *out = train_study_parse(text, n, error);
+    train_file_status read = train_read_file(&train_posix, NULL, name, 1 << 22, &text, &n, error);
+    if (read != TRAIN_FILE_OK) {
+        *code =
+            cli_error(read == TRAIN_FILE_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "study", "%s", error);
+        return NULL;
+    }
+    train_study *s = train_study_parse(text, n, error);
     tensor_malloc.release(NULL, text);
-    return *out ? CLI_OK : cli_error(CLI_DAMAGED, "study", "'%s': %s", name, error);
+    if (!s) *code = cli_error(CLI_DAMAGED, "study", "'%s': %s", name, error);
+    return s;
 }
 
 static int list_studies(void) {
     for (int i = 0; train_study_files[i].name; i++) {
-        train_study *s;
-        int code = open_study(train_study_files[i].name, &s);
-        if (code != CLI_OK) return code;
+        int code = CLI_OK;
+        train_study *s = open_study(train_study_files[i].name, &code);
+        if (!s) return code;
         printf("%-14s %s\n", train_study_files[i].name, s->claim);
         train_study_free(s);
     }
@@ -206,9 +211,9 @@ static int conclude(const request *r, const train_study *s, const train_results 
 
 static int run_study(const request *r, const char *name) {
     char error[TRAIN_ERROR], dir[TRAIN_PATH];
-    train_study *s = NULL;
-    int code = open_study(name, &s);
-    if (code != CLI_OK) return code;
+    int code = CLI_OK;
+    train_study *s = open_study(name, &code);
+    if (!s) return code;
     if (r->seeds) s->seeds = (int)r->seeds;
     if (r->first_seed >= 0) s->first_seed = (int)r->first_seed;
     snprintf(dir, sizeof dir, "runs/study/%s", s->name);
@@ -243,12 +248,12 @@ static int run_study(const request *r, const char *name) {
 /* Adds the results in other directories to those in --out. */
 static int merge(const request *r, int n, char **operands) {
     char error[TRAIN_ERROR], path[TRAIN_PATH];
-    train_study *s = NULL;
+    int code = CLI_OK;
     if (n < 2 || !r->out)
         return cli_error(CLI_USAGE, "study",
                          "--merge needs --out, a study and the directories of its parts");
-    int code = open_study(operands[0], &s);
-    if (code != CLI_OK) return code;
+    train_study *s = open_study(operands[0], &code);
+    if (!s) return code;
     if (r->seeds) s->seeds = (int)r->seeds;
     if (r->first_seed >= 0) s->first_seed = (int)r->first_seed;
     train_results all = {.arena = tensor_arena_new(NULL)};

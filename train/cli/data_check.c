@@ -1,4 +1,4 @@
-/* data_check.c - does a task keep what it promises? Ten thousand examples are looked at one by one. */
+/* data_check.c - does a task keep what it promises? Ten thousand examples are looked at. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,8 @@
 
 #include "train/cli/cli.h"
 
-/* Prints what 10000 examples of the task show of its promises, `one` being a batch of one; an exit code. */
+/* Prints what 10000 examples of the task show of its promises, `one` being a batch of one; returns
+ * an exit code. */
 int cli_check_data(const train_config *c, const data_spec *s, data_batch *one);
 
 #endif

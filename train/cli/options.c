@@ -82,7 +82,7 @@ const char *cli_nearest(const char *name, const char *const *names) {
 
 int cli_unknown_task(const char *command, const char *name) {
     const char *names[64] = {NULL};
-    for (int i = 0; data_tasks[i] && i < 63; i++) names[i] = data_tasks[i]->name;
+    for (int i = 0; i < 63 && data_tasks[i]; i++) names[i] = data_tasks[i]->name;
     const char *near = cli_nearest(name, names);
     if (near)
         return cli_error(CLI_USAGE, command, "--task: there is no task '%s'; did you mean '%s'?",

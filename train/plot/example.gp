@@ -1,5 +1,5 @@
-# One example's attention, a panel for each head of each layer: queries down, positions across; the framed
-# cell is where the right answer stands.
+# One example's attention, a panel for each head of each layer: queries down, positions across;
+# the framed cell is where the right answer stands.
 DATA = "example.csv"      # one block a panel, two empty lines apart
 ROW = 2; COL = 3; WEIGHT = 4; TARGET = 5; ROWNAME = 8; COLNAME = 9; TITLE = 10
 
@@ -24,13 +24,15 @@ unset key
 set tics scale 0
 each(n) = ceil(n / 40.)
 name_of(s) = strlen(s) > 14 ? s[1:13]."…" : s
+named(at, name, n) = int(column(at)) % each(n) ? "" : name_of(strcol(name))
 only(yes, x) = yes != 0 ? x : NaN
 
 set multiplot
 do for [i=0:panels-1] {
     title_of = ""
     set autoscale xy
-    stats DATA index i using (title_of = strcol(TITLE), rows = column(ROW) + 1, cols = column(COL) + 1, 1) nooutput
+    stats DATA index i using (title_of = strcol(TITLE), rows = column(ROW) + 1, \
+        cols = column(COL) + 1, 1) nooutput
     left = (LEFT + (i % across) * (LEFT + MAPW + 20)) / WIDTH
     top = 1 - (TOP + int(i / across) * (TOP + MAPH + BELOW)) / HEIGHT
     set lmargin at screen left; set rmargin at screen left + CELL * cols / WIDTH
@@ -42,10 +44,11 @@ do for [i=0:panels-1] {
     set ytics noenhanced font ",11"
     if (i == panels - 1) { set colorbox user origin 1 - 70 / WIDTH, top - CELL * rows / HEIGHT \
         size 16 / WIDTH, CELL * rows / HEIGHT; set cbtics 0.25 } else { unset colorbox }
-    plot DATA index i using COL:ROW:(0.5):(0.5):WEIGHT with boxxyerror fs solid noborder fc palette, \
+    plot DATA index i using COL:ROW:(0.5):(0.5):WEIGHT with boxxyerror \
+            fs solid noborder fc palette, \
          '' index i using (only(column(TARGET), column(COL))):ROW:(0.47):(0.47) \
             with boxxyerror lc rgb RED lw (cols > 20 ? 1 : 3) fs empty, \
-         '' index i using (NaN):ROW:ytic(int(column(ROW)) % each(rows) ? "" : name_of(strcol(ROWNAME))) with points, \
-         '' index i using COL:(NaN):xtic(int(column(COL)) % each(cols) ? "" : name_of(strcol(COLNAME))) with points
+         '' index i using (NaN):ROW:ytic(named(ROW, ROWNAME, rows)) with points, \
+         '' index i using COL:(NaN):xtic(named(COL, COLNAME, cols)) with points
 }
 unset multiplot

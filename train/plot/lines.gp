@@ -1,6 +1,7 @@
 # Measures of a study over an option, the step or whatever changes: a curve's mean over seeds, in a band
-# of plus and minus one standard deviation.
-# The data: x, title, label, how many curves; then of each its mean (headed by its name), its deviation.
+# from the least to the greatest seed.
+# The data: x, title, label, how many curves; then of each its mean (headed by its name),
+# the least and the greatest.
 DATA = "lines.csv"
 
 stats DATA every ::1 using 1 name "X" nooutput
@@ -24,20 +25,20 @@ set xrange [wide ? X_min * 0.93 : X_min - beside:wide ? X_max * 1.07 : X_max + b
 set yrange [0:*]
 highest = 0
 do for [i=0:curves-1] {
-    stats DATA every ::1 using 5 + 2 * i name "S" nooutput
+    stats DATA every ::1 using 5 + 3 * i name "S" nooutput
     highest = S_records > 0 && S_max > highest ? S_max : highest
 }
 if (highest > 0.5 && highest <= 1.0001) set yrange [0:1.04]
 if (!TEXT) { set key maxcols 2; set bmargin 5.5 + (curves + 1) / 2 * 1.4 }
 set style fill transparent solid 0.18 noborder
-mean(i) = 5 + 2 * i
-size(i) = points < 24 ? 1 + 0.25 * (curves - 1 - i) : 1  # where marks coincide, the earlier peep out
+mean(i) = 5 + 3 * i
+size(i) = points < 24 ? 1 + 0.15 * (curves - 1 - i) : 1  # where marks coincide, the earlier peep out
 if (TEXT) {
     plot for [i=0:curves-1] DATA using 1:(column(mean(i))) with linespoints ls style(i) \
              title columnheader(mean(i))
 } else {
-    plot for [i=0:curves-1] DATA using 1:(column(mean(i)) - column(mean(i) + 1)): \
-             (column(mean(i)) + column(mean(i) + 1)) with filledcurves ls style(i) notitle, \
+    plot for [i=0:curves-1] DATA using 1:(column(mean(i) + 1)):(column(mean(i) + 2)) \
+             with filledcurves ls style(i) notitle, \
          for [i=0:curves-1] DATA using 1:(column(mean(i))) with linespoints ls style(i) \
              pointsize size(i) pointinterval marks(points, i) title columnheader(mean(i))
 }

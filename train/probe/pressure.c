@@ -37,6 +37,7 @@ static void copy(train_trainer *t, real *kept, bool back) {
     for (int l = 0; l <= train_last(t); l++)
         for (int m = 0; m < MATRICES; m++) {
             ag_param_entry *w = train_matrix(t, l, matrices[m]);
+            if (!w) continue;
             memcpy(back ? w->val.x : kept, back ? kept : w->val.x, w->val.n * sizeof(real));
             kept += w->val.n;
         }

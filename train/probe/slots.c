@@ -45,7 +45,7 @@ static void report(train_trainer *t, const tally *sum, train_measures *out) {
         train_measure_add(out, (double)sum->right[r] / asked[r], "slots.%.30s", s->readout[r].name);
     }
     train_measure_add(out, (double)sum->all / (double)(sum->rows ? sum->rows : 1), "slots.all");
-    if (!train_has_attention(t)) return;
+    if (!train_has_attention(t) || !sum->mass) return;
     for (int h = 0; h < train_trainer_config(t)->heads; h++)
         for (int r = 0; r < s->n_readouts; r++)
             train_measure_add(out, sum->mass[h * s->n_readouts + r] / asked[r],
