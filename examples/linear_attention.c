@@ -57,8 +57,8 @@ static ag_node *sample(ag_graph *g, int i) {
 }
 
 static const train_block blocks[] = {
-    {"linear_attention", "attention without the softmax", linear_attention, sample},
-    {NULL, NULL, NULL, NULL},
+    {"linear_attention", "attention without the softmax", linear_attention, sample, false},
+    {NULL, NULL, NULL, NULL, false},
 };
 
 const train_plugin qkv_plugin = {TRAIN_PLUGIN_ABI, sizeof(real), .blocks = blocks};

@@ -17,7 +17,8 @@ static ag_node *add_linear(ag_node *x, ag_node *memory, const char *name,
     ag_node *y = nn_linear(x, ag_text(x->graph, "%s.only", name), c->d_model, &c->init);
     return ag_name(ag_add(x, y), "%s.out", name);
 }
-static const train_block blocks[] = {{"linear", "", add_linear, NULL}, {NULL, NULL, NULL, NULL}};
+static const train_block blocks[] = {{.name = "linear", .summary = "", .block = add_linear},
+                                     {.name = NULL}};
 static const train_plugin plugin = {
     .abi = TRAIN_PLUGIN_ABI, .real_size = sizeof(real), .blocks = blocks};
 
