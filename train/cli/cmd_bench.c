@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "train/cli/cli.h"
+#include "train/cli/json.h"
 #include "train/number.h"
 
 static const cli_option options[] = {
@@ -194,10 +195,7 @@ static void print(const request *r, const train_trainer *t, const samples *s, si
         1e3 * cpu, "tokens_per_s", B * T / wall, "gflops", flops / wall / 1e9, "gflops_cpu",
         flops / cpu / 1e9, "peak_rss_mib", rss, "params", (json_int_t)params, "loss_first",
         s->loss_first, "loss_last", s->loss_last);
-    char *line = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(8));
-    if (line) puts(line);
-    free(line);
-    json_decref(o);
+    cli_print_json(o);
 }
 
 int cli_bench(int argc, char **argv) {

@@ -2,10 +2,10 @@
  * promises. */
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "train/cli/data_check.h"
+#include "train/cli/json.h"
 #include "train/number.h"
 
 enum { MAX_OPTIONS = 24 };
@@ -145,10 +145,7 @@ static void print_json(const data_spec *s, const data_batch *b, long number) {
                                 numbers(b->rows.target[r], s->side[DATA_SEQUENCE].T), "sources",
                                 numbers(b->rows.source[r], s->side[DATA_SEQUENCE].T)));
     json_object_set_new(o, "readouts", readouts);
-    char *line = json_dumps(o, JSON_COMPACT);
-    if (line) puts(line);
-    free(line);
-    json_decref(o);
+    cli_print_json(o);
 }
 
 int cli_data(int argc, char **argv) {

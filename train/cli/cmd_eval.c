@@ -3,10 +3,10 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "train/cli/cli.h"
+#include "train/cli/json.h"
 #include "train/number.h"
 #include "train/probe/interventions.h"
 
@@ -92,10 +92,7 @@ static void print_json(const char *run, const train_progress *p, const train_sco
     json_object_set_new(o, "mass", isnan(s->mass) ? json_null() : json_real(s->mass));
     json_object_set_new(o, "in_bag", isnan(s->in_bag) ? json_null() : json_real(s->in_bag));
     if (v) json_object_set_new(o, "interventions", json_interventions(v));
-    char *line = json_dumps(o, JSON_REAL_PRECISION(9) | JSON_COMPACT);
-    if (line) puts(line);
-    free(line);
-    json_decref(o);
+    cli_print_json(o);
 }
 
 int cli_eval(int argc, char **argv) {

@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "autograd/gradcheck.h"
 #include "train/cli/cli.h"
+#include "train/cli/json.h"
 #include "train/plugin.h"
 
 static const cli_option options[] = {
@@ -98,10 +98,7 @@ static void print_row(const subject *s, const ag_check_report *r, bool json) {
         json_pack("{s:s,s:s,s:i,s:I,s:i,s:f,s:b,s:s}", "kind", s->kind, "name", s->name, "samples",
                   r->samples, "coordinates", (json_int_t)r->coordinates, "inconclusive",
                   r->inconclusive, "worst", r->worst, "passed", r->passed, "reason", r->reason);
-    char *line = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(6));
-    if (line) puts(line);
-    free(line);
-    json_decref(o);
+    cli_print_json(o);
 }
 
 static int check_all(const request *r, const subjects *all, int n, char **names) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "train/cli/cli.h"
+#include "train/cli/json.h"
 #include "train/number.h"
 #include "train/plot/plot.h"
 #include "train/study/study.h"
@@ -167,10 +168,7 @@ static void print_json(const train_study *s, const train_results *r, const char 
     json_object_set_new(o, "out", json_string(dir));
     json_object_set_new(o, "table", table);
     json_object_set_new(o, "bands", bands);
-    char *line = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    if (line) puts(line);
-    free(line);
-    json_decref(o);
+    cli_print_json(o);
 }
 
 static void report_picture(void *ctx, const char *name, train_plot_status status,

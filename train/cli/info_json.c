@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "train/cli/info.h"
+#include "train/cli/json.h"
 
 static json_t *number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
 static json_t *count(size_t n) { return json_integer((json_int_t)n); }
@@ -96,8 +97,5 @@ void info_print_json(const info *i) {
     json_object_set_new(o, "total", count(a->total));
     json_object_set_new(o, "learned", count(a->learned));
     json_object_set_new(o, "account", account_of(a, c->d_model));
-    char *line = json_dumps(o, JSON_REAL_PRECISION(9) | JSON_COMPACT);
-    if (line) puts(line);
-    free(line);
-    json_decref(o);
+    cli_print_json(o);
 }

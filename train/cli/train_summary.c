@@ -2,8 +2,8 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "train/cli/json.h"
 #include "train/cli/train_summary.h"
 
 static void add_number(json_t *o, const char *key, double x) {
@@ -34,10 +34,7 @@ void cli_summary_json(const train_summary *s, const char *dir) {
     char shown[TRAIN_PATH];
     json_object_set_new(o, "run",
                         run ? run : json_string(train_printable(dir, shown, sizeof shown)));
-    char *line = json_dumps(o, JSON_REAL_PRECISION(9) | JSON_COMPACT);
-    if (line) puts(line);
-    free(line);
-    json_decref(o);
+    cli_print_json(o);
 }
 
 void cli_summary_words(const train_summary *s, const data_spec *spec, const char *dir) {
