@@ -75,8 +75,10 @@ FORCE:
 TESTS       := $(patsubst tests/%.c,%,$(wildcard tests/test_*.c))
 DOUBLE_ONLY := test_gradcheck test_oracle test_mutants test_golden
 TEST_HELP   := $(filter-out $(wildcard tests/test_*.c),$(wildcard tests/*.c))
-TEST_BINS   := $(addprefix $(B)/tests/double/,$(TESTS)) $(addprefix $(B)/tests/float/,$(filter-out $(DOUBLE_ONLY),$(TESTS)))
+FLOAT_ONLY  := test_kill test_powerloss
+TEST_BINS   := $(addprefix $(B)/tests/double/,$(filter-out $(FLOAT_ONLY),$(TESTS))) $(addprefix $(B)/tests/float/,$(filter-out $(DOUBLE_ONLY),$(TESTS)))
 TEST_BINS   += $(patsubst tests/%.cc,$(B)/tests/%,$(wildcard tests/test_*.cc))
+TEST_BINS   += $(B)/tests/fuzz
 TEST_SH     := $(wildcard tests/test_*.sh)
 
 $(B)/tests/float/%: $(B)/float/tests/%.o $(call objs,float,$(TEST_HELP)) $(B)/libqkv.a
@@ -93,6 +95,14 @@ $(B)/tests/%: tests/%.cc $(call objs,float,$(TEST_HELP)) $(B)/libqkv.a
 	$(Q)$(CXX) -std=c++17 -Wall -Wextra $(if $(ARCH),-march=$(ARCH)) -I. $(CXXFLAGS) -MMD -MP -o $@ $< $(filter %.o,$^) \
 	  $(filter %.a,$^) $(LDFLAGS) -lcmocka $(LIBS)
 
+# The fuzzers' corpus, without a fuzzer.
+FUZZERS  := safetensors config options
+FUZZ_SRC := tests/fuzz/replay.c $(FUZZERS:%=tests/fuzz/fuzz_%.c) train/cli/options.c tests/check.c
+$(B)/tests/fuzz: $(call objs,float,$(FUZZ_SRC)) $(B)/libqkv.a
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(FLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) -lcmocka $(LIBS)
+
 test: $(TEST_BINS) $(B)/qkv $(B)/qkv-double
 	@sh tests/test_runner.sh >/dev/null  # a broken runner must not judge itself
 	@QKV=$(abspath $(B)/qkv) sh tests/run.sh $(TEST_BINS) $(TEST_SH)
@@ -107,6 +117,23 @@ $(B)/referee: $(call objs,double,$(wildcard tests/referee/*.c)) $(B)/libqkv-doub
 referee: $(B)/referee
 	python3 tests/referee/referee.py $(B)/referee --graphs $(N) --seed $(SEED)
 	python3 tests/referee/referee.py $(B)/referee --graphs 2000 --seed $(SEED) --control
+
+# ---- longer tests: KILLS kills, STATES states after a power loss, RUNS inputs ----------------------------------------------
+
+KILLS  ?= 2000
+STATES ?= 10000
+torture: $(B)/tests/float/test_kill $(B)/tests/float/test_powerloss $(B)/qkv
+	@QKV=$(abspath $(B)/qkv) KILLS=$(KILLS) STATES=$(STATES) HOSTILE=all \
+	  sh tests/run.sh $(filter $(B)/tests/%,$^) tests/test_hostile.sh tests/test_full.sh
+
+RUNS       ?= 10000000
+FUZZ_FLAGS := -O1 -g -DLIBFUZZER -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+$(B)/fuzz_%: $(B)/float/tests/fuzz/fuzz_%.o $(call objs,float,train/cli/options.c) $(B)/libqkv.a
+	$(call say,LD)
+	$(Q)$(CC) $(FLAGS) $(CFLAGS) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) $(LIBS)
+fuzz:
+	@$(MAKE) B=$(B)/fuzz CC=clang CFLAGS='$(FUZZ_FLAGS)' $(FUZZERS:%=$(B)/fuzz/fuzz_%)
+	@sh tests/fuzz/run.sh $(B)/fuzz $(RUNS)
 
 # ---- the demonstration ---------------------------------------------------------------------------------------------
 
@@ -177,12 +204,14 @@ help:
 	@echo 'make demo         trains the default task and draws loss, attention and circuits into $(DEMO)/plots'
 	@echo 'make test         runs all tests, ends with "N passed, N failed"'
 	@echo 'make referee      random graphs over all ops against PyTorch (N=10000)'
+	@echo 'make torture      2000 kills, 10000 power losses, hostile names, full disks (KILLS=, STATES=)'
+	@echo 'make fuzz         clang and libFuzzer on the readers of files and options (RUNS=)'
 	@echo 'make check        format, includes, headers, static analysis'
 	@echo 'make install      program, library, headers and man page into PREFIX (/usr/local), staged in DESTDIR'
 	@echo 'make uninstall    removes them'
 	@echo 'make clean        removes $(B)/'
 	@echo 'Variables: CC CFLAGS LDFLAGS ARCH=native|x86-64-v3|... PREFIX DESTDIR WERROR=1'
 
-.PHONY: all install uninstall test referee demo check clean deps deps-check help FORCE
+.PHONY: all install uninstall test torture fuzz referee demo check clean deps deps-check help FORCE
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

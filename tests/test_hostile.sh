@@ -150,7 +150,7 @@ if [ "$SLOW" ]; then
     (cd study && q study s.json --jobs 1)
     cd deep/er && q train --plugin "./$N.c" --out plugged $small
     q plot "$N" --only loss --format svg
-    q plot "$N" ../../good --format txt --out pictures | tr -d '\f'
+    q plot "$N" ../../good --format txt --out pictures
 fi
 END
 

@@ -369,11 +369,17 @@ static void a_run_killed_at_a_call_goes_on(void **state) {
 
 /* ---- the program ---- */
 
-/* Arguments of qkv train, up to a NULL. */
+/* Arguments of qkv train. */
 typedef struct {
     const char *dir, *steps, *save_every;
     bool resume;
 } program;
+
+/* Is there a run to go on with, or was it killed before it had begun? */
+static bool has_begun(const char *dir) {
+    char path[TRAIN_PATH], error[TRAIN_ERROR];
+    return train_path(path, dir, "config.json", error) && access(path, F_OK) == 0;
+}
 
 static void run_program(void *ctx) {
     const program *p = ctx;
@@ -397,7 +403,7 @@ static void run_program(void *ctx) {
                           "4",
                           "--dropout",
                           "0.1",
-                          p->resume ? "--resume" : NULL,
+                          p->resume ? "--resume" : "--force",
                           NULL};
     execv(qkv, (char *const *)args);
     _exit(127);
@@ -440,9 +446,10 @@ static long now_us(void) {
 static void a_killed_program_loses_nothing(void **state) {
     (void)state;
     need_program();
-    program p = {.dir = "run", .steps = "100000000", .save_every = "1", .resume = true};
+    program p = {.dir = "run", .steps = "100000000", .save_every = "1"};
     int seen = 0;
     for (long i = 0; i < kills(); i++) {
+        p.resume = has_begun("run");
         pid_t child = start(run_program, &p);
         sleep_us(below(60000));
         if (access("run", F_OK) == 0) {
@@ -477,7 +484,7 @@ static void a_killed_program_goes_on_to_the_same_bits(void **state) {
         pid_t child = start(run_program, &p);
         sleep_us((long)below((uint32_t)takes));
         killed += end(child, true);
-        p.resume = true;
+        p.resume = has_begun("killed");
         assert_false(end(start(run_program, &p), false));
         expect_same_run("whole", "killed", 30);
         remove_directory("killed");

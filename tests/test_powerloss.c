@@ -348,8 +348,12 @@ static void expect_same(const disk *a, const disk *b, const char *path) {
 }
 
 static void a_run_goes_on_to_the_same_bits(void **state) {
-    static const char *const files[] = {"RUN/step-00000008.safetensors", "RUN/best.safetensors",
-                                        "RUN/config.json", "RUN/metrics.csv", "RUN/levels.csv"};
+    static const char *const files[] = {"RUN/step-00000008.safetensors",
+                                        "RUN/best.safetensors",
+                                        "RUN/config.json",
+                                        "RUN/metrics.csv",
+                                        "RUN/levels.csv",
+                                        "RUN/probe/attention-after.csv"};
     (void)state;
     disk *whole = disk_new();
     uint64_t random = 2;

@@ -218,9 +218,9 @@ train_file_status train_checkpoint_config(const train_io *io, const tensor_alloc
     if (!text) {
         status = unfit(error, path, "is damaged: it lacks", "config", "");
     } else if (!train_config_from_json(&read, text, strlen(text), why)) {
-        why[120] = '\0';
+        char shown[120];
         status = unfit(error, path, "is damaged: its", "config", " is wrong: ");
-        strcat(error, why);
+        strcat(error, train_printable(why, shown, sizeof shown));
     } else {
         *c = read;
     }

@@ -112,6 +112,18 @@ static bool save(loop *l, int step) {
 
 /* ---- the loop ---- */
 
+/* The last probes, then the last checkpoint: a run that has its last checkpoint has all its files. A
+ * probe that cannot be written costs no trained weights. */
+static train_status conclude(loop *l, int step) {
+    char why[TRAIN_ERROR];
+    const train_circuits *c = l->now.has_circuits ? &l->now.circuits : NULL;
+    bool probed = train_write_probes(l->io, l->t, c, l->o->dir, "after", l->error);
+    snprintf(why, sizeof why, "%s", l->error);
+    if (!save(l, step)) return unsaved(l);
+    if (!probed) snprintf(l->error, TRAIN_ERROR, "%s", why);
+    return probed ? TRAIN_DONE : TRAIN_FAILED;
+}
+
 static train_status steps_from(loop *l, int step) {
     for (;; step++) {
         bool last = step >= l->c->steps, evaluate = last || step % l->c->eval_every == 0;
@@ -120,7 +132,7 @@ static train_status steps_from(loop *l, int step) {
         if (!train_gradient(l->t, step, &l->step, l->error))
             return l->step.diverged ? TRAIN_DIVERGED : TRAIN_FAILED;
         if (evaluate && !write_row(l, step)) return TRAIN_FAILED;
-        if (last) return save(l, step) ? TRAIN_DONE : unsaved(l);
+        if (last) return conclude(l, step);
         train_update(l->t, step, &l->step);
         int done = step + 1;
         if (l->o->progress)
@@ -202,8 +214,6 @@ static train_status train_and_probe(loop *l, bool resumed, train_summary *out) {
     bool closed = train_append_close(&l->metrics, s == TRAIN_DONE ? l->error : ignored);
     if (s != TRAIN_DONE) return s;
     if (!closed || !look(l, "test", TEST_EXAMPLES, l->c->steps)) return TRAIN_FAILED;
-    if (!train_write_probes(l->io, l->t, circuits, l->o->dir, "after", l->error))
-        return TRAIN_FAILED;
     *out = (train_summary){.last = l->now, .steps = l->c->steps, .steps99 = l->steps99};
     return TRAIN_DONE;
 }

@@ -112,6 +112,13 @@ static void check_sentence(train_file_status status, const char *error) {
         PROMISE(strcmp(train_printable(error, shown, sizeof shown), error) == 0);
 }
 
+/* The product of the shape, where it cannot wrap around. */
+static bool has_bytes_of_shape(const train_stored *t) {
+    long double bytes = (long double)train_dtype_size(t->dtype);
+    for (int i = 0; i < t->rank; i++) bytes *= (long double)t->dim[i];
+    return bytes == (long double)t->bytes;
+}
+
 static void read_tensors(const train_io *io, const tensor_allocator *mem, size_t size) {
     train_safetensors s;
     char error[TRAIN_ERROR] = "";
@@ -121,6 +128,7 @@ static void read_tensors(const train_io *io, const tensor_allocator *mem, size_t
     size_t covered = 0, sum = 0;
     for (int i = 0; i < s.n; i++) {
         PROMISE(s.tensor[i].offset == covered && !s.tensor[i].data);
+        PROMISE(has_bytes_of_shape(&s.tensor[i]));
         covered += s.tensor[i].bytes;
     }
     PROMISE(covered == s.data_bytes && 8 + s.header + covered == size);
@@ -181,6 +189,8 @@ static uint8_t *make_file(const uint8_t *data, size_t n, size_t *size) {
 FUZZ(fuzz_safetensors) {
     if (n == 0) return 0;
     file f = {0};
+    model();
+    fuzz_count_json();
     uint8_t *bytes = make_file(data, n, &f.n);
     f.bytes = bytes;
     train_io io = {
@@ -190,7 +200,7 @@ FUZZ(fuzz_safetensors) {
         read_checkpoint(&io, &mem);
     else
         read_tensors(&io, &mem, f.n);
-    PROMISE(f.open == 0 && f.live == 0);
+    PROMISE(f.open == 0 && f.live == 0 && fuzz_json_blocks == 0);
     free(bytes);
     return 0;
 }

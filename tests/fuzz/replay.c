@@ -29,7 +29,7 @@ static bool replay_file(void *ctx, const char *name) {
     corpus *c = ctx;
     char path[TRAIN_PATH], error[TRAIN_ERROR];
     void *data;
-    size_t n;
+    size_t n = 0;
     if (!train_path(path, c->dir, name, error) ||
         train_read_file(&train_posix, NULL, path, 1 << 20, &data, &n, error) != TRAIN_FILE_OK)
         fail_msg("%s", error);

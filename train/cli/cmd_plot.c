@@ -59,7 +59,8 @@ static void copy_to_stdout(const char *path) {
     size_t n;
     if (train_read_file(&train_posix, NULL, path, 1 << 20, &text, &n, error) != TRAIN_FILE_OK)
         return;
-    fwrite(text, 1, n, stdout);
+    for (size_t i = 0; i < n; i++)
+        if (((char *)text)[i] != '\f') putchar(((char *)text)[i]);  // gnuplot's end of a page
     tensor_malloc.release(NULL, text);
 }
 

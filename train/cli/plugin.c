@@ -38,14 +38,17 @@ static bool include_directory(char out[TRAIN_PATH]) {
 
 /* Compiles a C file into a shared object; the compiler's words go to stderr. */
 static int compile(const char *command, const char *source, const char *object) {
-    char include[TRAIN_PATH], option[TRAIN_PATH + 2],
-        absolute[TRAIN_PATH];  // absolute: begins with no '-'
+    char include[TRAIN_PATH], option[TRAIN_PATH + 2], shown[TRAIN_PATH];
+    char absolute[TRAIN_PATH];  // begins with no '-'
     const char *cc = getenv("CC");
     if (!cc || !*cc || strchr(cc, ' ')) cc = "cc";
     if (!include_directory(include))
         return cli_error(CLI_FAILED, command, "the headers of qkv are not beside this program");
     if (!realpath(source, absolute))
         return cli_error(CLI_FAILED, command, "cannot open '%s': %s", source, strerror(errno));
+    if (strcmp(train_printable(absolute, shown, sizeof shown), absolute) != 0)
+        return cli_error(CLI_FAILED, command, "the compiler would print the name of '%s' as it is",
+                         source);
     snprintf(option, sizeof option, "-I%s", include);
     const char *precision = sizeof(real) == sizeof(double) ? "-DQKV_DOUBLE" : "-UQKV_DOUBLE";
     const char *args[] = {cc,

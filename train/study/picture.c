@@ -91,7 +91,7 @@ static void add_bars(const train_study *s, const train_results *r, train_text *o
     }
 }
 
-/* ---- lines: x,title,label,curves, then mean and deviation of each curve ---- */
+/* ---- lines: x,title,label,curves, then of each mean,least,most ---- */
 
 /* A curve: one measure of one variant over what stands for its #, or of a group over an option. */
 typedef struct {
@@ -117,10 +117,10 @@ static double x_of(const train_study *s, const train_results *r, int variant) {
     return value;
 }
 
-/* The curve's mean and deviation at x; NaN where it has no point. */
+/* The curve's mean, least and most at x; NaN where it has no point. */
 static void point(const train_study *s, const train_results *r, const curve *c, double x,
-                  double out[2]) {
-    train_summary_of m = {.mean = (double)NAN, .sd = (double)NAN};
+                  double out[3]) {
+    train_summary_of m = {.n = 0};
     if (c->inside) {
         char measure[TRAIN_MEASURE];
         at_x(c->shown->measure, x, measure);
@@ -129,8 +129,9 @@ static void point(const train_study *s, const train_results *r, const curve *c, 
     for (int v = c->variant; !c->inside && v < s->n_variants; v++)
         if (strcmp(s->variant[v].group, s->variant[c->variant].group) == 0 && x_of(s, r, v) == x)
             m = train_summarise(s, r, v, c->shown->measure);
-    out[0] = m.mean;
-    out[1] = m.sd;
+    out[0] = m.n ? m.mean : (double)NAN;
+    out[1] = m.n ? m.least : (double)NAN;
+    out[2] = m.n ? m.most : (double)NAN;
 }
 
 /* The least x of the curve beyond `last`; infinity at the end. */
@@ -190,20 +191,20 @@ static void add_lines(const train_study *s, const train_results *r, train_text *
     for (int i = 0; i < n; i++) {
         train_text_add(out, ",");
         add_label(out, curves[i].name);
-        train_text_add(out, ",\"sd\"");
+        train_text_add(out, ",least,most");
     }
     for (double x = -(double)INFINITY;;) {
-        double next = (double)INFINITY, y[2];
+        double next = (double)INFINITY, y[3];
         train_text_add(out, "\n");
         for (int i = 0; i < n; i++) next = fmin(next, next_x(s, r, &curves[i], x));
         if (isinf(next)) return;
         train_text_number(out, x = next);
         add_title(s, out);
         train_text_add(out, ",%d", n);
-        for (int i = 0; i < 2 * n; i++) {
-            if (i % 2 == 0) point(s, r, &curves[i / 2], x, y);
+        for (int i = 0; i < 3 * n; i++) {
+            if (i % 3 == 0) point(s, r, &curves[i / 3], x, y);
             train_text_add(out, ",");
-            train_text_number(out, y[i % 2]);
+            train_text_number(out, y[i % 3]);
         }
     }
 }

@@ -7,7 +7,8 @@
  *    "base": {"task": "partner", "steps": 1500},              options as in config.json
  *    "groups": [{"name": "...", "set": {...}}],               optional: every variant in each group
  *    "variants": [{"name": "tied Q=K", "set": {"tie": "qk"}, "in": ["group", ...]}],
- *    "probes": ["interventions"],                             see probes.def; groups, variants may add some
+ *    "probes": ["interventions"],                             see probes.def; groups, variants may
+ *    add some
  *    "columns": ["steps99", {"measure": "mass", "as": "attention on the answer"}],   of the table
  *    "bands": [{"variant": "tied Q=K", "group": "...", "measure": "accuracy", "most": 0.55}],
  *    "picture": {"kind": "bars", "measures": ["accuracy"], "title": "...", "label": "..."},

@@ -67,7 +67,7 @@ static void add_placeholder(const train_study *s, const train_results *r, const 
     if (isnan(x))
         train_text_add(out, "(not measured)");
     else if (format && strcmp(format, "%") == 0)
-        train_text_add(out, "%.1f %%", 100 * x);
+        train_text_add(out, "%.1f\xc2\xa0%%", 100 * x);  // not to be broken
     else if (format)
         train_text_add(out, "%.*f", atoi(format), x);
     else
