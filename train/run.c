@@ -112,8 +112,8 @@ static bool save(loop *l, int step) {
 
 /* ---- the loop ---- */
 
-/* The last probes, then the last checkpoint: a run that has its last checkpoint has all its files. A
- * probe that cannot be written costs no trained weights. */
+/* The last probes, then the last checkpoint: a run that has its last checkpoint has all its files.
+ * A probe that cannot be written costs no trained weights. */
 static train_status conclude(loop *l, int step) {
     char why[TRAIN_ERROR];
     const train_circuits *c = l->now.has_circuits ? &l->now.circuits : NULL;

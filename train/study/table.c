@@ -19,7 +19,7 @@ int train_study_decimals(double x) {
     return size >= 99.95 ? 0 : size >= 9.995 ? 1 : size > 1.0005 ? 2 : 3;  // fractions: 3
 }
 
-/* "0.944 ± 0.006"; "never" for steps99 that no seed reached; (3/5) when only some seeds have it. */
+/* "0.944 ± 0.006"; "never": steps99 that no seed reached; (3/5): only some seeds have it. */
 static const char *cell(const table *t, int variant, int column, char out[CELL]) {
     const char *measure = t->s->column[column].measure;
     train_summary_of m = train_summarise(t->s, t->r, variant, measure);
