@@ -201,7 +201,7 @@ hostile_names() {
     newline='
 '
     for file in 'two words.c' "quo'te.c" 'quo"te.c' '$(touch harm).c' '`touch harm`.c' \
-        ';touch harm;.c' '-o.c' '--help.c' "new${newline}line.c" '*.c' '%s%n.c' 'a directory/x.c' \
+        ';touch harm;.c' '-o.c' '--help.c' '*.c' '%s%n.c' 'a directory/x.c' \
         '-Delsewhere.c' '@harm.c'; do
         cp "$examples/square.c" "./$file"
         gives 0 gradcheck --plugin "$file" square
@@ -212,6 +212,9 @@ hostile_names() {
         gives 1 gradcheck --plugin "$file" square
         alone
     done
+    cp "$examples/square.c" "./new${newline}line.c"  # a compiler would print it as it is
+    gives 1 gradcheck --plugin "new${newline}line.c" square
+    alone
     [ ! -e harm ] && [ -z "$(ls elsewhere)" ]
 }
 
