@@ -1,20 +1,27 @@
-/* Every op's backward is the derivative of its forward, on the op's own samples: one test an op,
- * made from the catalogue at run time. Beside that, the check itself: what it must refuse, and in
+/* Every op's backward is the derivative of its forward, and every layer's, on their own samples: one
+ * test each, made from the catalogues at run time. Beside that, the check itself: what it must refuse, and in
  * which words. */
 #include "autograd/gradcheck.h"
 
 #include <string.h>
 
 #include "autograd/op.h"
+#include "layers/nn.h"
 #include "tests/check.h"
 
-enum { MOST_OPS = 256 };
+enum { MOST = 256 };
 
-static double worst;  // over all ops
+typedef struct {
+    const char *name;
+    ag_sample_fn *sample;
+    bool has_kinks;
+} subject;
+
+static double worst;  // over all
 static long coordinates;
 
 static void gradient_is_right(void **state) {
-    const ag_op *op = *(const ag_op *const *)*state;
+    const subject *op = *state;
     ag_check_report report;
     if (!op->sample) fail_msg("%s has no samples", op->name);
     bool passed = ag_gradcheck(op->sample, op->has_kinks, &report);
@@ -104,16 +111,21 @@ static void what_is_not_finite_is_refused(void **state) {
 }
 
 int main(void) {
-    static struct CMUnitTest tests[MOST_OPS + 5] = {
+    static struct CMUnitTest tests[MOST + 5] = {
         cmocka_unit_test(nothing_to_check_is_refused),
         cmocka_unit_test(an_error_is_passed_on),
         cmocka_unit_test(a_kink_must_be_declared),
         cmocka_unit_test(what_is_not_finite_is_refused),
     };
+    static subject all[MOST];
     size_t n = 4;
-    for (int i = 0; ag_ops[i] && i < MOST_OPS; i++)
-        tests[n++] =
-            (struct CMUnitTest){ag_ops[i]->name, gradient_is_right, NULL, NULL, (void *)&ag_ops[i]};
+    int count = 0;
+    for (int i = 0; ag_ops[i]; i++)
+        all[count++] = (subject){ag_ops[i]->name, ag_ops[i]->sample, ag_ops[i]->has_kinks};
+    for (const nn_layer *l = nn_layers; l->name; l++)
+        all[count++] = (subject){l->name, l->sample, false};
+    for (int i = 0; i < count; i++)
+        tests[n++] = (struct CMUnitTest){all[i].name, gradient_is_right, NULL, NULL, &all[i]};
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(worst_of_all);
     return check_run(tests, n);
 }
