@@ -54,7 +54,8 @@ a_full_disk_at_the_start() {
     return $result
 }
 
-# The disk fills up between two saves: the earlier one stays, later ones are reported, and the run goes on from
+# The disk fills up between two saves: the earlier one stays, later ones are reported, and the run goes on
+# from
 # there when there is room again.
 a_disk_that_fills_up() {
     mounted 512k || return $SKIP
@@ -112,7 +113,8 @@ a_directory_that_is_read_only() {
     done
     as_nobody eval closed/run --examples 4
     [ $status -eq 0 ] || { say "eval of what may only be read: $(cat "$dir/err")"; return 1; }
-    [ "$(find closed -type f -exec cksum {} + | sort)" = "$before" ] || { say "closed has changed"; return 1; }
+    [ "$(find closed -type f -exec cksum {} + | sort)" = "$before" ] ||
+        { say "closed has changed"; return 1; }
     chmod u+w closed closed/run
 }
 

@@ -96,7 +96,8 @@ bool train_probe_pressure(train_trainer *t, train_measures *out, char *error) {
     if (!has_matrices(t, error)) return false;
     tensor_arena *arena = tensor_arena_new(NULL);
     real *kept = arena ? tensor_arena_reals(arena, total(t)) : NULL;
-    bool ok = kept ? true : train_refuse(error, "out of memory");
+    bool ok = kept != NULL;
+    if (!kept) train_refuse(error, "out of memory");
     bool open = train_gate_is_open(t);
     if (kept) copy(t, kept, false);
     for (int c = 0; ok && c < CASES; c++) {
