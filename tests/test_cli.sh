@@ -204,7 +204,9 @@ an_interrupted_run_goes_on() {
     [ $? -eq 130 ] || { say "exit status after SIGINT is not 130"; return 1; }
     [ "$(wc -l <err)" -eq 1 ] && grep -q 'stopped after step [0-9]*; .*--resume' err || return 1
     n=$(sed 's/.*after step \([0-9]*\).*/\1/' err)
-    last=$((n + 20))
+    more=$(((n + 1) / 2))
+    [ $more -le 20 ] || more=20
+    last=$((n + more))
     ran 0 train --resume --out cut --steps $last --quiet || return 1
     # it is saved at the same steps, so that the best of them is the same
     ran 0 train --out whole --steps $last --save-every "$n" "$@" || return 1
