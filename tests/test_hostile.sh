@@ -14,7 +14,10 @@ trap 'exit 1' HUP INT TERM
 here=$dir/one/two/here crashed=$dir/crashed
 mkdir -p "$dir/tmp" "$dir/home" "$here" && : >"$crashed" || exit 1
 unset NO_COLOR QKV_PLUGINS
-export QKV TMPDIR="$dir/tmp" HOME="$dir/home" TERM=xterm GCC_COLORS= LC_ALL=C crashed
+export QKV TMPDIR="$dir/tmp" HOME="$dir/home" TERM=xterm LC_ALL=C crashed
+# The compiler's own colours are not what is looked for.
+printf '#!/bin/sh\nexec %s -fdiagnostics-color=never "$@"\n' "${CC:-cc}" >"$dir/compiler"
+chmod +x "$dir/compiler" && export CC="$dir/compiler" || exit 1
 
 # One name a line, as printf's format; "canary" is the file that appears when a part of a name is executed.
 names() {
