@@ -7,6 +7,7 @@ dir=$(mktemp -d) || exit 1
 child=
 trap '[ -z "$child" ] || kill -KILL "$child" 2>/dev/null; rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
+. "$(dirname "$0")/suite.sh" || exit 1
 mkdir "$dir/tmp" && cd "$dir" || exit 1
 TMPDIR=$dir/tmp
 export TMPDIR
@@ -14,7 +15,6 @@ unset NO_COLOR QKV_PLUGINS
 
 # ---- what the tests are written in; each says what it expected ----
 
-SKIP=77
 
 say() { echo "    $*" >&2; false; }
 
@@ -301,29 +301,4 @@ options_win_over_a_config a_finished_run_stays an_interrupted_run_goes_on
 one_run_in_a_directory_at_once damaged_files_are_exit_3 missing_files_are_exit_1
 a_diverged_run_is_exit_4 no_gnuplot_is_exit_6 pictures_are_drawn gradients_are_checked_by_name
 nothing_temporary_is_left"
-echo "registered $(echo $tests | wc -w)"
-
-passed=0 failed= skipped=
-for name in $tests; do
-    echo "[ RUN      ] $name"
-    $name
-    case $? in
-    0) echo "[       OK ] $name" && passed=$((passed + 1)) ;;
-    $SKIP) echo "[  SKIPPED ] $name" && skipped="$skipped $name" ;;
-    *) echo "[  FAILED  ] $name" && failed="$failed $name" ;;
-    esac
-done
-
-# list MARK NAMES...
-list() {
-    mark=$1
-    shift
-    [ $# -gt 0 ] || return 0
-    echo "[  $mark ] $# test(s), listed below:"
-    for name; do echo "[  $mark ] $name"; done
-}
-echo "[==========] $(echo $tests | wc -w) test(s) run."
-echo "[  PASSED  ] $passed test(s)."
-list SKIPPED $skipped
-list 'FAILED ' $failed
-[ -z "$failed" ]
+suite $tests

@@ -7,6 +7,7 @@ case $QKV in /*) ;; *) QKV=$root/$QKV ;; esac
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
+. "$(dirname "$0")/suite.sh" || exit 1
 . "$root/completions/qkv.bash" || exit 1
 mkdir -p "$dir/runs/first" "$dir/runs/a run" "$dir/empty" "$dir/tree" && cd "$dir" || exit 1
 touch runs/first/config.json 'runs/a run/config.json' own.json own.c
@@ -91,21 +92,4 @@ a_program_that_is_not_there() {
 
 tests='commands options_of_every_command choices names numbers_have_no_names directories_and_files
 a_program_that_is_not_there'
-echo "registered $(wc -w <<<"$tests")"
-passed=0 failed=()
-for name in $tests; do
-    echo "[ RUN      ] $name"
-    if "$name"; then
-        echo "[       OK ] $name"
-        passed=$((passed + 1))
-    else
-        echo "[  FAILED  ] $name"
-        failed+=("$name")
-    fi
-done
-echo "[==========] $(wc -w <<<"$tests") test(s) run."
-echo "[  PASSED  ] $passed test(s)."
-[ ${#failed[@]} -eq 0 ] && exit 0
-echo "[  FAILED  ] ${#failed[@]} test(s), listed below:"
-printf '[  FAILED  ] %s\n' "${failed[@]}"
-exit 1
+suite $tests

@@ -14,12 +14,12 @@ qkv=${QKV:-$root/build/qkv}
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
+. "$(dirname "$0")/suite.sh" || exit 1
 
 pages=$(cd "$root/docs" && ls your-own-*.md)
 commands=$("$qkv" --help | sed -n 's/^  qkv \([a-z]*\) .*/\1/p')
 lines() { echo "$1" | wc -l; }
 echo "registered $(($(lines "$pages") + 2 * $(lines "$commands") + $(grep -c '^try ' "$0")))"
-ok=0 bad=0 skipped=0 broken='' idle=''
 
 # try NAME COMMAND...: a test; the command is run with `set -e` and fails by returning something
 # else than 0; 77: skipped.
@@ -28,19 +28,9 @@ try() {
     shift
     echo "[ RUN      ] $name"
     (set -e; "$@") >"$dir/said" 2>&1
-    case $? in
-        0) echo "[       OK ] $name"; ok=$((ok + 1)) ;;
-        77)
-            sed 's/^/    /' "$dir/said"
-            echo "[  SKIPPED ] $name"
-            skipped=$((skipped + 1)) idle="$idle $name"
-            ;;
-        *)
-            sed 's/^/    /' "$dir/said"
-            echo "[  FAILED  ] $name"
-            bad=$((bad + 1)) broken="$broken $name"
-            ;;
-    esac
+    status=$?
+    [ $status -eq 0 ] || sed 's/^/    /' "$dir/said"
+    verdict "$name" $status
 }
 
 # ---- pages ---------------------------------------------------------------------------------------
@@ -185,13 +175,4 @@ for command in $commands; do
     try "defaults_of_$command" defaults "$command"
 done
 
-echo "[==========] $((ok + bad + skipped)) test(s) run."
-echo "[  PASSED  ] $ok test(s)."
-if [ "$skipped" -gt 0 ]; then
-    echo "[  SKIPPED ] $skipped test(s), listed below:"
-    for name in $idle; do echo "[  SKIPPED ] $name"; done
-fi
-[ "$bad" -eq 0 ] && exit 0
-echo "[  FAILED  ] $bad test(s), listed below:"
-for name in $broken; do echo "[  FAILED  ] $name"; done
-exit 1
+summary

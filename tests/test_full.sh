@@ -10,8 +10,8 @@ case $QKV in /*) ;; *) QKV=$(pwd)/$QKV ;; esac
 dir=$(mktemp -d) || exit 1
 trap 'umount "$dir/disk" 2>/dev/null; rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
+. "$(dirname "$0")/suite.sh" || exit 1
 cd "$dir" || exit 1
-SKIP=77
 small="--d-model 16 --batch 4 --eval-examples 4 --threads 1 --quiet"
 
 say() { printf '    %s\n' "$*" >&2; false; }
@@ -133,27 +133,4 @@ a_full_standard_output() {
 
 tests="a_full_disk_at_the_start a_disk_that_fills_up a_limit_on_a_files_size a_directory_that_is_read_only
 a_full_standard_output"
-echo "registered $(echo $tests | wc -w)"
-passed=0 failed='' skipped=''
-for name in $tests; do
-    echo "[ RUN      ] $name"
-    $name
-    case $? in
-        0) echo "[       OK ] $name"; passed=$((passed + 1)) ;;
-        $SKIP) echo "[  SKIPPED ] $name"; skipped="$skipped $name" ;;
-        *) echo "[  FAILED  ] $name"; failed="$failed $name" ;;
-    esac
-done
-# list MARK NAMES...
-list() {
-    mark=$1
-    shift
-    [ $# -gt 0 ] || return 0
-    echo "[  $mark ] $# test(s), listed below:"
-    for name; do echo "[  $mark ] $name"; done
-}
-echo "[==========] $(echo $tests | wc -w) test(s) run."
-echo "[  PASSED  ] $passed test(s)."
-list SKIPPED $skipped
-list 'FAILED ' $failed
-[ -z "$failed" ]
+suite $tests

@@ -11,6 +11,7 @@ case $QKV in /*) ;; *) QKV=$(pwd)/$QKV ;; esac
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
+. "$(dirname "$0")/suite.sh" || exit 1
 here=$dir/one/two/here crashed=$dir/crashed
 mkdir -p "$dir/tmp" "$dir/home" "$here" && : >"$crashed" || exit 1
 unset NO_COLOR QKV_PLUGINS
@@ -254,28 +255,12 @@ harm_would_be_seen() {
 
 tests="names_are_many none_ends_the_program nothing_is_executed nothing_is_written_outside
 studies_stay_in_their_directory no_control_byte_reaches_a_terminal harm_would_be_seen"
-echo "registered $(echo $tests | wc -w)"
-if ! command -v script >/dev/null || ! command -v iconv >/dev/null; then
-    echo "[  PASSED  ] 0 test(s)."
-    echo "[  SKIPPED ] $(echo $tests | wc -w) test(s), listed below:"
-    for name in $tests; do echo "[  SKIPPED ] $name"; done
-    exit 0
+if command -v script >/dev/null && command -v iconv >/dev/null; then
+    meet_all
+    echo "    $count names"
+    suite $tests
+else
+    echo "registered $(echo $tests | wc -w)"
+    for name in $tests; do verdict $name $SKIP; done
+    summary
 fi
-meet_all
-echo "    $count names"
-
-passed=0 failed=
-for name in $tests; do
-    echo "[ RUN      ] $name"
-    if $name; then
-        echo "[       OK ] $name" && passed=$((passed + 1))
-    else
-        echo "[  FAILED  ] $name" && failed="$failed $name"
-    fi
-done
-echo "[==========] $(echo $tests | wc -w) test(s) run."
-echo "[  PASSED  ] $passed test(s)."
-[ -z "$failed" ] && exit 0
-echo "[  FAILED  ] $(echo $failed | wc -w) test(s), listed below:"
-for name in $failed; do echo "[  FAILED  ] $name"; done
-exit 1

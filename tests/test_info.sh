@@ -8,9 +8,9 @@ page=$(pwd)/docs/qkv-run.5
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
+. "$(dirname "$0")/suite.sh" || exit 1
 cd "$dir" || exit 1
 export LC_ALL=C
-SKIP=77
 
 say() { echo "    $*"; false; }
 
@@ -344,29 +344,4 @@ files_of_an_export numpy_reads_it weights_are_the_checkpoints the_example_is_cho
 a_directory_in_use_is_left_alone names_stay_in_the_directory a_run_that_diverges_says_where
 detection_changes_nothing rates_beyond_the_range every_column_is_described the_sum_is_computed_so
 the_page_is_well_formed"
-echo "registered $(echo $tests | wc -w)"
-
-passed=0 failed='' skipped=''
-for test in $tests; do
-    echo "[ RUN      ] $test"
-    $test 2>&1
-    case $? in
-        0) echo "[       OK ] $test" && passed=$((passed + 1)) ;;
-        $SKIP) echo "[  SKIPPED ] $test" && skipped="$skipped $test" ;;
-        *) echo "[  FAILED  ] $test" && failed="$failed $test" ;;
-    esac
-done
-
-# list MARK NAMES...
-list() {
-    mark=$1
-    shift
-    [ $# -gt 0 ] || return 0
-    echo "[  $mark ] $# test(s), listed below:"
-    for name; do echo "[  $mark ] $name"; done
-}
-echo "[==========] $(echo $tests | wc -w) test(s) run."
-echo "[  PASSED  ] $passed test(s)."
-list SKIPPED $skipped
-list 'FAILED ' $failed
-[ -z "$failed" ]
+suite $tests

@@ -8,6 +8,7 @@ build=${build#"$root/"}
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
+. "$(dirname "$0")/suite.sh" || exit 1
 stage=$dir/stage prefix=/opt/qkv
 at=$stage$prefix
 unset PKG_CONFIG_SYSROOT_DIR
@@ -16,7 +17,6 @@ sanitize=$(echo "${CFLAGS:-}" | tr ' ' '\n' | grep -e '^-fsanitize' -e '^-fno-sa
 export PKG_CONFIG_PATH="$at/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"
 
 echo "registered $(grep -c '^try ' "$0")"
-ok=0 bad=0 skipped=0 broken='' idle=''
 
 # try NAME: runs the function of that name under `set -e`, as a test. It fails by returning
 # anything but 0; 77: skipped.
@@ -24,19 +24,9 @@ try() {
     name=$1
     echo "[ RUN      ] $name"
     (set -e; [ "$name" = installs ] || installed; "$name") >"$dir/said" 2>&1
-    case $? in
-        0) echo "[       OK ] $name"; ok=$((ok + 1)) ;;
-        77)
-            sed 's/^/    /' "$dir/said"
-            echo "[  SKIPPED ] $name"
-            skipped=$((skipped + 1)) idle="$idle $name"
-            ;;
-        *)
-            sed 's/^/    /' "$dir/said"
-            echo "[  FAILED  ] $name"
-            bad=$((bad + 1)) broken="$broken $name"
-            ;;
-    esac
+    status=$?
+    [ $status -eq 0 ] || sed 's/^/    /' "$dir/said"
+    verdict "$name" $status
 }
 
 installed() { [ -e "$dir/installed" ] || { echo 'nothing is installed'; return 1; }; }
@@ -196,13 +186,4 @@ try plugin_as_shared_object
 try can_be_moved
 try uninstall_leaves_nothing
 
-echo "[==========] $((ok + bad + skipped)) test(s) run."
-echo "[  PASSED  ] $ok test(s)."
-if [ "$skipped" -gt 0 ]; then
-    echo "[  SKIPPED ] $skipped test(s), listed below:"
-    for name in $idle; do echo "[  SKIPPED ] $name"; done
-fi
-[ "$bad" -eq 0 ] && exit 0
-echo "[  FAILED  ] $bad test(s), listed below:"
-for name in $broken; do echo "[  FAILED  ] $name"; done
-exit 1
+summary

@@ -9,11 +9,11 @@ case $qkv in /*) ;; *) qkv=$root/$qkv ;; esac
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
+. "$(dirname "$0")/suite.sh" || exit 1
 examples=$root/examples
 export LC_ALL=C
 
 echo "registered $(grep -c '^try ' "$0")"
-ok=0 bad=0 broken=''
 
 # try NAME: runs the function of that name in a directory of its own, under `set -e`; it fails by
 # returning anything but 0.
@@ -22,14 +22,9 @@ try() {
     mkdir "$dir/$name"
     echo "[ RUN      ] $name"
     (set -e; cd "$dir/$name"; "$name") >"$dir/said" 2>&1
-    if [ $? -eq 0 ]; then
-        echo "[       OK ] $name"
-        ok=$((ok + 1))
-    else
-        sed 's/^/    /' "$dir/said"
-        echo "[  FAILED  ] $name"
-        bad=$((bad + 1)) broken="$broken $name"
-    fi
+    status=$?
+    [ $status -eq 0 ] || sed 's/^/    /' "$dir/said"
+    verdict "$name" $status
 }
 
 # gives CODE ARGUMENTS...: runs the program, leaves `out` and `err`.
@@ -395,9 +390,4 @@ try clash_of_tasks
 try clash_of_blocks
 try clash_of_ops
 
-echo "[==========] $((ok + bad)) test(s) run."
-echo "[  PASSED  ] $ok test(s)."
-[ "$bad" -eq 0 ] && exit 0
-echo "[  FAILED  ] $bad test(s), listed below:"
-for name in $broken; do echo "[  FAILED  ] $name"; done
-exit 1
+summary

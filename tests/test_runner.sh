@@ -5,8 +5,8 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
+. "$(dirname "$0")/suite.sh" || exit 1
 echo "registered 15"
-ok=0 bad=0
 
 # Makes the program $dir/NAME of the shell commands on standard input.
 program() {
@@ -46,13 +46,11 @@ expect() {
     if [ "$got" -eq "$status" ] && [ "$(echo "$said" | tail -n 1)" = "$last" ] &&
         [ "$(echo "$said" | grep -c '^[0-9]* passed, [0-9]* failed')" -eq 1 ] &&
         echo "$said" | grep -q -e "$pattern"; then
-        echo "[       OK ] $name"
-        ok=$((ok + 1))
+        verdict "$name" 0
     else
         echo "$said" | sed 's/^/    /'
         echo "    exit status $got, expected $status with '$pattern' and '$last'"
-        echo "[  FAILED  ] $name"
-        bad=$((bad + 1)) broken="$broken $name"
+        verdict "$name" 1
     fi
 }
 
@@ -86,9 +84,4 @@ expect leak_at_exit '3 passed, 1 failed' 1 'exit status 23 although no test fail
 expect missing_program '3 passed, 1 failed' 1 'absent: ' ./absent ./good
 expect nothing_to_run '0 passed, 0 failed' 1 '^0 passed'
 
-echo "[==========] $((ok + bad)) test(s) run."
-echo "[  PASSED  ] $ok test(s)."
-[ "$bad" -eq 0 ] && exit 0
-echo "[  FAILED  ] $bad test(s), listed below:"
-for name in $broken; do echo "[  FAILED  ] $name"; done
-exit 1
+summary

@@ -7,8 +7,8 @@ examples=$(cd "$(dirname "$0")/../examples" && pwd) || exit 1
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
+. "$(dirname "$0")/suite.sh" || exit 1
 cd "$dir" || exit 1
-SKIP=77
 export QKV
 
 say() { echo "    $*" >&2; false; }
@@ -130,29 +130,4 @@ gnu_parallel_runs_the_parts() {
 tests="built_in_studies_are_listed a_file_is_a_study finished_trainings_are_kept parts_merged_are_the_whole
 summary_is_json unknown_names_are_usage_errors bad_files_are_exit_3 a_picture_is_drawn
 gnu_parallel_runs_the_parts"
-echo "registered $(echo $tests | wc -w)"
-
-passed=0 failed= skipped=
-for name in $tests; do
-    echo "[ RUN      ] $name"
-    $name
-    case $? in
-    0) echo "[       OK ] $name" && passed=$((passed + 1)) ;;
-    $SKIP) echo "[  SKIPPED ] $name" && skipped="$skipped $name" ;;
-    *) echo "[  FAILED  ] $name" && failed="$failed $name" ;;
-    esac
-done
-
-# list MARK NAMES...
-list() {
-    mark=$1
-    shift
-    [ $# -gt 0 ] || return 0
-    echo "[  $mark ] $# test(s), listed below:"
-    for name; do echo "[  $mark ] $name"; done
-}
-echo "[==========] $(echo $tests | wc -w) test(s) run."
-echo "[  PASSED  ] $passed test(s)."
-list SKIPPED $skipped
-list 'FAILED ' $failed
-[ -z "$failed" ]
+suite $tests
