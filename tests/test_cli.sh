@@ -196,11 +196,22 @@ a_finished_run_stays() {
     ran 0 train --resume --out done && same_dir done "$before" && grep -q 'Nothing to do' out
 }
 
-# In two processes what one would have done. SIGINT by timeout: a shell's children ignore it.
+# Waits for a run to have begun (at most 20 s).
+await() {
+    i=0
+    until [ -e "$1" ]; do
+        i=$((i + 1))
+        [ $i -le 200 ] || { say "no $1"; return 1; }
+        sleep 0.1
+    done
+}
+
+# In two processes what one would have done. A shell's children in the background ignore SIGINT, so it is the
+# sender that waits there.
 an_interrupted_run_goes_on() {
-    command -v timeout >/dev/null || return $SKIP
     set -- --d-model 8 --dropout 0.1 --eval-every 1000 --quiet
-    timeout --preserve-status -s INT 1 "$QKV" train --out cut --steps 1000000 "$@" >out 2>err
+    (await cut/metrics.csv; sleep 0.5; kill -INT "$(cat pid)") &
+    sh -c 'echo $$ >pid; exec "$@"' sh "$QKV" train --out cut --steps 1000000 "$@" >out 2>err
     [ $? -eq 130 ] || { say "exit status after SIGINT is not 130"; return 1; }
     [ "$(wc -l <err)" -eq 1 ] && grep -q 'stopped after step [0-9]*; .*--resume' err || return 1
     n=$(sed 's/.*after step \([0-9]*\).*/\1/' err)
@@ -212,16 +223,6 @@ an_interrupted_run_goes_on() {
     ran 0 train --out whole --steps $last --save-every "$n" "$@" || return 1
     file=$(printf 'step-%08d.safetensors' $last)
     same_file cut/"$file" whole/"$file" && same_metrics cut whole
-}
-
-# Waits for a run to have begun (at most 20 s).
-await() {
-    i=0
-    until [ -e "$1" ]; do
-        i=$((i + 1))
-        [ $i -le 200 ] || { say "no $1"; return 1; }
-        sleep 0.1
-    done
 }
 
 one_run_in_a_directory_at_once() {
