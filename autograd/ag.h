@@ -147,6 +147,11 @@ bool ag_forward(ag_graph *g);
  * whose has_grad is false got none: its gradient is zero and its buffer is not to be read. */
 bool ag_backward(ag_node *node, const real *cotangent);
 
+/* Whether the gradients of all nodes can be read after ag_backward(), as at first. Without, those of
+ * nodes that are no leaves share memory and are gone once used: a graph that trains is smaller and
+ * faster so, by the same bits. Kept over ag_graph_reset(). */
+void ag_keep_grads(ag_graph *g, bool keep);
+
 /* Where the gradients of parameters go: a flat buffer of ag_params_size() reals owned by the
  * caller, to be zeroed by the caller. Without one the graph uses a buffer of its own. */
 void ag_grads_into(ag_graph *g, real *flat);

@@ -1,6 +1,6 @@
 #include "autograd/attend.h"
 
-#include "tensor/vec.h"
+#include "autograd/row.h"
 
 enum {
     BLOCK = 64
@@ -20,9 +20,10 @@ int ag_visible(ag_mask mask, int t, int S, int begin[2], int end[2]) {
 }
 
 void ag_clear_masked(ag_mask mask, int T, int S, real *p) {
+    if (!mask.causal && !mask.no_self && !mask.memory) return;
     for (int t = 0; t < T; t++, p += S) {
-        int limit = ag_mask_limit(mask, t, S);
-        for (int s = limit; s < S; s++) p[s] = 0;
+        const int limit = ag_mask_limit(mask, t, S), n = S - limit;
+        ROW_EACH(s, n) row_put(p + limit, s, n, vec_set(0));
         if (mask.no_self && t < limit) p[t] = 0;
     }
 }
@@ -31,11 +32,7 @@ static bool masked(ag_mask m) { return m.causal || m.no_self; }
 
 static bool all_finite(int rows, int E, const real *x, ptrdiff_t ld) {
     vreal sum = {0};  // x * 0 is 0 where x is finite, else NaN, and NaN stays
-    for (int r = 0; r < rows; r++) {
-        int e = 0;
-        for (; e + VEC <= E; e += VEC) sum += vec_load(x + r * ld + e) * 0;
-        if (e < E) sum += vec_load_part(x + r * ld + e, E - e, 0) * 0;
-    }
+    for (int r = 0; r < rows; r++) ROW_EACH(e, E) sum += row_get(x + r * ld, e, E, 0) * 0;
     return vec_sum(sum) == 0;
 }
 
@@ -51,17 +48,18 @@ void ag_attend_dots(const ag_head *h, gemm_mode mode, const real *a, const real 
     if (mode == GEMM_ADD) {
         for (int t = 0; t < h->T; t++)
             for (int i = 0, n = ag_visible(h->mask, t, h->S, begin, end); i < n; i++)
-                gemm_mul(mode, 1, end[i] - begin[i], h->E, (gemm_view){a + t * h->lda, h->lda, 1},
-                         (gemm_view){b + begin[i] * h->ldb, 1, h->ldb},
-                         p + (ptrdiff_t)t * h->S + begin[i], h->S);
+                gemm_mul_scaled(mode, h->factor, 1, end[i] - begin[i], h->E,
+                                (gemm_view){a + t * h->lda, h->lda, 1},
+                                (gemm_view){b + begin[i] * h->ldb, 1, h->ldb},
+                                p + (ptrdiff_t)t * h->S + begin[i], h->S);
         return;
     }
     for (int t = 0, n, keys; t < h->T; t += n) {
         n = block_at(h, t, &keys);
-        gemm_mul(mode, n, keys, h->E, (gemm_view){a + t * h->lda, h->lda, 1},
-                 (gemm_view){b, 1, h->ldb}, p + (ptrdiff_t)t * h->S, h->S);
+        gemm_mul_scaled(mode, h->factor, n, keys, h->E, (gemm_view){a + t * h->lda, h->lda, 1},
+                        (gemm_view){b, 1, h->ldb}, p + (ptrdiff_t)t * h->S, h->S);
     }
-    if (masked(h->mask) || h->mask.memory) ag_clear_masked(h->mask, h->T, h->S, p);
+    ag_clear_masked(h->mask, h->T, h->S, p);
 }
 
 void ag_attend_rows(const ag_head *h, gemm_mode mode, const real *p, const real *b, real *a) {
@@ -69,17 +67,19 @@ void ag_attend_rows(const ag_head *h, gemm_mode mode, const real *p, const real 
     for (int t = 0, n, keys; t < h->T; t += n) {
         n = block_at(h, t, &keys);
         if (!careful) {
-            gemm_mul(mode, n, h->E, keys, (gemm_view){p + (ptrdiff_t)t * h->S, h->S, 1},
-                     (gemm_view){b, h->ldb, 1}, a + t * h->lda, h->lda);
+            gemm_mul_scaled(mode, h->factor, n, h->E, keys,
+                            (gemm_view){p + (ptrdiff_t)t * h->S, h->S, 1},
+                            (gemm_view){b, h->ldb, 1}, a + t * h->lda, h->lda);
             continue;
         }
         for (int r = t; r < t + n; r++) {
             int begin[2], end[2], ranges = ag_visible(h->mask, r, h->S, begin, end);
             if (!ranges) begin[0] = end[0] = 0, ranges = 1;  // sees nothing: zero
             for (int i = 0; i < ranges; i++)
-                gemm_mul(i ? GEMM_ADD : mode, 1, h->E, end[i] - begin[i],
-                         (gemm_view){p + (ptrdiff_t)r * h->S + begin[i], h->S, 1},
-                         (gemm_view){b + begin[i] * h->ldb, h->ldb, 1}, a + r * h->lda, h->lda);
+                gemm_mul_scaled(i ? GEMM_ADD : mode, h->factor, 1, h->E, end[i] - begin[i],
+                                (gemm_view){p + (ptrdiff_t)r * h->S + begin[i], h->S, 1},
+                                (gemm_view){b + begin[i] * h->ldb, h->ldb, 1}, a + r * h->lda,
+                                h->lda);
         }
     }
 }
@@ -89,16 +89,18 @@ void ag_attend_cols(const ag_head *h, const real *p, const real *a, real *b) {
     for (int t = 0, n, keys; t < h->T; t += n) {
         n = block_at(h, t, &keys);
         if (!careful) {
-            gemm_mul(GEMM_ADD, keys, h->E, n, (gemm_view){p + (ptrdiff_t)t * h->S, 1, h->S},
-                     (gemm_view){a + t * h->lda, h->lda, 1}, b, h->ldb);
+            gemm_mul_scaled(GEMM_ADD, h->factor, keys, h->E, n,
+                            (gemm_view){p + (ptrdiff_t)t * h->S, 1, h->S},
+                            (gemm_view){a + t * h->lda, h->lda, 1}, b, h->ldb);
             continue;
         }
         for (int r = t; r < t + n; r++) {
             int begin[2], end[2], ranges = ag_visible(h->mask, r, h->S, begin, end);
             for (int i = 0; i < ranges; i++)
-                gemm_mul(GEMM_ADD, end[i] - begin[i], h->E, 1,
-                         (gemm_view){p + (ptrdiff_t)r * h->S + begin[i], 1, h->S},
-                         (gemm_view){a + r * h->lda, h->lda, 1}, b + begin[i] * h->ldb, h->ldb);
+                gemm_mul_scaled(GEMM_ADD, h->factor, end[i] - begin[i], h->E, 1,
+                                (gemm_view){p + (ptrdiff_t)r * h->S + begin[i], 1, h->S},
+                                (gemm_view){a + r * h->lda, h->lda, 1}, b + begin[i] * h->ldb,
+                                h->ldb);
         }
     }
 }

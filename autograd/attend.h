@@ -17,16 +17,17 @@
 typedef struct {
     int T, S, E;
     ptrdiff_t lda, ldb;
+    real factor;  // of each product
     ag_mask mask;
 } ag_head;
 
-/* p = a b^T where visible (GEMM_ADD: added), 0 elsewhere (GEMM_ADD: left alone). */
+/* p = factor a b^T where visible (GEMM_ADD: added), 0 elsewhere (GEMM_ADD: left alone). */
 void ag_attend_dots(const ag_head *h, gemm_mode mode, const real *a, const real *b, real *p);
 
-/* a = p b, or a += p b. p must be 0 where masked. */
+/* a = factor p b, or added to a. p must be 0 where masked. */
 void ag_attend_rows(const ag_head *h, gemm_mode mode, const real *p, const real *b, real *a);
 
-/* b += p^T a. p must be 0 where masked. */
+/* b += factor p^T a. p must be 0 where masked. */
 void ag_attend_cols(const ag_head *h, const real *p, const real *a, real *b);
 
 /* The keys that query t sees, as at most two ranges begin[i] <= s < end[i]; returns how many

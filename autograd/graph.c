@@ -11,6 +11,8 @@ static void clear(ag_graph *g) {
     g->own_grads = g->grads = NULL;
     g->own_size = 0;
     g->nodes_with_grads = 0;
+    g->blocks = NULL;
+    g->n_blocks = g->block_room = 0;
     g->failed = false;
     g->error[0] = '\0';
     g->frozen_leaf = -1;

@@ -27,6 +27,13 @@ struct ag_params {
     frozen_pattern *frozen;  // names that are not to learn
 };
 
+/* Memory for the gradient of one inner node after the other (ag_keep_grads off). */
+typedef struct {
+    real *x;
+    size_t n;
+    bool taken;
+} ag_block;
+
 struct ag_graph {
     tensor_arena *arena;
     ag_params *params;
@@ -36,6 +43,9 @@ struct ag_graph {
     real *own_grads, *grads;  // flat gradients of the parameters: the graph's own, and those in use
     size_t own_size;          // reals of own_grads
     int nodes_with_grads;     // so many nodes have had their gradient's memory provided
+    bool share_grads;         // inner nodes' gradients take turns in `blocks`
+    ag_block *blocks;
+    int n_blocks, block_room;
     ag_run run;               // kept over ag_graph_reset()
     bool failed;
     char error[400];

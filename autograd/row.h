@@ -5,80 +5,84 @@
 
 #include "tensor/vec.h"
 
+/* Elements i .. i+VEC-1 of a row of n; those beyond its end are `rest`, and are not written. */
+VEC_INLINE vreal row_get(const real *x, int i, int n, real rest) {
+    return n - i >= VEC ? vec_load(x + i) : vec_load_part(x + i, n - i, rest);
+}
+VEC_INLINE void row_put(real *x, int i, int n, vreal v) {
+    if (n - i >= VEC)
+        vec_store(x + i, v);
+    else
+        vec_store_part(x + i, n - i, v);
+}
+VEC_INLINE void row_add(real *x, int i, int n, vreal v) {
+    row_put(x, i, n, row_get(x, i, n, 0) + v);
+}
+#define ROW_EACH(i, n) for (int i = 0; i < (n); i += VEC)
+
 /* The greatest of so_far and x[0..n-1]; NaN is passed over. */
 VEC_INLINE real row_max(const real *x, int n, real so_far) {
     vreal m = vec_set(so_far);
-    int i = 0;
-    for (; i + VEC <= n; i += VEC) m = vec_max(vec_load(x + i), m);
-    if (i < n) m = vec_max(vec_load_part(x + i, n - i, so_far), m);
+    ROW_EACH(i, n) m = vec_max(row_get(x, i, n, so_far), m);
     return vec_greatest(m);
 }
 
-/* Sum over i of (x[i] - shift)^power, power 1 or 2. */
-VEC_INLINE real row_sum(const real *x, int n, real shift, const int power) {
-    vreal total = {0};
-    int i = 0;
-    for (; i + VEC <= n; i += VEC) {
-        vreal d = vec_load(x + i) - shift;
-        total += power == 2 ? d * d : d;
+/* Sum over i of x[i] - shift; of its square. */
+VEC_INLINE real row_sum(const real *x, int n, real shift) {
+    vreal sum = {0};
+    ROW_EACH(i, n) sum += row_get(x, i, n, shift) - shift;
+    return vec_sum(sum);
+}
+VEC_INLINE real row_sum_squares(const real *x, int n, real shift) {
+    vreal sum = {0};
+    ROW_EACH(i, n) {
+        const vreal d = row_get(x, i, n, shift) - shift;
+        sum += d * d;
     }
-    if (i < n) {
-        vreal d = vec_load_part(x + i, n - i, shift) - shift;
-        total += power == 2 ? d * d : d;
-    }
-    return vec_sum(total);
+    return vec_sum(sum);
 }
 
 /* Sum over i of a[i] b[i]. */
 VEC_INLINE real row_dot(const real *a, const real *b, int n) {
     vreal sum = {0};
-    int i = 0;
-    for (; i + VEC <= n; i += VEC) sum += vec_load(a + i) * vec_load(b + i);
-    if (i < n) sum += vec_load_part(a + i, n - i, 0) * vec_load_part(b + i, n - i, 0);
+    ROW_EACH(i, n) sum += row_get(a, i, n, 0) * row_get(b, i, n, 0);
     return vec_sum(sum);
-}
-
-/* With w = dy gain: returns the sum of w (x - shift) and puts the sum of w into *w. */
-VEC_INLINE real row_dot_gained(const real *x, const real *dy, const real *gain, int n, real shift,
-                               real *w) {
-    vreal sum = {0}, sum_x = {0};
-    int i = 0;
-    for (; i + VEC <= n; i += VEC) {
-        vreal each = vec_load(dy + i) * vec_load(gain + i);
-        sum += each;
-        sum_x += each * (vec_load(x + i) - shift);
-    }
-    if (i < n) {
-        vreal each = vec_load_part(dy + i, n - i, 0) * vec_load_part(gain + i, n - i, 0);
-        sum += each;
-        sum_x += each * (vec_load_part(x + i, n - i, shift) - shift);
-    }
-    *w = vec_sum(sum);
-    return vec_sum(sum_x);
 }
 
 /* y[i] = exp(x[i] - shift); returns the sum. */
 VEC_INLINE real row_exp(const real *x, int n, real shift, real *y) {
     vreal sum = {0};
-    int i = 0;
-    for (; i + VEC <= n; i += VEC) {
-        vreal e = vec_exp(vec_load(x + i) - shift);
-        vec_store(y + i, e);
-        sum += e;
-    }
-    if (i < n) {
-        vreal e = vec_exp(vec_load_part(x + i, n - i, (real)-INFINITY) - shift);
-        vec_store_part(y + i, n - i, e);
+    ROW_EACH(i, n) {
+        const vreal e = vec_exp(row_get(x, i, n, (real)-INFINITY) - shift);
+        row_put(y, i, n, e);
         sum += e;
     }
     return vec_sum(sum);
+}
+
+VEC_INLINE void row_scale(real *x, int n, real factor) {
+    ROW_EACH(i, n) row_put(x, i, n, factor * row_get(x, i, n, 0));
+}
+
+/* sum[0..n-1] += the columns' sums of x [rows,n]; eight rows at a time, so that `sum` is loaded and
+ * stored less often. */
+VEC_INLINE void row_add_columns(real *sum, int n, const real *x, int rows) {
+    int r = 0;
+    for (; r + 8 <= rows; r += 8, x += 8 * (ptrdiff_t)n) ROW_EACH(i, n) {
+            vreal part[8];
+            for (int k = 0; k < 8; k++) part[k] = row_get(x + k * (ptrdiff_t)n, i, n, 0);
+            row_add(sum, i, n,
+                    ((part[0] + part[1]) + (part[2] + part[3])) +
+                        ((part[4] + part[5]) + (part[6] + part[7])));
+        }
+    for (; r < rows; r++, x += n) ROW_EACH(i, n) row_add(sum, i, n, row_get(x, i, n, 0));
 }
 
 /* p = softmax(x), *max = the greatest x; returns the sum of exp(x - max). */
 VEC_INLINE real row_softmax(const real *x, int n, real *p, real *max) {
     *max = row_max(x, n, (real)-INFINITY);
     const real sum = row_exp(x, n, *max, p);
-    for (int i = 0; i < n; i++) p[i] *= 1 / sum;
+    row_scale(p, n, 1 / sum);
     return sum;
 }
 

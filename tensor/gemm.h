@@ -2,7 +2,8 @@
  *
  * An operand is a view: element (i,j) stands at x[i*row + j*col] (as in BLIS). A transpose, or one
  * head of a packed [T, H*E] tensor, is two integers in the call, not a copy. Single-threaded; one
- * call's result does not depend on where its operands lie in memory. */
+ * call's result does not depend on where its operands lie in memory. Large products take up to
+ * 200 KiB of stack. */
 #ifndef TENSOR_GEMM_H
 #define TENSOR_GEMM_H
 
@@ -25,6 +26,14 @@ typedef enum { GEMM_SET, GEMM_ADD } gemm_mode;  // C = A B, or C += A B
  * = 0 gives zeros under GEMM_SET. IEEE: 0 * inf is NaN and is not skipped. */
 void gemm_mul(gemm_mode mode, int m, int n, int k, gemm_view a, gemm_view b, real *c,
               ptrdiff_t ldc);
+
+/* The same with factor a b. */
+void gemm_mul_scaled(gemm_mode mode, real factor, int m, int n, int k, gemm_view a, gemm_view b,
+                     real *c, ptrdiff_t ldc);
+
+/* c[m,n] = a[m,k] b[k,n] + bias[n], the same bias in every row. */
+void gemm_mul_bias(int m, int n, int k, gemm_view a, gemm_view b, const real *bias, real *c,
+                   ptrdiff_t ldc);
 
 /* The same by definition, accumulated in double: what gemm_mul is tested against. */
 void gemm_naive(gemm_mode mode, int m, int n, int k, gemm_view a, gemm_view b, real *c,

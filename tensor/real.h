@@ -20,6 +20,8 @@ typedef double real;
 #define real_sqrt    sqrt
 #define real_tanh    tanh
 #define real_erf     erf
+#define real_abs     fabs
+#define REAL_MIN     DBL_MIN
 #else
 typedef float real;
 #define REAL_EPSILON FLT_EPSILON
@@ -29,6 +31,8 @@ typedef float real;
 #define real_sqrt    sqrtf
 #define real_tanh    tanhf
 #define real_erf     erff
+#define real_abs     fabsf
+#define REAL_MIN     FLT_MIN
 #endif
 
 #endif

@@ -185,6 +185,53 @@ static void large_and_flat(void **state) {
     compare_layouts(HEAD_TURNED, HEAD, 65, 130, 32);
 }
 
+/* What is cut into blocks and copied because its rows lie far apart, in each layout; and one less of
+ * each size. */
+static void blocks_of_large_matrices(void **state) {
+    (void)state;
+    static const int sizes[][3] = {
+        {64, 256, 257}, {63, 255, 300}, {130, 320, 140}, {300, 70, 300}, {257, 513, 129}};
+    for (int s = 0; s < 5; s++)
+        for (int how = 0; how < N_LAYOUTS * N_LAYOUTS; how++)
+            compare_layouts((layout)(how / N_LAYOUTS), (layout)(how % N_LAYOUTS), sizes[s][0],
+                            sizes[s][1], sizes[s][2]);
+}
+
+/* c = bias + a b; and c = or += -1/2 a b, which is the product of -1/2 a. */
+static void bias_and_factor(void **state) {
+    (void)state;
+    static const int sizes[] = {1, 7, 16, 37, 64, 130, 300};
+    for (int i = 0; i < 7 * 7 * 7; i++) {
+        int m = sizes[i / 49], n = sizes[i / 7 % 7], k = sizes[i % 7];
+        operand a = operand_new(PLAIN, m, k, 1), b = operand_new(HEAD, k, n, 2);
+        operand bias = operand_new(PLAIN, 1, n, 3), half = operand_new(PLAIN, m, k, 1);
+        for (int r = 0; r < m; r++)
+            for (int p = 0; p < k; p++) half.block[r * half.view.row + p] *= (real)-0.5;
+        for (int how = 0; how < 3; how++) {
+            gemm_mode mode = how == 1 ? GEMM_SET : GEMM_ADD;
+            target got = target_new(mode, m, n), want = target_new(mode, m, n);
+            for (int r = 0; how == 2 && r < m; r++)
+                memcpy(want.x + r * want.ld, bias.view.x, (size_t)n * sizeof(real));
+            if (how == 2)
+                gemm_mul_bias(m, n, k, a.view, b.view, bias.view.x, got.x, got.ld);
+            else
+                gemm_mul_scaled(mode, (real)-0.5, m, n, k, a.view, b.view, got.x, got.ld);
+            gemm_naive(mode, m, n, k, how == 2 ? a.view : half.view, b.view, want.x, want.ld);
+            assert_border_untouched(got, n);
+            for (int r = 0; r < m; r++)
+                for (int j = 0; j < n; j++)
+                    assert_close(got.x[r * got.ld + j], want.x[r * want.ld + j],
+                                 2 * (k + 1) * REAL_EPSILON);
+            free(got.block);
+            free(want.block);
+        }
+        free(a.block);
+        free(b.block);
+        free(bias.block);
+        free(half.block);
+    }
+}
+
 /* A view is a formula: rows may run backwards, or all be the same. */
 static void any_strides(void **state) {
     (void)state;
@@ -248,8 +295,9 @@ static void zero_times_infinity_is_nan(void **state) {
 static void place_does_not_matter(void **state) {
     (void)state;
     static const int sizes[] = {1, 6, 16, 37};
-    for (int s = 0; s < 64; s++) {
-        int m = sizes[s / 16], n = sizes[s / 4 % 4], k = s % 4 == 3 ? 300 : sizes[s % 4];
+    for (int s = 0; s < 65; s++) {
+        int m = sizes[s / 16 % 4], n = sizes[s / 4 % 4], k = s % 4 == 3 ? 300 : sizes[s % 4];
+        if (s == 64) m = 130, n = 270, k = 140;  // in blocks, some copied
         real *first = malloc((size_t)(m * n) * sizeof(real));
         real *block = malloc((size_t)(m * (n + 3) + 8) * sizeof(real));
         for (int how = 0; how < N_LAYOUTS * N_LAYOUTS; how++) {
@@ -275,6 +323,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_pair_of_layouts),   cmocka_unit_test(long_sums),
     cmocka_unit_test(large_and_flat),          cmocka_unit_test(any_strides),
     cmocka_unit_test(no_terms_give_zeros),     cmocka_unit_test(zero_times_infinity_is_nan),
-    cmocka_unit_test(place_does_not_matter),
+    cmocka_unit_test(place_does_not_matter),   cmocka_unit_test(blocks_of_large_matrices),
+    cmocka_unit_test(bias_and_factor),
 };
 CHECK_MAIN(tests)

@@ -37,7 +37,9 @@ static void adam(const train_rule *r, real decay, size_t n, real *restrict w,
     const real keep = r->kind == TRAIN_ADAMW ? (real)(1 - r->lr * (double)decay) : 1;
     for (size_t i = 0; i < n; i++) {
         real grad = scale * g[i] + in_gradient * w[i];
-        m[i] = b1 * m[i] + c1 * grad;
+        const real mean = b1 * m[i] + c1 * grad;
+        m[i] = real_abs(mean) < REAL_MIN ? 0
+                                         : mean;  // a dead unit's fades; below REAL_MIN all is slow
         s[i] = b2 * s[i] + c2 * grad * grad;
         w[i] = keep * w[i] - rate * m[i] / (real_sqrt(s[i]) * root + eps);
     }

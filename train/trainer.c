@@ -6,12 +6,12 @@
 
 #include "train/trainer_internal.h"
 
-/* Examples of a shard: at least 128 tokens, so that a replay's overhead is small; about 2^14
+/* Examples of a shard: at least 128 tokens, so that a replay's overhead is small; about 2^13
  * numbers of the residual stream and at most 512 tokens, so that its activations stay in the
  * second-level cache; as even over the lanes as that allows. A function of the configuration
  * alone. */
 static int shard_size(const train_config *c, int T) {
-    int tokens = (1 << 14) / c->d_model;
+    int tokens = (1 << 13) / c->d_model;
     tokens = tokens < 128 ? 128 : tokens > 512 ? 512 : tokens;
     int least = (128 + T - 1) / T, most = T < tokens ? tokens / T : 1;
     int per_lane = (c->batch + c->lanes - 1) / c->lanes;
@@ -75,6 +75,7 @@ static bool worker_init(train_trainer *t, train_worker *w, char *error) {
     w->weights = tensor_arena_take(t->arena, (size_t)t->config.layers, sizeof(ag_node *));
     w->graph = room && w->weights ? ag_graph_new(t->params) : NULL;
     if (!w->graph) return snprintf(error, TRAIN_ERROR, "out of memory"), false;
+    ag_keep_grads(w->graph, false);
     train_load(t, w, "train", 0, 1, 1);
     nn_model_config model = train_model_config(&t->config, s);
     nn_batch batch = batch_of(t, w);

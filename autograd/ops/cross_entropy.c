@@ -57,10 +57,10 @@ static void backward(ag_node *node) {
     real *DX = ag_grad(node->in[0]);
     for (size_t r = 0; r < rows; r++) {
         if (a->targets[r] < 0) continue;
-        const real *restrict p = node->save + HEADER + r * (size_t)V;
-        real *restrict dx = DX + r * (size_t)V;
+        const real *p = node->save + HEADER + r * (size_t)V;
+        real *dx = DX + r * (size_t)V;
         // loss += log sum exp x - x[target]
-        for (int c = 0; c < V; c++) dx[c] += each * p[c];
+        ROW_EACH(c, V) row_add(dx, c, V, each * row_get(p, c, V, 0));
         dx[a->targets[r]] -= each;
     }
 }

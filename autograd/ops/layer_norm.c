@@ -27,12 +27,15 @@ static void forward(ag_node *node) {
     size_t N = tensor_rows(node->val.shape);
     real eps = (real)((const attr *)node->attr)->eps;
     for (size_t n = 0; n < N && D > 0; n++) {
-        const real *restrict x = node->in[0]->val.x + n * (size_t)D;
-        real *restrict y = node->val.x + n * (size_t)D;
-        real mean = x[0] + row_sum(x, D, x[0], 1) / (real)D;
-        real low = row_sum(x, D, mean, 1) / (real)D;
-        real r = 1 / real_sqrt(row_sum(x, D, mean, 2) / (real)D - low * low + eps);
-        for (int d = 0; d < D; d++) y[d] = (x[d] - mean - low) * r * g[d] + b[d];
+        const real *x = node->in[0]->val.x + n * (size_t)D;
+        real *y = node->val.x + n * (size_t)D;
+        const real mean = x[0] + row_sum(x, D, x[0]) / (real)D;
+        const real low = row_sum(x, D, mean) / (real)D;
+        const real r = 1 / real_sqrt(row_sum_squares(x, D, mean) / (real)D - low * low + eps);
+        ROW_EACH(d, D) {
+            const vreal xh = (row_get(x, d, D, 0) - mean - low) * r;
+            row_put(y, d, D, xh * row_get(g, d, D, 0) + row_get(b, d, D, 0));
+        }
         node->save[3 * n] = mean;
         node->save[3 * n + 1] = low;
         node->save[3 * n + 2] = r;
@@ -40,28 +43,33 @@ static void forward(ag_node *node) {
 }
 
 static void backward(ag_node *node) {
-    const real *restrict g = node->in[1]->val.x;
+    const real *g = node->in[1]->val.x;
     int D = tensor_width(node->val.shape);
     size_t N = tensor_rows(node->val.shape);
     real *DX = ag_grad(node->in[0]), *dg = ag_grad(node->in[1]),
          *db = ag_grad(node->in[2]);  // may be one
     for (size_t n = 0; n < N && D > 0; n++) {
-        const real *restrict x = node->in[0]->val.x + n * (size_t)D, *restrict dy =
-                                                                         node->grad + n * (size_t)D;
-        real mean = node->save[3 * n], low = node->save[3 * n + 1], r = node->save[3 * n + 2],
-             mean_w;
-        // y[d] = (x[d] - mean - low) * r * g[d] + b[d]
-        if (dg)
-            for (int d = 0; d < D; d++) dg[d] += dy[d] * (x[d] - mean - low) * r;
-        if (db)
-            for (int d = 0; d < D; d++) db[d] += dy[d];
+        const real *x = node->in[0]->val.x + n * (size_t)D, *dy = node->grad + n * (size_t)D;
+        const real mean = node->save[3 * n], low = node->save[3 * n + 1], r = node->save[3 * n + 2];
+        vreal sum_w = {0}, sum_wx = {0};
+        // y[d] = xh * g[d] + b[d]
+        ROW_EACH(d, D) {
+            const vreal xh = (row_get(x, d, D, mean) - mean - low) * r, e = row_get(dy, d, D, 0);
+            const vreal w = e * row_get(g, d, D, 0);
+            sum_w += w;
+            sum_wx += w * xh;
+            if (dg) row_add(dg, d, D, e * xh);
+            if (db) row_add(db, d, D, e);
+        }
         if (!DX) continue;
-        real mean_wx = row_dot_gained(x, dy, g, D, mean, &mean_w);
-        mean_wx = r * (mean_wx - low * mean_w) / (real)D;
-        mean_w /= (real)D;
-        real *restrict dx = DX + n * (size_t)D;
-        for (int d = 0; d < D; d++)
-            dx[d] += r * (dy[d] * g[d] - mean_w - (x[d] - mean - low) * r * mean_wx);
+        // xh = (x[d] - mean) * r
+        const real mean_w = vec_sum(sum_w) / (real)D, mean_wx = vec_sum(sum_wx) / (real)D;
+        real *dx = DX + n * (size_t)D;
+        ROW_EACH(d, D) {
+            const vreal xh = (row_get(x, d, D, 0) - mean - low) * r;
+            const vreal w = row_get(dy, d, D, 0) * row_get(g, d, D, 0);
+            row_add(dx, d, D, r * (w - mean_w - xh * mean_wx));
+        }
     }
 }
 

@@ -1,8 +1,7 @@
 /* linear.c - y = x w + b on the last dimension.
  *   dx = dy w^T,  dw = x^T dy,  db = column sums of dy */
-#include <string.h>
-
 #include "autograd/op.h"
+#include "autograd/row.h"
 #include "tensor/gemm.h"
 
 static bool shape(ag_node *node) {
@@ -25,11 +24,11 @@ static void forward(ag_node *node) {
     const ag_node *x = node->in[0], *w = node->in[1];  // [N,I] [I,O]
     int N = (int)tensor_rows(x->val.shape), I = w->val.shape.dim[0], O = w->val.shape.dim[1];
     real *y = node->val.x;  // [N,O]
+    gemm_view left = {x->val.x, I, 1}, right = {w->val.x, O, 1};
     if (node->n_in == 3)
-        for (int r = 0; r < N; r++)
-            memcpy(y + (size_t)r * (size_t)O, node->in[2]->val.x, (size_t)O * sizeof *y);
-    gemm_mul(node->n_in == 3 ? GEMM_ADD : GEMM_SET, N, O, I, (gemm_view){x->val.x, I, 1},
-             (gemm_view){w->val.x, O, 1}, y, O);
+        gemm_mul_bias(N, O, I, left, right, node->in[2]->val.x, y, O);
+    else
+        gemm_mul(GEMM_SET, N, O, I, left, right, y, O);
 }
 
 static void backward(ag_node *node) {
@@ -46,9 +45,8 @@ static void backward(ag_node *node) {
     if (dw)  // dw += x^T dy
         gemm_mul(GEMM_ADD, I, O, N, (gemm_view){x->val.x, 1, I}, (gemm_view){dy, O, 1}, dw, O);
     // y[r,o] += b[o]
-    real *restrict db = node->n_in == 3 ? ag_grad(node->in[2]) : NULL;
-    for (int r = 0; db && r < N; r++)
-        for (int o = 0; o < O; o++) db[o] += dy[(size_t)r * (size_t)O + (size_t)o];
+    real *db = node->n_in == 3 ? ag_grad(node->in[2]) : NULL;
+    if (db) row_add_columns(db, O, dy, N);
 }
 
 static ag_node *sample(ag_graph *g, int i) {

@@ -25,7 +25,7 @@ static void backward(ag_node *node) {
     real *dX = ag_grad(node->in[0]);
     for (size_t at = 0; at < node->val.n; at += (size_t)V) {
         const real *restrict p = node->save + at, *restrict dy = node->grad + at;
-        const real total = row_sum(dy, V, 0, 1);
+        const real total = row_sum(dy, V, 0);
         real *restrict dx = dX + at;
         // y[c] = x[c] - log sum exp x
         for (int c = 0; c < V; c++) dx[c] += dy[c] - p[c] * total;

@@ -34,7 +34,7 @@ static sizes sizes_of(const ag_node *node) {
     const attr *a = node->attr;
     tensor_shape w = node->in[0]->val.shape, v = node->in[1]->val.shape;
     int H = w.dim[1], E = v.dim[2] / a->kv_heads;
-    return (sizes){.head = {w.dim[2], w.dim[3], E, (ptrdiff_t)H * E, v.dim[2], a->mask},
+    return (sizes){.head = {w.dim[2], w.dim[3], E, (ptrdiff_t)H * E, v.dim[2], 1, a->mask},
                    .B = w.dim[0],
                    .H = H,
                    .group = H / a->kv_heads,

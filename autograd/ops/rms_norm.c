@@ -25,29 +25,37 @@ static void forward(ag_node *node) {
     size_t N = tensor_rows(node->val.shape);
     real eps = (real)((const attr *)node->attr)->eps;
     for (size_t n = 0; n < N && D > 0; n++) {
-        const real *restrict x = node->in[0]->val.x + n * (size_t)D;
-        real *restrict y = node->val.x + n * (size_t)D;
-        real r = 1 / real_sqrt(row_sum(x, D, 0, 2) / (real)D + eps);
-        for (int d = 0; d < D; d++) y[d] = x[d] * r * g[d];
+        const real *x = node->in[0]->val.x + n * (size_t)D;
+        real *y = node->val.x + n * (size_t)D;
+        const real r = 1 / real_sqrt(row_sum_squares(x, D, 0) / (real)D + eps);
+        ROW_EACH(d, D) row_put(y, d, D, row_get(x, d, D, 0) * r * row_get(g, d, D, 0));
         node->save[n] = r;
     }
 }
 
 static void backward(ag_node *node) {
-    const real *restrict g = node->in[1]->val.x;
+    const real *g = node->in[1]->val.x;
     int D = tensor_width(node->val.shape);
     size_t N = tensor_rows(node->val.shape);
-    real *DX = ag_grad(node->in[0]), *dg = ag_grad(node->in[1]), sum_w;  // DX and dg may be one
+    real *DX = ag_grad(node->in[0]), *dg = ag_grad(node->in[1]);  // may be one
     for (size_t n = 0; n < N && D > 0; n++) {
-        const real *restrict x = node->in[0]->val.x + n * (size_t)D;
-        const real *restrict dy = node->grad + n * (size_t)D, r = node->save[n];
-        // y[d] = x[d] * r * g[d]
-        if (dg)
-            for (int d = 0; d < D; d++) dg[d] += dy[d] * x[d] * r;
+        const real *x = node->in[0]->val.x + n * (size_t)D, *dy = node->grad + n * (size_t)D;
+        const real r = node->save[n];
+        vreal sum_wx = {0};
+        // y[d] = xh * g[d]
+        ROW_EACH(d, D) {
+            const vreal xh = row_get(x, d, D, 0) * r, e = row_get(dy, d, D, 0);
+            sum_wx += e * row_get(g, d, D, 0) * xh;
+            if (dg) row_add(dg, d, D, e * xh);
+        }
         if (!DX) continue;
-        const real mean_wx = r * row_dot_gained(x, dy, g, D, 0, &sum_w) / (real)D;
-        real *restrict dx = DX + n * (size_t)D;
-        for (int d = 0; d < D; d++) dx[d] += r * (dy[d] * g[d] - x[d] * r * mean_wx);
+        // xh = x[d] * r
+        const real mean_wx = vec_sum(sum_wx) / (real)D;
+        real *dx = DX + n * (size_t)D;
+        ROW_EACH(d, D) {
+            const vreal w = row_get(dy, d, D, 0) * row_get(g, d, D, 0);
+            row_add(dx, d, D, r * (w - row_get(x, d, D, 0) * r * mean_wx));
+        }
     }
 }
 

@@ -25,8 +25,6 @@ static bool shape(ag_node *node) {
         return ag_fail(node, "k of width %d has no whole number of heads of width %d dividing %d",
                        k.dim[2], E, a->heads);
     node->val.shape = tensor_dims(4, q.dim[0], a->heads, q.dim[1], k.dim[1]);
-    node->n_save =
-        node->in[0]->val.n + (size_t)q.dim[1] * (size_t)E;  // factor q, and room for one head's dq
     return true;
 }
 
@@ -40,7 +38,7 @@ static sizes sizes_of(const ag_node *node) {
     const attr *a = node->attr;
     tensor_shape q = node->in[0]->val.shape, k = node->in[1]->val.shape;
     int E = q.dim[2] / a->heads, G = E > 0 ? k.dim[2] / E : a->heads;
-    return (sizes){.head = {q.dim[1], k.dim[1], E, q.dim[2], k.dim[2], a->mask},
+    return (sizes){.head = {q.dim[1], k.dim[1], E, q.dim[2], k.dim[2], (real)a->factor, a->mask},
                    .B = q.dim[0],
                    .H = a->heads,
                    .group = a->heads / G,
@@ -58,38 +56,23 @@ static ptrdiff_t at_k(const sizes *s, int b, int h) {
 static void forward(ag_node *node) {
     sizes s = sizes_of(node);
     const real *q = node->in[0]->val.x, *k = node->in[1]->val.x;  // [B,T,H*E] [B,S,G*E]
-    real *scaled = node->save, *y = node->val.x;                  // factor q; [B,H,T,S]
-    const real factor = (real)((const attr *)node->attr)->factor;
-    for (size_t i = 0; i < node->in[0]->val.n; i++) scaled[i] = factor * q[i];
+    real *y = node->val.x;                                        // [B,H,T,S]
     for (int b = 0; b < s.B; b++)
         for (int h = 0; h < s.H; h++, y += s.plane)
-            ag_attend_dots(&s.head, GEMM_SET, scaled + at_q(&s, b, h), k + at_k(&s, b, h), y);
+            ag_attend_dots(&s.head, GEMM_SET, q + at_q(&s, b, h), k + at_k(&s, b, h), y);
 }
 
 static void backward(ag_node *node) {
     sizes s = sizes_of(node);
-    const real *k = node->in[1]->val.x, *scaled = node->save,
-               factor = (real)((const attr *)node->attr)->factor;
-    real *dy = node->grad, *one = node->save + node->in[0]->val.n;  // one head's dq / factor, [T,E]
-    real *dq = ag_grad(node->in[0]), *dk = ag_grad(node->in[1]);
-    ag_mask mask = s.head.mask;
-    ag_head packed = s.head;
-    packed.lda = s.head.E;
+    const real *q = node->in[0]->val.x, *k = node->in[1]->val.x;
+    real *dy = node->grad, *dq = ag_grad(node->in[0]), *dk = ag_grad(node->in[1]);
     for (int b = 0; b < s.B; b++)
         for (int h = 0; h < s.H; h++, dy += s.plane) {
-            if (mask.causal || mask.no_self || mask.memory)
-                ag_clear_masked(mask, s.head.T, s.head.S,
-                                dy);  // the constant 0 there has no gradient to pass on
-            // y = (factor q) k^T
-            if (dq) {
-                ag_attend_rows(&packed, GEMM_SET, dy, k + at_k(&s, b, h), one);
-                for (int t = 0; t < s.head.T; t++) {
-                    real *restrict row = dq + at_q(&s, b, h) + t * s.head.lda;
-                    for (int e = 0; e < s.head.E; e++)
-                        row[e] += factor * one[(ptrdiff_t)t * s.head.E + e];
-                }
-            }
-            if (dk) ag_attend_cols(&s.head, dy, scaled + at_q(&s, b, h), dk + at_k(&s, b, h));
+            ag_clear_masked(s.head.mask, s.head.T, s.head.S,
+                            dy);  // the constant 0 there has no gradient to pass on
+            // y = factor q k^T
+            if (dq) ag_attend_rows(&s.head, GEMM_ADD, dy, k + at_k(&s, b, h), dq + at_q(&s, b, h));
+            if (dk) ag_attend_cols(&s.head, dy, q + at_q(&s, b, h), dk + at_k(&s, b, h));
         }
 }
 

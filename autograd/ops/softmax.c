@@ -40,8 +40,7 @@ static void forward(ag_node *node) {
         }
         for (int i = 0; i < ranges; i++)
             sum += row_exp(x + begin[i], end[i] - begin[i], max, y + begin[i]);
-        for (int i = 0; i < ranges; i++)
-            for (int k = begin[i]; k < end[i]; k++) y[k] *= 1 / sum;
+        for (int i = 0; i < ranges; i++) row_scale(y + begin[i], end[i] - begin[i], 1 / sum);
     }
 }
 
@@ -53,18 +52,17 @@ static void backward(ag_node *node) {
     bool first = false;
     real *DX = ag_grad_or_first(node->in[0], &first);
     for (size_t r = 0; r < rows; r++) {
-        const real *restrict y = node->val.x + r * (size_t)S, *restrict dy =
-                                                                  node->grad + r * (size_t)S;
-        real *restrict dx = DX + r * (size_t)S, mean = 0;
+        const real *y = node->val.x + r * (size_t)S, *dy = node->grad + r * (size_t)S;
+        real *dx = DX + r * (size_t)S, mean = 0;
         int ranges = ag_visible(mask, (int)(r % (size_t)T), S, begin, end);
-        for (int i = 0; i < ranges; i++)
-            mean += row_dot(y + begin[i], dy + begin[i], end[i] - begin[i]);
         if (first && (ranges != 1 || begin[0] != 0 || end[0] != S))
             memset(dx, 0, (size_t)S * sizeof *dx);
         for (int i = 0; i < ranges; i++)
-            for (int k = begin[i]; k < end[i]; k++) {
-                real d = y[k] * (dy[k] - mean);
-                dx[k] = first ? d : dx[k] + d;
+            mean += row_dot(y + begin[i], dy + begin[i], end[i] - begin[i]);
+        for (int i = 0; i < ranges; i++) ROW_EACH(k, end[i] - begin[i]) {
+                const int n = end[i] - begin[i], at = begin[i];
+                const vreal d = row_get(y + at, k, n, 0) * (row_get(dy + at, k, n, 0) - mean);
+                row_put(dx + at, k, n, first ? d : row_get(dx + at, k, n, 0) + d);
             }
     }
 }

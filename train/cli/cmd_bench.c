@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
+#include "train/cli/bench.h"
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
 #include "train/number.h"
@@ -26,7 +26,10 @@ static const cli_option options[] = {
     {"lanes", "N", "parts of the batch that can run in parallel", "4"},
     {"threads", "N", "threads", "1"},
     {"seconds", "S", "how long to measure", "3"},
-    {"json", NULL, "one line of JSON", NULL},
+    {"ops", NULL, "instead: each op, forward and backward", NULL},
+    {"gemm", NULL, "instead: matrix products of the sizes that training has", NULL},
+    {"startup", NULL, "instead: from the start of a process to its end", NULL},
+    {"json", NULL, "lines of JSON", NULL},
     {NULL, NULL, NULL, NULL}};
 
 static const struct {
@@ -40,7 +43,7 @@ static const struct {
 typedef struct {
     long batch, time, d_model, heads, vocab, threads, lanes;
     double seconds;
-    bool json, pairs;
+    bool json, pairs, ops, gemm, startup;
 } request;
 
 static int take_preset(request *r, const char *name) {
@@ -59,6 +62,9 @@ static int take_preset(request *r, const char *name) {
 static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
+    if (strcmp(name, "ops") == 0) return r->ops = true, CLI_OK;
+    if (strcmp(name, "gemm") == 0) return r->gemm = true, CLI_OK;
+    if (strcmp(name, "startup") == 0) return r->startup = true, CLI_OK;
     if (strcmp(name, "preset") == 0) return take_preset(r, value);
     if (strcmp(name, "seconds") == 0) {
         if (train_parse_real(value, &r->seconds) && r->seconds > 0 && r->seconds <= 3600)
@@ -129,12 +135,6 @@ static bool configure(const request *r, train_config *c, data_spec *spec, char *
 
 /* ---- measuring ---- */
 
-static double seconds_of(clockid_t clock) {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static int ascending(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -150,11 +150,11 @@ enum { MOST_STEPS = 1000000, WARM_UP = 5 };
 static bool measure(train_trainer *t, double seconds, samples *out, char *error) {
     double end = 0;
     for (int step = 0; out->n < MOST_STEPS; step++) {
-        double wall = seconds_of(CLOCK_MONOTONIC), cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+        double wall = bench_clock(CLOCK_MONOTONIC), cpu = bench_clock(CLOCK_PROCESS_CPUTIME_ID);
         train_step s;
         if (!train_gradient(t, step, &s, error)) return false;
         train_update(t, step, &s);
-        double now = seconds_of(CLOCK_MONOTONIC);
+        double now = bench_clock(CLOCK_MONOTONIC);
         out->loss_last = s.loss;
         if (step == 0) out->loss_first = s.loss;
         if (step < WARM_UP) {
@@ -162,7 +162,7 @@ static bool measure(train_trainer *t, double seconds, samples *out, char *error)
             continue;
         }
         out->wall[out->n] = now - wall;
-        out->cpu[out->n++] = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+        out->cpu[out->n++] = bench_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
         if (now > end && out->n >= 3) break;
     }
     qsort(out->wall, (size_t)out->n, sizeof *out->wall, ascending);
@@ -198,6 +198,17 @@ static void print(const request *r, const train_trainer *t, const samples *s, si
     cli_print_json(o);
 }
 
+static int bench_step(const request *r, train_trainer *t) {
+    char error[TRAIN_ERROR] = "out of memory";
+    samples s = {.wall = malloc(MOST_STEPS * sizeof(double)),
+                 .cpu = malloc(MOST_STEPS * sizeof(double))};
+    bool ok = s.wall && s.cpu && measure(t, r->seconds, &s, error);
+    if (ok) print(r, t, &s, ag_params_learned(train_trainer_params(t)));
+    free(s.wall);
+    free(s.cpu);
+    return ok ? CLI_OK : cli_error(CLI_FAILED, "bench", "%s", error);
+}
+
 int cli_bench(int argc, char **argv) {
     char error[TRAIN_ERROR];
     request r = {.threads = 1, .seconds = 3, .lanes = 4};
@@ -209,17 +220,16 @@ int cli_bench(int argc, char **argv) {
     int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
     if (code != CLI_OK || done) return code;
     if (first < argc) return cli_error(CLI_USAGE, "bench", "'%s' is no option", argv[first]);
+    if (r.ops + r.gemm + r.startup > 1)
+        return cli_error(CLI_USAGE, "bench", "one of --ops, --gemm and --startup");
+    if (r.gemm) return bench_gemm(r.seconds, r.json);
+    if (r.startup) return bench_startup(r.json);
     if (!configure(&r, &c, &spec, error)) return cli_error(CLI_USAGE, "bench", "%s", error);
     train_trainer *t = train_trainer_new(NULL, &c, &spec, (int)r.threads, error);
-    samples s = {.wall = malloc(MOST_STEPS * sizeof(double)),
-                 .cpu = malloc(MOST_STEPS * sizeof(double))};
-    bool ok = t && s.wall && s.cpu && measure(t, r.seconds, &s, error);
-    if (!ok)
-        code = cli_error(CLI_FAILED, "bench", "%s",
-                         t && (!s.wall || !s.cpu) ? "out of memory" : error);
-    if (ok) print(&r, t, &s, ag_params_learned(train_trainer_params(t)));
-    free(s.wall);
-    free(s.cpu);
+    if (!t)
+        code = cli_error(CLI_FAILED, "bench", "%s", error);
+    else
+        code = r.ops ? bench_ops(t, r.seconds, r.json) : bench_step(&r, t);
     train_trainer_free(t);
     return code;
 }

@@ -1,0 +1,305 @@
+/* bench_ops.c - qkv bench --ops: where a training step's time goes, op by op, and how near each comes to
+ * what the machine can do. Ops that the step does not use are timed alone, at the step's sizes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "autograd/op.h"
+#include "tensor/gemm.h"
+#include "train/cli/bench.h"
+#include "train/cli/cli.h"
+#include "train/cli/json.h"
+
+/* A node's op, with a clock around it: it takes the op's place in the node. */
+typedef struct {
+    ag_op op;  // first, so that a node's op is its meter
+    const ag_op *real_op;
+    double forward, backward;  // seconds
+} meter;
+
+static void forward(ag_node *node) {
+    meter *m = (meter *)node->op;
+    double began = bench_clock(CLOCK_MONOTONIC);
+    m->real_op->forward(node);
+    m->forward += bench_clock(CLOCK_MONOTONIC) - began;
+}
+
+static void backward(ag_node *node) {
+    meter *m = (meter *)node->op;
+    double began = bench_clock(CLOCK_MONOTONIC);
+    m->real_op->backward(node);
+    m->backward += bench_clock(CLOCK_MONOTONIC) - began;
+}
+
+static void attach(ag_node *node, meter *m) {
+    *m = (meter){.op = *node->op, .real_op = node->op};
+    m->op.forward = forward;
+    m->op.backward = backward;
+    node->op = &m->op;
+}
+
+/* ---- what an op has to do at least ---- */
+
+typedef struct {
+    const char *name;
+    int nodes;
+    double forward, backward;              // seconds of one step, or of one call
+    double flops_forward, flops_backward;  // of matrix products; 0: memory is what counts
+    double bytes_forward, bytes_backward;
+} cost;
+
+static bool is(const ag_node *node, const char *op) { return strcmp(node->op->name, op) == 0; }
+
+static double flops(const ag_node *node) {
+    const tensor *a = &node->in[0]->val, *b = &node->in[node->n_in > 1]->val;
+    double each = is(node, "linear")   ? (double)a->n * b->shape.dim[1]
+                  : is(node, "matmul") ? (double)node->val.n * tensor_width(a->shape)
+                  : is(node, "scores")
+                      ? (double)node->val.n * tensor_width(a->shape) / node->val.shape.dim[1]
+                  : is(node, "mix") ? (double)node->val.n * a->shape.dim[3]
+                                    : 0;
+    return 2 * each;
+}
+
+static void add_sizes(cost *c, const ag_node *node, double times) {
+    double in = 0, wanted = 0, out = (double)node->val.n, f = flops(node);
+    for (int i = 0; i < node->n_in; i++) {
+        in += (double)node->in[i]->val.n;
+        if (node->in[i]->wants_grad) wanted += (double)node->in[i]->val.n;
+        if (node->in[i]->wants_grad) c->flops_backward += times * f;
+    }
+    if (is(node, "linear") && node->n_in == 3)
+        c->flops_backward -= times * f;  // the bias costs none
+    c->flops_forward += times * f;
+    c->bytes_forward += times * (double)sizeof(real) * (in + out);
+    c->bytes_backward += times * (double)sizeof(real) * (in + out + wanted);
+}
+
+/* ---- within a step ---- */
+
+static cost *find(cost *costs, int *n, const char *name) {
+    for (int i = 0; i < *n; i++)
+        if (strcmp(costs[i].name, name) == 0) return &costs[i];
+    costs[*n] = (cost){.name = name};
+    return &costs[(*n)++];
+}
+
+/* Runs steps for so many seconds with a meter in each node; `whole` is the time of one, update included. */
+static bool run_steps(train_trainer *t, meter *meters, double seconds, cost *costs, int *n,
+                      double *whole, char *error) {
+    ag_graph *g = train_trainer_worker(t)->graph;
+    const train_config *c = train_trainer_config(t);
+    double shards = c->batch / (double)train_trainer_worker(t)->B, began = 0, now = 0;
+    int steps = -2;  // to warm up
+    for (; steps < 3 || now - began < seconds; steps++) {
+        if (steps == 0) {
+            for (int i = 0; i < ag_count(g); i++) meters[i].forward = meters[i].backward = 0;
+            began = bench_clock(CLOCK_MONOTONIC);
+        }
+        train_step s;
+        if (!train_gradient(t, steps + 2, &s, error)) return false;
+        train_update(t, steps + 2, &s);
+        now = bench_clock(CLOCK_MONOTONIC);
+    }
+    *whole = (now - began) / steps;
+    for (int i = 0; i < ag_count(g); i++) {
+        ag_node *node = ag_at(g, i);
+        if (!node->op) continue;
+        cost *to = find(costs, n, node->op->name);
+        to->nodes++;
+        to->forward += meters[i].forward / steps;
+        to->backward += meters[i].backward / steps;
+        add_sizes(to, node, shards);
+    }
+    return true;
+}
+
+static bool measure_step(train_trainer *t, double seconds, cost *costs, int *n, double *whole,
+                         char *error) {
+    ag_graph *g = train_trainer_worker(t)->graph;
+    meter *meters = calloc((size_t)ag_count(g), sizeof *meters);
+    if (!meters) return snprintf(error, TRAIN_ERROR, "out of memory"), false;
+    for (int i = 0; i < ag_count(g); i++)
+        if (ag_at(g, i)->op) attach(ag_at(g, i), &meters[i]);
+    bool ok = run_steps(t, meters, seconds, costs, n, whole, error);
+    for (int i = 0; i < ag_count(g); i++)
+        if (ag_at(g, i)->op) ag_at(g, i)->op = meters[i].real_op;
+    free(meters);
+    return ok;
+}
+
+/* ---- alone ---- */
+
+typedef struct {
+    int B, T, D, H, V;
+} sizes;
+
+static const struct {
+    const char *name;
+    ag_node *(*make)(ag_node *);
+} unary[] = {{"neg", ag_neg},   {"exp", ag_exp},   {"log", ag_log},
+             {"sqrt", ag_sqrt}, {"tanh", ag_tanh}, {"sigmoid", ag_sigmoid},
+             {"relu", ag_relu}, {"silu", ag_silu}, {"log_softmax", ag_log_softmax}};
+static const struct {
+    const char *name;
+    ag_node *(*make)(ag_node *, ag_node *);
+} binary[] = {{"add", ag_add}, {"sub", ag_sub}, {"mul", ag_mul}, {"div", ag_div}};
+
+/* One node of that op at these sizes, x being [B,T,D]; NULL: it is not known here. */
+static ag_node *record(ag_graph *g, const char *name, const sizes *z, ag_node *x) {
+    static const int last[] = {-1}, turned[] = {1, 0, 2};
+    static const real one = 1;
+    tensor_shape same = x->val.shape, width = tensor_dims(1, z->D),
+                 square = tensor_dims(2, z->D, z->D),
+                 weights = tensor_dims(4, z->B, z->H, z->T, z->T);
+    int N = z->B * z->T;
+#define LEAF(shape) ag_sample(g, AG_SAMPLE_POSITIVE, shape)
+#define IS(op)      (strcmp(name, op) == 0)
+    for (size_t i = 0; i < sizeof unary / sizeof *unary; i++)
+        if (IS(unary[i].name)) return unary[i].make(x);
+    for (size_t i = 0; i < sizeof binary / sizeof *binary; i++)
+        if (IS(binary[i].name)) return binary[i].make(x, LEAF(same));
+    if (IS("scale")) return ag_scale(x, 0.5);
+    if (IS("gelu")) return ag_gelu(x, AG_GELU_ERF);
+    if (IS("dropout")) return ag_dropout(x, 0.1, "dropout");
+    if (IS("matmul")) return ag_matmul(x, LEAF(square));
+    if (IS("linear")) return ag_linear(x, LEAF(square), LEAF(width));
+    if (IS("sum")) return ag_sum(x, 1, last);
+    if (IS("mean")) return ag_mean(x, 1, last);
+    if (IS("max")) return ag_max(x, 1, last);
+    if (IS("reshape")) return ag_reshape(x, tensor_dims(2, N, z->D));
+    if (IS("permute")) return ag_permute(x, 3, turned);
+    if (IS("slice")) return ag_slice(x, -1, 0, z->D / 2);
+    if (IS("concat")) return ag_concat(2, (ag_node *[]){x, LEAF(same)}, -1);
+    if (IS("embedding"))
+        return ag_embedding(1, (ag_node *[]){LEAF(tensor_dims(2, z->V, z->D))},
+                            (const int *[]){ag_sample_ids(g, N, z->V, false)}, tensor_dims(1, N));
+    if (IS("gather")) return ag_gather(x, ag_sample_ids(g, N, N, false), N);
+    if (IS("layer_norm")) return ag_layer_norm(x, LEAF(width), LEAF(width), 1e-5);
+    if (IS("rms_norm")) return ag_rms_norm(x, LEAF(width), 1e-5);
+    if (IS("rope")) return ag_rope(x, z->H, 10000);
+    if (IS("scores")) return ag_scores(x, LEAF(same), z->H, 1, (ag_mask){.causal = true});
+    if (IS("softmax")) return ag_softmax(LEAF(weights), (ag_mask){.causal = true});
+    if (IS("mix"))
+        return ag_mix(ag_softmax(LEAF(weights), (ag_mask){.causal = true}), x, z->H,
+                      (ag_mask){.causal = true});
+    if (IS("cross_entropy"))
+        return ag_cross_entropy(ag_linear(x, LEAF(tensor_dims(2, z->D, z->V)), NULL),
+                                ag_sample_ids(g, N, z->V, false), NULL);
+    if (IS("squared_error")) return ag_squared_error(x, LEAF(same), &one);
+#undef IS
+#undef LEAF
+    return NULL;
+}
+
+static void run_forward(void *node) { ((ag_node *)node)->op->forward(node); }
+static void run_backward(void *ctx) {
+    ag_node *node = ctx;
+    for (int i = 0; i < node->n_in; i++) node->in[i]->has_grad = false;
+    node->op->backward(node);
+}
+
+static bool measure_alone(const char *name, const sizes *z, double seconds, cost *out,
+                          char *error) {
+    ag_params *params = ag_params_new(NULL, 1);
+    ag_graph *g = params ? ag_graph_new(params) : NULL;
+    ag_node *node =
+        g ? record(g, name, z, ag_sample(g, AG_SAMPLE_POSITIVE, tensor_dims(3, z->B, z->T, z->D)))
+          : NULL;
+    if (node) ag_set_run(g, (ag_run){.training = true});
+    bool ok = node && ag_backward(node, NULL);
+    if (ok) {
+        *out = (cost){.name = name};
+        out->forward = bench_time(run_forward, node, seconds / 2);
+        out->backward = bench_time(run_backward, node, seconds / 2);
+        add_sizes(out, node, 1);
+    } else
+        snprintf(error, TRAIN_ERROR, "%s: %s", name,
+                 !g                    ? "out of memory"
+                 : node && ag_error(g) ? ag_error(g)
+                                       : "no way to time it is known");
+    if (g) ag_graph_free(g);
+    if (params) ag_params_free(params);
+    return ok;
+}
+
+/* ---- the table ---- */
+
+/* A rate in GFLOP/s or GB/s, and its share of the peak. */
+typedef struct {
+    double rate, share;
+    bool flops;
+} rate;
+
+static rate rate_of(double seconds, double flops, double bytes, bench_peak peak) {
+    if (flops > 0) return (rate){flops / seconds / 1e9, flops / seconds / peak.flops, true};
+    return (rate){bytes / seconds / 1e9, bytes / seconds / peak.bytes, false};
+}
+
+static void print_cell(double seconds, rate r) {
+    printf(" %9.1f %6.0f %s %4.0f%%", 1e6 * seconds, r.rate, r.flops ? "GF/s" : "GB/s",
+           100 * r.share);
+}
+
+static void print(const cost *c, double whole, bench_peak peak, bool json) {
+    rate f = rate_of(c->forward, c->flops_forward, c->bytes_forward, peak),
+         b = rate_of(c->backward, c->flops_backward, c->bytes_backward, peak);
+    double share = c->nodes ? (c->forward + c->backward) / whole : 0;
+    if (json) {
+        cli_print_json(json_pack("{s:s,s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:s,s:f}", "op", c->name,
+                                 "nodes", c->nodes, "forward_us", 1e6 * c->forward, "backward_us",
+                                 1e6 * c->backward, "forward_rate", f.rate, "backward_rate", b.rate,
+                                 "forward_of_peak", f.share, "backward_of_peak", b.share, "unit",
+                                 f.flops ? "GFLOP/s" : "GB/s", "of_step", share));
+        return;
+    }
+    printf("%-14s", c->name);
+    c->nodes ? printf(" %3d", c->nodes) : printf("   -");
+    print_cell(c->forward, f);
+    print_cell(c->backward, b);
+    c->nodes ? printf("  %5.1f%%\n", 100 * share) : printf("       -\n");
+}
+
+static int dearest_first(const void *a, const void *b) {
+    const cost *x = a, *y = b;
+    double p = x->forward + x->backward, q = y->forward + y->backward;
+    return (p < q) - (p > q);
+}
+
+int bench_ops(train_trainer *t, double seconds, bool json) {
+    char error[TRAIN_ERROR];
+    cost costs[256];
+    int n = 0, in_step;
+    double whole, sum = 0;
+    const train_config *c = train_trainer_config(t);
+    const data_spec *spec = train_trainer_spec(t);
+    bench_peak peak = bench_measure_peak();
+    if (!measure_step(t, seconds / 2, costs, &n, &whole, error))
+        return cli_error(CLI_FAILED, "bench", "%s", error);
+    in_step = n;
+    qsort(costs, (size_t)n, sizeof *costs, dearest_first);
+    sizes z = {train_trainer_worker(t)->B, spec->side[DATA_SEQUENCE].T, c->d_model, c->heads,
+               spec->readout[0].classes};
+    for (int i = 0; ag_ops[i]; i++) {
+        bool known = false;
+        for (int k = 0; k < in_step; k++)
+            known = known || strcmp(costs[k].name, ag_ops[i]->name) == 0;
+        if (!known && !measure_alone(ag_ops[i]->name, &z, seconds / 60, &costs[n++], error))
+            return cli_error(CLI_FAILED, "bench", "%s", error);
+    }
+    if (!json) {
+        printf("peak of one core: %.0f GFLOP/s, %.0f GB/s copied in the second-level cache\n",
+               peak.flops / 1e9, peak.bytes / 1e9);
+        printf("a step: %.1f us; %d of %d sequences at a time\n\n", 1e6 * whole, z.B, c->batch);
+        printf("%-14s %3s %9s %11s %5s %9s %11s %5s  %6s\n", "op", "n", "forward us", "rate",
+               "peak", "backward", "rate", "peak", "step");
+    }
+    for (int i = 0; i < n; i++) {
+        if (i == in_step && !json)
+            printf("%-14s     %60s %5.1f%%\nalone, one call at [%d,%d,%d]:\n", "update, data", "",
+                   100 * (1 - sum / whole), z.B, z.T, z.D);
+        print(&costs[i], whole, peak, json);
+        sum += costs[i].forward + costs[i].backward;
+    }
+    return CLI_OK;
+}

@@ -1,0 +1,67 @@
+/* bench_peak.c - the clock, and what the machine can do at most. */
+#include <stdlib.h>
+
+#include "tensor/vec.h"
+#include "train/cli/bench.h"
+
+double bench_clock(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+enum { MOST_SAMPLES = 2000 };
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double time_of(void (*fn)(void *), void *ctx, long calls) {
+    double began = bench_clock(CLOCK_THREAD_CPUTIME_ID);
+    for (long i = 0; i < calls; i++) fn(ctx);
+    return bench_clock(CLOCK_THREAD_CPUTIME_ID) - began;
+}
+
+double bench_time(void (*fn)(void *), void *ctx, double seconds) {
+    double sample[MOST_SAMPLES], spent = 0;
+    long calls = 1;
+    fn(ctx);
+    while (calls < 1L << 40 && time_of(fn, ctx, calls) < 1e-3) calls *= 2;
+    int n = 0;
+    while (n < 3 || (spent < seconds && n < MOST_SAMPLES))
+        spent += sample[n++] = time_of(fn, ctx, calls);
+    qsort(sample, (size_t)n, sizeof *sample, ascending);
+    return sample[n / 2] / (double)calls;
+}
+
+enum { CHAINS = 16, ROUNDS = 1000, COPIED = 384 << 10 };
+
+/* Independent sums, as many as hide the latency of a multiply-add. */
+static void multiply_add(void *ctx) {
+    vreal *sum = ctx, x = vec_set((real)0.9999), y = vec_set((real)1e-6), s[CHAINS];
+    for (int i = 0; i < CHAINS; i++) s[i] = sum[i];
+    for (int r = 0; r < ROUNDS; r++)
+        for (int i = 0; i < CHAINS; i++) s[i] = s[i] * x + y;
+    for (int i = 0; i < CHAINS; i++) sum[i] = s[i];
+}
+
+static void copy(void *ctx) {
+    real *block = ctx;
+    const int n = COPIED / (int)sizeof(real);
+    for (int i = 0; i < n; i += 4 * VEC)
+        for (int v = 0; v < 4; v++)
+            vec_store(block + n + i + v * VEC, vec_load(block + i + v * VEC));
+    __asm__ volatile("" : : "r"(block) : "memory");  // else a copy that nobody reads is left out
+}
+
+bench_peak bench_measure_peak(void) {
+    vreal sum[CHAINS] = {{0}};
+    bench_peak peak = {2.0 * CHAINS * VEC * ROUNDS / bench_time(multiply_add, sum, 0.2), 0};
+    real *block = aligned_alloc(64, 2 * COPIED);
+    if (!block) return peak;
+    for (size_t i = 0; i < 2 * COPIED / sizeof(real); i++) block[i] = 1;
+    peak.bytes = 2.0 * COPIED / bench_time(copy, block, 0.2);
+    free(block);
+    return peak;
+}

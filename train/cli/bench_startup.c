@@ -1,0 +1,77 @@
+/* bench_startup.c - qkv bench --startup: how long until the first step. */
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "train/cli/bench.h"
+#include "train/cli/cli.h"
+#include "train/cli/json.h"
+
+/* This program, asked for its version; false if it cannot be run. */
+static bool run_version(void) {
+    char *argv[] = {"qkv", "--version", NULL}, *env[] = {NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t child;
+    int status = -1;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    bool ok = posix_spawn(&child, "/proc/self/exe", &actions, NULL, argv, env) == 0;
+    posix_spawn_file_actions_destroy(&actions);
+    while (ok && waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+    return ok && status == 0;
+}
+
+enum { TIMES = 21 };
+
+static double median(double *x) {
+    for (int i = 1; i < TIMES; i++)
+        for (int k = i; k > 0 && x[k] < x[k - 1]; k--) {
+            double swap = x[k];
+            x[k] = x[k - 1], x[k - 1] = swap;
+        }
+    return x[TIMES / 2];
+}
+
+/* Seconds until a trainer of the default run stands, and for its first step. */
+static bool time_trainer(double *make, double *step, char *error) {
+    train_config c;
+    data_spec spec;
+    train_step s;
+    train_config_default(&c);
+    if (!train_config_resolve(&c, &spec, error)) return false;
+    double began = bench_clock(CLOCK_MONOTONIC);
+    train_trainer *t = train_trainer_new(NULL, &c, &spec, 1, error);
+    double made = bench_clock(CLOCK_MONOTONIC);
+    bool ok = t && train_gradient(t, 0, &s, error);
+    if (ok) train_update(t, 0, &s);
+    *make = made - began;
+    *step = bench_clock(CLOCK_MONOTONIC) - made;
+    train_trainer_free(t);
+    return ok;
+}
+
+int bench_startup(bool json) {
+    char error[TRAIN_ERROR];
+    double process[TIMES], make[TIMES], step[TIMES];
+    for (int i = 0; i < TIMES; i++) {
+        double began = bench_clock(CLOCK_MONOTONIC);
+        if (!run_version()) return cli_error(CLI_FAILED, "bench", "cannot run /proc/self/exe");
+        process[i] = bench_clock(CLOCK_MONOTONIC) - began;
+        if (!time_trainer(&make[i], &step[i], error))
+            return cli_error(CLI_FAILED, "bench", "%s", error);
+    }
+    double p = 1e3 * median(process), m = 1e3 * median(make), s = 1e3 * median(step);
+    if (json) {
+        cli_print_json(
+            json_pack("{s:f,s:f,s:f}", "process_ms", p, "model_ms", m, "first_step_ms", s));
+        return CLI_OK;
+    }
+    printf("a process that says its version        %7.3f ms\n", p);
+    printf("the default run's model and workers    %7.3f ms\n", m);
+    printf("its first step                         %7.3f ms\n", s);
+    return CLI_OK;
+}
