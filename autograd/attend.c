@@ -22,8 +22,8 @@ int ag_visible(ag_mask mask, int t, int S, int begin[2], int end[2]) {
 void ag_clear_masked(ag_mask mask, int T, int S, real *p) {
     if (!mask.causal && !mask.no_self && !mask.memory) return;
     for (int t = 0; t < T; t++, p += S) {
-        const int limit = ag_mask_limit(mask, t, S), n = S - limit;
-        ROW_EACH(s, n) row_put(p + limit, s, n, vec_set(0));
+        const int limit = ag_mask_limit(mask, t, S);
+        row_zero(p + limit, S - limit);
         if (mask.no_self && t < limit) p[t] = 0;
     }
 }

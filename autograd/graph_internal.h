@@ -46,7 +46,7 @@ struct ag_graph {
     bool share_grads;         // inner nodes' gradients take turns in `blocks`
     ag_block *blocks;
     int n_blocks, block_room;
-    ag_run run;               // kept over ag_graph_reset()
+    ag_run run;  // kept over ag_graph_reset()
     bool failed;
     char error[400];
     rng samples;      // the stream of ag_sample()

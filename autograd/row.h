@@ -7,14 +7,9 @@
 
 /* Elements i .. i+VEC-1 of a row of n; those beyond its end are `rest`, and are not written. */
 VEC_INLINE vreal row_get(const real *x, int i, int n, real rest) {
-    return n - i >= VEC ? vec_load(x + i) : vec_load_part(x + i, n - i, rest);
+    return vec_load_upto(x + i, n - i, rest);
 }
-VEC_INLINE void row_put(real *x, int i, int n, vreal v) {
-    if (n - i >= VEC)
-        vec_store(x + i, v);
-    else
-        vec_store_part(x + i, n - i, v);
-}
+VEC_INLINE void row_put(real *x, int i, int n, vreal v) { vec_store_upto(x + i, n - i, v); }
 VEC_INLINE void row_add(real *x, int i, int n, vreal v) {
     row_put(x, i, n, row_get(x, i, n, 0) + v);
 }
@@ -27,18 +22,20 @@ VEC_INLINE real row_max(const real *x, int n, real so_far) {
     return vec_greatest(m);
 }
 
-/* Sum over i of x[i] - shift; of its square. */
+/* Sum over i of x[i] - shift; with the sum of its squares. */
 VEC_INLINE real row_sum(const real *x, int n, real shift) {
     vreal sum = {0};
     ROW_EACH(i, n) sum += row_get(x, i, n, shift) - shift;
     return vec_sum(sum);
 }
-VEC_INLINE real row_sum_squares(const real *x, int n, real shift) {
-    vreal sum = {0};
+VEC_INLINE real row_sums(const real *x, int n, real shift, real *squares) {
+    vreal sum = {0}, square = {0};
     ROW_EACH(i, n) {
         const vreal d = row_get(x, i, n, shift) - shift;
-        sum += d * d;
+        sum += d;
+        square += d * d;
     }
+    *squares = vec_sum(square);
     return vec_sum(sum);
 }
 
@@ -49,17 +46,19 @@ VEC_INLINE real row_dot(const real *a, const real *b, int n) {
     return vec_sum(sum);
 }
 
-/* y[i] = exp(x[i] - shift); returns the sum. */
-VEC_INLINE real row_exp(const real *x, int n, real shift, real *y) {
+/* y[i] = exp(x[i] - shift); returns the sum. Of the `room` >= n elements of y those in the last vector
+ * become 0: whole vectors are stored, which can be loaded again at once, unlike parts. */
+VEC_INLINE real row_exp(const real *x, int n, real shift, real *y, int room) {
     vreal sum = {0};
     ROW_EACH(i, n) {
         const vreal e = vec_exp(row_get(x, i, n, (real)-INFINITY) - shift);
-        row_put(y, i, n, e);
+        row_put(y, i, room, e);
         sum += e;
     }
     return vec_sum(sum);
 }
 
+VEC_INLINE void row_zero(real *x, int n) { ROW_EACH(i, n) row_put(x, i, n, vec_set(0)); }
 VEC_INLINE void row_scale(real *x, int n, real factor) {
     ROW_EACH(i, n) row_put(x, i, n, factor * row_get(x, i, n, 0));
 }
@@ -81,7 +80,7 @@ VEC_INLINE void row_add_columns(real *sum, int n, const real *x, int rows) {
 /* p = softmax(x), *max = the greatest x; returns the sum of exp(x - max). */
 VEC_INLINE real row_softmax(const real *x, int n, real *p, real *max) {
     *max = row_max(x, n, (real)-INFINITY);
-    const real sum = row_exp(x, n, *max, p);
+    const real sum = row_exp(x, n, *max, p, n);
     row_scale(p, n, 1 / sum);
     return sum;
 }

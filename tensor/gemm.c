@@ -112,40 +112,44 @@ static void panel_cut(int cols, int m, int k, gemm_view a, const real *b, ptrdif
         int rows = m - i < MAX_ROWS ? m - i : MAX_ROWS;
         panel_1(rows, k, (gemm_view){a.x + i * a.row, a.row, a.col}, b, ldb,
                 (ending){end.factor, NULL, 0}, aside, VEC);
-        for (int r = i; r < i + rows; r++)
-            for (int j = 0; j < cols; j++)
-                c[r * ldc + j] = aside[(r - i) * VEC + j] + (end.x ? end.x[r * end.row + j] : 0);
+        for (int r = i; r < i + rows; r++) {
+            vreal sum = vec_load(aside + (r - i) * VEC);
+            if (end.x) sum += vec_load_part(end.x + r * end.row, cols, 0);
+            vec_store_part(c + r * ldc, cols, sum);
+        }
     }
 }
 
 /* ---- packing: operands that lie badly are copied first ---- */
 
-/* Copies k x VEC of a B whose columns are contiguous (the transpose of a row-major matrix) into
- * rows of COLS: square blocks are transposed in registers. Worth 4 % of a step: every dx = dy w^T
- * packs its w. */
-static void pack_transposed(int k, gemm_view b, real *out) {
-    int p = 0;
-    for (; p + VEC <= k; p += VEC) {
+/* Copies k x cols, cols <= VEC, of a B whose columns are contiguous (the transpose of a row-major
+ * matrix) into rows of COLS: square blocks are transposed in registers. Worth 4 % of a step: every
+ * dx = dy w^T packs its w. */
+static void pack_transposed(int k, int cols, gemm_view b, real *out) {
+    for (int p = 0; p < k; p += VEC) {
         vreal block[VEC];
-        for (int j = 0; j < VEC; j++) block[j] = vec_load(b.x + p + j * b.col);
+        for (int j = 0; j < VEC; j++)
+            block[j] = j < cols ? vec_load_upto(b.x + p + j * b.col, k - p, 0) : vec_set(0);
         vec_transpose(block);
-        for (int i = 0; i < VEC; i++) vec_store(out + (p + i) * COLS, block[i]);
+        for (int i = 0; i < VEC && p + i < k; i++) vec_store(out + (p + i) * COLS, block[i]);
     }
-    for (; p < k; p++)
-        for (int j = 0; j < VEC; j++) out[p * COLS + j] = b.x[p + j * b.col];
 }
 
 /* Copies k x cols of B into rows of COLS, the columns up to the next whole vector zero. */
 static void pack_b(int k, int cols, gemm_view b, real *out) {
-    int j = 0;
-    for (; b.row == 1 && j + VEC <= cols; j += VEC)
-        pack_transposed(k, (gemm_view){b.x + j * b.col, b.row, b.col}, out + j);
-    for (; b.col == 1 && j + VEC <= cols; j += VEC)
-        for (int p = 0; p < k; p++) vec_store(out + p * COLS + j, vec_load(b.x + p * b.row + j));
-    for (; j < cols; j++)
-        for (int p = 0; p < k; p++) out[p * COLS + j] = b.x[p * b.row + j * b.col];
-    for (; j % VEC; j++)
-        for (int p = 0; p < k; p++) out[p * COLS + j] = 0;
+    for (int j = 0; j < cols; j += VEC) {
+        const real *x = b.x + j * b.col;
+        const int n = cols - j < VEC ? cols - j : VEC;
+        if (b.row == 1)
+            pack_transposed(k, n, (gemm_view){x, 1, b.col}, out + j);
+        else if (b.col == 1)
+            for (int p = 0; p < k; p++)
+                vec_store(out + p * COLS + j, vec_load_upto(x + p * b.row, n, 0));
+        else
+            for (int p = 0; p < k; p++)
+                for (int i = 0; i < VEC; i++)
+                    out[p * COLS + j + i] = i < n ? x[p * b.row + i * b.col] : 0;
+    }
 }
 
 /* Columns j0 .. j1-1 of c = factor a b + ..., k <= DEPTH. */

@@ -68,6 +68,17 @@ VEC_INLINE vreal vec_load_part(const real *p, int n, real rest) {
 VEC_INLINE void vec_store_part(real *p, int n, vreal v) { memcpy(p, &v, (size_t)n * sizeof(real)); }
 #endif
 
+/* The same for n > 0 that may be VEC or more. */
+VEC_INLINE vreal vec_load_upto(const real *p, int n, real rest) {
+    return n >= VEC ? vec_load(p) : vec_load_part(p, n, rest);
+}
+VEC_INLINE void vec_store_upto(real *p, int n, vreal v) {
+    if (n >= VEC)
+        vec_store(p, v);
+    else
+        vec_store_part(p, n, v);
+}
+
 VEC_INLINE vreal vec_select(vmask m, vreal yes, vreal no) {
     return (vreal)((m & (vmask)yes) | (~m & (vmask)no));
 }

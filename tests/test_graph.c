@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
+#include "layers/nn.h"
 #include "tests/check.h"
 
 /* ---- a small Transformer to try things on ---- */
@@ -458,6 +459,63 @@ static void recording_goes_on_after_backward(void **state) {
 }
 
 /* Shards with the weight of the whole batch add up to the whole batch, whatever each scores. */
+/* The block's loss twice over, with one intermediate node read again by what is recorded last. */
+static ag_node *record_more(ag_graph *g, const batch *b) {
+    ag_node *loss = record(g, b), *again = ag_find(g, "weights");
+    return ag_add(loss, ag_mean(ag_mul(again, again), 0, NULL));
+}
+
+/* Shared memory for inner gradients: the same bits in every parameter, in the first pass and the next,
+ * after more was recorded, and after it is turned off; and fewer bytes. */
+static void inner_gradients_may_share_memory(void **state) {
+    (void)state;
+    world kept, shared;
+    open_world(&kept);
+    open_world(&shared);
+    ag_keep_grads(shared.g, false);
+    ag_node *a = record(kept.g, &SOME_BATCH), *b = record(shared.g, &SOME_BATCH);
+    const size_t before_kept = kept.memory.bytes, before_shared = shared.memory.bytes;
+    for (int pass = 0; pass < 5; pass++) {
+        if (pass == 2) a = record_more(kept.g, &SOME_BATCH), b = record_more(shared.g, &SOME_BATCH);
+        if (pass == 4) ag_keep_grads(shared.g, true);
+        ag_grads_zero(kept.g), ag_grads_zero(shared.g);
+        assert_true(ag_forward(kept.g) && ag_backward(a, NULL));
+        assert_true(ag_forward(shared.g) && ag_backward(b, NULL));
+        assert_same_bits(ag_grads(kept.g), ag_grads(shared.g), ag_params_size(kept.params));
+        if (pass == 0)
+            assert_true(shared.memory.bytes - before_shared <= kept.memory.bytes - before_kept);
+    }
+    assert_same_bits(ag_find(kept.g, "weights")->grad, ag_find(shared.g, "weights")->grad,
+                     (size_t)B * H * T * T);
+    close_world(&kept);
+    close_world(&shared);
+}
+
+/* And in every layer's samples. */
+static void layers_gradients_may_share_memory(void **state) {
+    (void)state;
+    int seen = 0;
+    for (const nn_layer *l = nn_layers; l->name; l++)
+        for (int i = 0;; i++) {
+            world kept, shared;
+            open_world(&kept);
+            open_world(&shared);
+            ag_keep_grads(shared.g, false);
+            ag_node *a = l->sample(kept.g, i), *b = l->sample(shared.g, i);
+            if (a) {
+                assert_true(ag_backward(a, NULL) && ag_backward(b, NULL));
+                for (int n = 0; n < ag_count(kept.g); n++) {
+                    ag_node *x = ag_at(kept.g, n), *y = ag_at(shared.g, n);
+                    if (!x->op && x->has_grad) assert_same_bits(x->grad, y->grad, x->val.n), seen++;
+                }
+            }
+            close_world(&kept);
+            close_world(&shared);
+            if (!a) break;
+        }
+    assert_true(seen > 100);
+}
+
 static void shards_add_up(void **state) {
     (void)state;
     enum { ROWS = 9, CLASSES = 5, EACH = 3 };
@@ -782,6 +840,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(parameters_freeze_by_name),
     cmocka_unit_test(a_tied_parameter_is_one),
     cmocka_unit_test(recording_goes_on_after_backward),
+    cmocka_unit_test(inner_gradients_may_share_memory),
+    cmocka_unit_test(layers_gradients_may_share_memory),
     cmocka_unit_test(shards_add_up),
     cmocka_unit_test(a_parameter_keeps_its_shape),
     cmocka_unit_test(a_frozen_list_takes_no_new_name),

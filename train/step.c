@@ -11,6 +11,10 @@ typedef struct {
     int step;
 } job;
 
+static int lanes_in_use(const train_trainer *t) {  // the others are empty
+    return t->config.lanes < t->shards ? t->config.lanes : t->shards;
+}
+
 /* Loads one shard of a step's training batch and runs it forwards and backwards. False on a
  * graph's error. */
 static bool run_shard(train_trainer *t, train_worker *w, int step, int shard) {
@@ -39,18 +43,6 @@ static void run_lane(void *ctx, int lane, int worker) {
     }
 }
 
-/* lane[0] = the sum of all lanes, pairwise: (0+1)+(2+3) ... */
-static void sum_lanes(train_trainer *t) {
-    size_t P = ag_params_size(t->params);
-    int lanes = t->config.lanes < t->shards ? t->config.lanes : t->shards;  // the others are empty
-    for (int gap = 1; gap < lanes; gap *= 2)
-        for (int l = 0; l + gap < lanes; l += 2 * gap) {
-            real *restrict a = t->lane[l];
-            const real *restrict b = t->lane[l + gap];
-            for (size_t i = 0; i < P; i++) a[i] += b[i];
-        }
-}
-
 /* Sum of squares in double: huge gradients do not overflow it. Eight sums, so that it can be
  * vectorised. */
 static double sum_of_squares(const real *x, size_t n) {
@@ -63,13 +55,32 @@ static double sum_of_squares(const real *x, size_t n) {
            ((part[4] + part[5]) + (part[6] + part[7]));
 }
 
+/* lane[0] = the sum of all lanes, pairwise: (0+1)+(2+3) ..., and its squares' sum; one parameter. */
+static void sum_lanes(void *ctx, int param, int worker) {
+    train_trainer *t = ((const job *)ctx)->t;
+    const ag_param_entry *p = ag_params_at(t->params, param);
+    const int lanes = lanes_in_use(t);
+    (void)worker;
+    for (int gap = 1; gap < lanes; gap *= 2)
+        for (int l = 0; l + gap < lanes; l += 2 * gap) {
+            real *restrict a = t->lane[l] + p->offset;
+            const real *restrict b = t->lane[l + gap] + p->offset;
+            for (size_t i = 0; i < p->val.n; i++) a[i] += b[i];
+        }
+    t->squares[param] = p->frozen ? 0 : sum_of_squares(t->lane[0] + p->offset, p->val.n);
+}
+
 static const char *graph_error(const train_trainer *t) {
     for (int i = 0; i < train_pool_size(t->pool); i++)
         if (ag_error(t->workers[i].graph)) return ag_error(t->workers[i].graph);
     return NULL;
 }
 
-void train_detect_anomaly(train_trainer *t, bool on) { t->detect = on; }
+void train_detect_anomaly(train_trainer *t, bool on) {
+    t->detect = on;
+    for (int i = 0; on && i < train_pool_size(t->pool); i++)
+        ag_keep_grads(t->workers[i].graph, true);  // and stay so: it costs little
+}
 
 /* Runs the shards of a step again, one by one, until a number is not finite. The parameters have
  * not changed since. */
@@ -80,6 +91,7 @@ static train_anomaly find_again(train_trainer *t, int step) {
     real *grads = t->mem->alloc(t->mem->ctx, bytes);  // lane 0 holds what was computed
     if (!grads) return found;
     ag_grads_into(w->graph, grads);
+    ag_keep_grads(w->graph, true);
     for (int shard = 0; shard < t->shards && !found.node; shard++) {
         memset(grads, 0, bytes);
         if (run_shard(t, w, step, shard)) found = train_first_not_finite(w->graph);
@@ -105,36 +117,45 @@ static bool is_odd(const train_trainer *t) {
 }
 
 bool train_gradient(train_trainer *t, int step, train_step *out, char *error) {
+    const int params = ag_params_count(t->params);
     *out = (train_step){0};
     train_at_step(t, step);
-    train_pool_run(t->pool, run_lane, &(job){t, step},
-                   t->config.lanes < t->shards ? t->config.lanes : t->shards);
+    train_pool_run(t->pool, run_lane, &(job){t, step}, lanes_in_use(t));
     if (graph_error(t))
         return snprintf(error, TRAIN_ERROR, "step %d: %s", step, graph_error(t)), false;
-    sum_lanes(t);
+    train_pool_run(t->pool, sum_lanes, &(job){t, step}, params);
     for (int s = 0; s < t->shards; s++) out->loss += t->losses[s];
     double squares = 0;
-    for (int i = 0; i < ag_params_count(t->params); i++) {
-        const ag_param_entry *p = ag_params_at(t->params, i);
-        double s = p->frozen ? 0 : sum_of_squares(t->lane[0] + p->offset, p->val.n);
-        if (!isfinite(s)) {
+    for (int i = 0; i < params; i++) {
+        if (!isfinite(t->squares[i])) {
             char what[160];
-            snprintf(what, sizeof what, "the gradient of '%.100s'", p->name);
+            snprintf(what, sizeof what, "the gradient of '%.100s'",
+                     ag_params_at(t->params, i)->name);
             return diverged(t, out, error, step, what);
         }
-        squares += s;
+        squares += t->squares[i];
     }
     out->grad_norm = sqrt(squares);
     if (!isfinite(out->loss)) return diverged(t, out, error, step, "the loss");
     return !is_odd(t) || diverged(t, out, error, step, "a number on the way");
 }
 
+typedef struct {
+    train_trainer *t;
+    train_rule rule;
+} update;
+
+static void update_one(void *ctx, int param, int worker) {
+    const update *u = ctx;
+    train_trainer *t = u->t;
+    const ag_param_entry *p = ag_params_at(t->params, param);
+    (void)worker;
+    if (p->frozen) return;
+    train_apply(&u->rule, p->val.shape.rank >= 2, p->val.n, p->val.x, t->lane[0] + p->offset,
+                t->mean + p->offset, t->square ? t->square + p->offset : NULL);
+}
+
 void train_update(train_trainer *t, int step, const train_step *s) {
-    train_rule rule = train_rule_at(&t->config, step, s->grad_norm);
-    for (int i = 0; i < ag_params_count(t->params); i++) {
-        const ag_param_entry *p = ag_params_at(t->params, i);
-        if (p->frozen) continue;
-        train_apply(&rule, p->val.shape.rank >= 2, p->val.n, p->val.x, t->lane[0] + p->offset,
-                    t->mean + p->offset, t->square ? t->square + p->offset : NULL);
-    }
+    train_pool_run(t->pool, update_one, &(update){t, train_rule_at(&t->config, step, s->grad_norm)},
+                   ag_params_count(t->params));
 }

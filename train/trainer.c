@@ -101,10 +101,11 @@ static bool buffers_init(train_trainer *t) {
     t->mean = tensor_arena_reals(t->arena, P);
     if (t->config.optimizer != TRAIN_SGD) t->square = tensor_arena_reals(t->arena, P);
     t->losses = tensor_arena_take(t->arena, (size_t)batch_shards, sizeof(double));
+    t->squares = tensor_arena_take(t->arena, (size_t)ag_params_count(t->params), sizeof(double));
     t->head_mass =
         tensor_arena_take(t->arena, (size_t)(t->config.layers * t->config.heads), sizeof(double));
     return room && t->mean && (t->square || t->config.optimizer == TRAIN_SGD) && t->losses &&
-           t->head_mass;
+           t->squares && t->head_mass;
 }
 
 /* Freezes what the comma-separated patterns name. */

@@ -19,6 +19,7 @@ struct train_trainer {
     real *lane[TRAIN_MAXLANES];            // gradients; lane 0 gets the sum
     real *mean, *square;                   // the optimiser's memory
     double *losses;                        // [shards]
+    double *squares;                       // [parameters] sum of the gradient's squares
     double *head_mass;                     // [layers * heads]
     bool detect;                           // look at every number of every shard
     bool odd[TRAIN_MAXLANES];              // detect: not all of this lane's numbers are finite

@@ -3,9 +3,8 @@
  * Several streams of ids are summed in one pass: what a token is, where it stands, which part it
  * plays. A stream whose ids are NULL gives each position its own row (learned positions). An id of
  * -1 adds nothing. */
-#include <string.h>
-
 #include "autograd/op.h"
+#include "autograd/row.h"
 
 typedef struct {
     tensor_shape s;
@@ -52,32 +51,37 @@ static bool ids_in_range(ag_node *node, size_t n) {
 
 static void forward(ag_node *node) {
     const attr *a = node->attr;
-    size_t D = (size_t)tensor_width(node->val.shape), n = tensor_rows(node->val.shape);
+    const int D = tensor_width(node->val.shape);
+    size_t n = tensor_rows(node->val.shape);
     if (!ids_in_range(node, n)) return;
     for (size_t p = 0; p < n; p++) {
-        real *restrict y = node->val.x + p * D;
-        memset(y, 0, D * sizeof *y);
+        const real *row[AG_EMBED_MAX];
+        int rows = 0;
         for (int i = 0; i < node->n_in; i++) {
             int id = row_of(a, i, p);
-            const real *table = node->in[i]->val.x;
-            if (id >= 0)
-                for (size_t d = 0; d < D; d++) y[d] += table[(size_t)id * D + d];
+            if (id >= 0) row[rows++] = node->in[i]->val.x + (size_t)id * (size_t)D;
+        }
+        ROW_EACH(d, D) {
+            vreal sum = {0};
+            for (int i = 0; i < rows; i++) sum += row_get(row[i], d, D, 0);
+            row_put(node->val.x + p * (size_t)D, d, D, sum);
         }
     }
 }
 
 static void backward(ag_node *node) {
     const attr *a = node->attr;
-    size_t D = (size_t)tensor_width(node->val.shape), n = tensor_rows(node->val.shape);
+    const int D = tensor_width(node->val.shape);
+    size_t n = tensor_rows(node->val.shape);
     for (int i = 0; i < node->n_in; i++) {
         real *dtable = ag_grad(node->in[i]);
         if (!dtable) continue;
         for (size_t p = 0; p < n; p++) {
             int id = row_of(a, i, p);
-            const real *restrict dy = node->grad + p * D;
-            // y[d] += table[id * D + d]
+            const real *dy = node->grad + p * (size_t)D;
+            // y[d] = ... + table[id * D + d]
             if (id >= 0)
-                for (size_t d = 0; d < D; d++) dtable[(size_t)id * D + d] += dy[d];
+                ROW_EACH(d, D) row_add(dtable + (size_t)id * (size_t)D, d, D, row_get(dy, d, D, 0));
         }
     }
 }

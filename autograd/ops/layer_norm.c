@@ -30,8 +30,9 @@ static void forward(ag_node *node) {
         const real *x = node->in[0]->val.x + n * (size_t)D;
         real *y = node->val.x + n * (size_t)D;
         const real mean = x[0] + row_sum(x, D, x[0]) / (real)D;
-        const real low = row_sum(x, D, mean) / (real)D;
-        const real r = 1 / real_sqrt(row_sum_squares(x, D, mean) / (real)D - low * low + eps);
+        real squares;
+        const real low = row_sums(x, D, mean, &squares) / (real)D;
+        const real r = 1 / real_sqrt(squares / (real)D - low * low + eps);
         ROW_EACH(d, D) {
             const vreal xh = (row_get(x, d, D, 0) - mean - low) * r;
             row_put(y, d, D, xh * row_get(g, d, D, 0) + row_get(b, d, D, 0));

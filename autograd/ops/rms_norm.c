@@ -27,7 +27,7 @@ static void forward(ag_node *node) {
     for (size_t n = 0; n < N && D > 0; n++) {
         const real *x = node->in[0]->val.x + n * (size_t)D;
         real *y = node->val.x + n * (size_t)D;
-        const real r = 1 / real_sqrt(row_sum_squares(x, D, 0) / (real)D + eps);
+        const real r = 1 / real_sqrt(row_dot(x, x, D) / (real)D + eps);
         ROW_EACH(d, D) row_put(y, d, D, row_get(x, d, D, 0) * r * row_get(g, d, D, 0));
         node->save[n] = r;
     }

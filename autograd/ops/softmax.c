@@ -4,8 +4,6 @@
  * Masked entries are neither read nor written through: their weight is exactly 0. A row that sees
  * nothing (or only -infinity) is all zeros; NaN stays NaN. The query's number, which the mask
  * wants, is the index in the dimension before the last. */
-#include <string.h>
-
 #include "autograd/attend.h"
 #include "autograd/row.h"
 
@@ -22,25 +20,53 @@ static bool shape(ag_node *node) {
     return true;
 }
 
+/* A row that sees nothing, or only -infinity, is zero; one with NaN or +infinity is NaN. */
+static void odd_row(const real *x, int S, int ranges, const int *begin, const int *end, real *y) {
+    bool nothing = true;
+    for (int i = 0; i < ranges; i++)
+        for (int k = begin[i]; k < end[i]; k++) nothing = nothing && x[k] == (real)-INFINITY;
+    row_zero(y, S);
+    for (int i = 0; i < ranges && !nothing; i++)
+        for (int k = begin[i]; k < end[i]; k++) y[k] = (real)NAN;
+}
+
+static void row(const real *x, int S, ag_mask mask, int t, real *y) {
+    real max = (real)-INFINITY, sum = 0;
+    int begin[2], end[2], ranges = ag_visible(mask, t, S, begin, end), written = 0;
+    for (int i = 0; i < ranges; i++) max = row_max(x + begin[i], end[i] - begin[i], max);
+    for (int i = 0; i < ranges; i++) {
+        row_zero(y + written, begin[i] - written);
+        sum += row_exp(x + begin[i], end[i] - begin[i], max, y + begin[i], S - begin[i]);
+        written = end[i];
+    }
+    row_zero(y + written, S - written);
+    if (sum > 0)
+        row_scale(y, S, 1 / sum);
+    else  // all is -infinity, or something is NaN or infinity
+        odd_row(x, S, ranges, begin, end, y);
+}
+
+/* The same for S <= VEC without loops: such rows are what toy attention has, and take half the time.
+ * `room` is how much of y is not written yet: a whole vector is stored where there is room. */
+VEC_INLINE bool short_row(const real *x, int n, real *y, int room) {
+    const vreal v = vec_load_part(x, n, (real)-INFINITY), e = vec_exp(v - vec_greatest(v));
+    const real sum = vec_sum(e);
+    vec_store_upto(y, room, e * (1 / sum));
+    return sum > 0;
+}
+
 static void forward(ag_node *node) {
-    ag_mask mask = ((const attr *)node->attr)->mask;
-    tensor_shape s = node->val.shape;
-    int S = tensor_width(s), T = s.rank > 1 ? s.dim[s.rank - 2] : 1, begin[2], end[2];
-    size_t rows = tensor_rows(s);
-    for (size_t r = 0; r < rows; r++) {
-        const real *x = node->in[0]->val.x + r * (size_t)S;
-        real *y = node->val.x + r * (size_t)S, max = (real)-INFINITY, sum = 0;
-        int ranges = ag_visible(mask, (int)(r % (size_t)T), S, begin, end);
-        if (ranges != 1 || begin[0] != 0 || end[0] != S) memset(y, 0, (size_t)S * sizeof *y);
-        for (int i = 0; i < ranges; i++) max = row_max(x + begin[i], end[i] - begin[i], max);
-        if (max == (real)-INFINITY) {  // or NaN, which row_max passes over
-            for (int i = 0; i < ranges; i++)
-                for (int k = begin[i]; k < end[i]; k++) y[k] = x[k] == max ? 0 : x[k];
-            continue;
-        }
-        for (int i = 0; i < ranges; i++)
-            sum += row_exp(x + begin[i], end[i] - begin[i], max, y + begin[i]);
-        for (int i = 0; i < ranges; i++) row_scale(y + begin[i], end[i] - begin[i], 1 / sum);
+    const ag_mask mask = ((const attr *)node->attr)->mask;
+    const tensor_shape s = node->val.shape;
+    const int S = tensor_width(s), T = s.rank > 1 ? s.dim[s.rank - 2] : 1;
+    const real *x = node->in[0]->val.x;
+    real *y = node->val.x;
+    int t = 0;
+    for (size_t left = node->val.n; left > 0; left -= (size_t)S, x += S, y += S) {
+        const bool fits = S <= VEC && !mask.no_self;
+        const int room = left > VEC ? VEC : (int)left;
+        if (!fits || !short_row(x, ag_mask_limit(mask, t, S), y, room)) row(x, S, mask, t, y);
+        if (++t == T) t = 0;
     }
 }
 
@@ -55,8 +81,7 @@ static void backward(ag_node *node) {
         const real *y = node->val.x + r * (size_t)S, *dy = node->grad + r * (size_t)S;
         real *dx = DX + r * (size_t)S, mean = 0;
         int ranges = ag_visible(mask, (int)(r % (size_t)T), S, begin, end);
-        if (first && (ranges != 1 || begin[0] != 0 || end[0] != S))
-            memset(dx, 0, (size_t)S * sizeof *dx);
+        if (first && (ranges != 1 || begin[0] != 0 || end[0] != S)) row_zero(dx, S);
         for (int i = 0; i < ranges; i++)
             mean += row_dot(y + begin[i], dy + begin[i], end[i] - begin[i]);
         for (int i = 0; i < ranges; i++) ROW_EACH(k, end[i] - begin[i]) {

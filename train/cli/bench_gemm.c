@@ -61,7 +61,7 @@ static const struct {
 } forms[] = {{"A B", forward}, {"A B^T", input}, {"A^T B", weights}};
 
 int bench_gemm(double seconds, bool json) {
-    enum { MOST = 2048 * 1024 };  // of any matrix above
+    enum { MOST = 2048 * 1024 };                               // of any matrix above
     real *block = aligned_alloc(64, 3 * MOST * sizeof(real));  // as a graph's arena is
     if (!block) return cli_error(CLI_FAILED, "bench", "out of memory");
     for (int i = 0; i < 3 * MOST; i++) block[i] = (real)(i % 17 - 8) / 16;

@@ -1,4 +1,5 @@
-/* bench_startup.c - qkv bench --startup: how long until the first step. */
+/* bench_startup.c - qkv bench --startup: how long until the first step, and what a node costs beside its
+ * arithmetic. */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -54,6 +55,29 @@ static bool time_trainer(double *make, double *step, char *error) {
     return ok;
 }
 
+static void replay(void *loss) {
+    ag_node *node = loss;
+    ag_forward(node->graph);
+    ag_backward(node, NULL);
+}
+
+/* Seconds of a node's replay and backward, in a chain of them on one number each. */
+static double time_node(char *error) {
+    enum { LENGTH = 1000 };
+    ag_params *params = ag_params_new(NULL, 1);
+    ag_graph *g = params ? ag_graph_new(params) : NULL;
+    double seconds = 0;
+    if (g) {
+        ag_node *x = ag_want_grad(ag_input(g, "x", tensor_dims(0)));
+        for (int i = 0; i < LENGTH; i++) x = ag_scale(x, 1);
+        if (!ag_error(g)) seconds = bench_time(replay, x, 0.2) / LENGTH;
+        ag_graph_free(g);
+    }
+    ag_params_free(params);
+    if (seconds <= 0) snprintf(error, TRAIN_ERROR, "out of memory");
+    return seconds;
+}
+
 int bench_startup(bool json) {
     char error[TRAIN_ERROR];
     double process[TIMES], make[TIMES], step[TIMES];
@@ -64,6 +88,8 @@ int bench_startup(bool json) {
         if (!time_trainer(&make[i], &step[i], error))
             return cli_error(CLI_FAILED, "bench", "%s", error);
     }
+    double node = 1e9 * time_node(error);
+    if (node <= 0) return cli_error(CLI_FAILED, "bench", "%s", error);
     double p = 1e3 * median(process), m = 1e3 * median(make), s = 1e3 * median(step);
     if (json) {
         cli_print_json(
@@ -73,5 +99,6 @@ int bench_startup(bool json) {
     printf("a process that says its version        %7.3f ms\n", p);
     printf("the default run's model and workers    %7.3f ms\n", m);
     printf("its first step                         %7.3f ms\n", s);
+    printf("a node, replayed and differentiated    %7.1f ns\n", node);
     return CLI_OK;
 }

@@ -58,6 +58,7 @@ static bool count(train_trainer *t, train_worker *w, tensor_arena *arena, void *
     tally *sum = ctx;
     const ag_node *scores = train_scores_node(t, w), *weights = w->weights[train_last(t)];
     int H = scores->val.shape.dim[1], S = scores->val.shape.dim[3];
+    if (sum->backward) ag_keep_grads(w->graph, true);  // the scores' gradient is looked at
     if (sum->backward && !ag_backward(w->out.loss, NULL)) return false;
     bool has_gradient = sum->backward && scores->wants_grad && scores->has_grad;
     for (int n = 0; n < train_rows(w); n++)
