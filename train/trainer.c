@@ -6,16 +6,15 @@
 
 #include "train/trainer_internal.h"
 
-/* Examples of a shard: at least 128 tokens, so that a replay's overhead is small; about 2^13
- * numbers of the residual stream and at most 512 tokens, so that its activations stay in the
- * second-level cache; as even over the lanes as that allows. A function of the configuration
- * alone. */
+/* Examples of a shard. Its activations should stay in the second-level cache, but for each shard all
+ * weights are read and all gradients added to once more, which costs the more the wider the model is:
+ * 2 d_model tokens balance the two, within 128 to 256, or up to twice as many so that a lane's shards
+ * are equal. A function of the configuration alone. */
 static int shard_size(const train_config *c, int T) {
-    int tokens = (1 << 13) / c->d_model;
-    tokens = tokens < 128 ? 128 : tokens > 512 ? 512 : tokens;
-    int least = (128 + T - 1) / T, most = T < tokens ? tokens / T : 1;
-    int per_lane = (c->batch + c->lanes - 1) / c->lanes;
-    int shards = (per_lane + most - 1) / most;  // of one lane
+    const int tokens = c->d_model < 64 ? 128 : c->d_model > 128 ? 256 : 2 * c->d_model;
+    const int least = (128 + T - 1) / T, per_lane = (c->batch + c->lanes - 1) / c->lanes;
+    const int wanted = (int)((long)per_lane * T / tokens);
+    const int shards = wanted < 1 ? 1 : wanted < per_lane ? wanted : per_lane;  // of one lane
     int size = (per_lane + shards - 1) / shards;
     if (size < least) size = least;
     return size < c->batch ? size : c->batch;
