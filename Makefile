@@ -118,6 +118,12 @@ referee: $(B)/referee
 	python3 tests/referee/referee.py $(B)/referee --graphs $(N) --seed $(SEED)
 	python3 tests/referee/referee.py $(B)/referee --graphs 2000 --seed $(SEED) --control
 
+# Speed beside PyTorch and JAX, where they can be imported by TORCH and JAX; BENCH: options of tests/bench/race.py.
+TORCH ?= python3
+JAX   ?= python3
+bench: $(B)/qkv
+	python3 tests/bench/race.py $(B)/qkv --torch $(TORCH) --jax $(JAX) $(BENCH)
+
 # ---- longer tests: KILLS kills, STATES states after a power loss, RUNS inputs ----------------------------------------------
 
 KILLS  ?= 2000
@@ -204,6 +210,7 @@ help:
 	@echo 'make demo         trains the default task and draws loss, attention and circuits into $(DEMO)/plots'
 	@echo 'make test         runs all tests, ends with "N passed, N failed"'
 	@echo 'make referee      random graphs over all ops against PyTorch (N=10000)'
+	@echo 'make bench        a training step beside PyTorch and JAX (TORCH=, JAX=: their pythons; BENCH="--threads 2")'
 	@echo 'make torture      2000 kills, 10000 power losses, hostile names, full disks (KILLS=, STATES=)'
 	@echo 'make fuzz         clang and libFuzzer on the readers of files and options (RUNS=)'
 	@echo 'make check        format, includes, headers, static analysis'
@@ -212,6 +219,6 @@ help:
 	@echo 'make clean        removes $(B)/'
 	@echo 'Variables: CC CFLAGS LDFLAGS ARCH=native|x86-64-v3|... PREFIX DESTDIR WERROR=1'
 
-.PHONY: all install uninstall test torture fuzz referee demo check clean deps deps-check help FORCE
+.PHONY: all install uninstall test bench torture fuzz referee demo check clean deps deps-check help FORCE
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

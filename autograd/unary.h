@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
+#include "tensor/normal.h"
 
 /* Forward: runs the statement for every i; in it, x[i] is the input and y[i] is to be set. */
 #define AG_EACH(node, ...)                                               \
@@ -14,6 +15,39 @@
         const real *restrict x = (node)->in[0]->val.x;                   \
         real *restrict y = (node)->val.x;                                \
         for (size_t i = 0, n_ = (node)->val.n; i < n_; i++) __VA_ARGS__; \
+    }
+
+/* The same a vector at a time, where the function has a form for vectors: the statement sets `y` from
+ * `x`; backward it sets `slope`, dy/dx, from x and y. */
+#define AG_VECTORS(node, ...)                                         \
+    {                                                                 \
+        const real *x_ = (node)->in[0]->val.x;                        \
+        real *y_ = (node)->val.x;                                     \
+        for (size_t n_ = (node)->val.n, i_ = 0; i_ < n_; i_ += VEC) { \
+            const int left_ = n_ - i_ < VEC ? (int)(n_ - i_) : VEC;   \
+            const vreal x = vec_load_upto(x_ + i_, left_, 0);         \
+            vreal y;                                                  \
+            __VA_ARGS__;                                              \
+            vec_store_upto(y_ + i_, left_, y);                        \
+        }                                                             \
+    }
+#define AG_VECTORS_BACK(node, ...)                                    \
+    {                                                                 \
+        const real *x_ = (node)->in[0]->val.x, *y_ = (node)->val.x;   \
+        const real *dy_ = (node)->grad;                               \
+        bool first_ = false;                                          \
+        real *dx_ = ag_grad_or_first((node)->in[0], &first_);         \
+        for (size_t n_ = (node)->val.n, i_ = 0; i_ < n_; i_ += VEC) { \
+            const int left_ = n_ - i_ < VEC ? (int)(n_ - i_) : VEC;   \
+            const vreal x = vec_load_upto(x_ + i_, left_, 0);         \
+            const vreal y = vec_load_upto(y_ + i_, left_, 0);         \
+            vreal slope, dx = {0};                                    \
+            (void)x, (void)y;                                         \
+            __VA_ARGS__;                                              \
+            if (!first_) dx = vec_load_upto(dx_ + i_, left_, 0);      \
+            dx += vec_load_upto(dy_ + i_, left_, 0) * slope;          \
+            vec_store_upto(dx_ + i_, left_, dx);                      \
+        }                                                             \
     }
 
 /* Backward: the same with dy[i], the gradient of y[i]; dx[i] is to be added to. What is not written

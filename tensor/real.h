@@ -19,7 +19,6 @@ typedef double real;
 #define real_log     log
 #define real_sqrt    sqrt
 #define real_tanh    tanh
-#define real_erf     erf
 #define real_abs     fabs
 #define REAL_MIN     DBL_MIN
 #else
@@ -30,7 +29,6 @@ typedef float real;
 #define real_log     logf
 #define real_sqrt    sqrtf
 #define real_tanh    tanhf
-#define real_erf     erff
 #define real_abs     fabsf
 #define REAL_MIN     FLT_MIN
 #endif

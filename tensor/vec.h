@@ -120,7 +120,7 @@ VEC_INLINE real vec_sum(vreal v) { return _mm512_reduce_add_ps((__m512)v); }
 VEC_INLINE real vec_greatest(vreal v) { return _mm512_reduce_max_ps((__m512)v); }
 #else
 #define VEC_HALVE(half, op) \
-    for (int i = 0; (half) < VEC && i < (half); i++) u.x[i] = op(u.x[i], u.x[i + (half)]);
+    for (int i = 0; (half) < VEC && i < (half); i++) u.x[i] = op(u.x[i], u.x[(i + (half)) % VEC]);
 #define VEC_FOLD(v, op) \
     union {             \
         vreal whole;    \

@@ -221,7 +221,7 @@ static void bias_and_factor(void **state) {
             for (int r = 0; r < m; r++)
                 for (int j = 0; j < n; j++)
                     assert_close(got.x[r * got.ld + j], want.x[r * want.ld + j],
-                                 2 * (k + 1) * REAL_EPSILON);
+                                 2 * (k + 1.0) * REAL_EPSILON);
             free(got.block);
             free(want.block);
         }

@@ -3,16 +3,15 @@
 
 #include <stdlib.h>
 
+#include "tensor/normal.h"
 #include "tensor/rng.h"
 #include "tests/check.h"
 
 #ifdef QKV_DOUBLE
-#define REAL_MIN    DBL_MIN
 #define REAL_MAX    DBL_MAX
 #define REAL_DIGITS DBL_MANT_DIG
 #define next_real   nextafter
 #else
-#define REAL_MIN    FLT_MIN
 #define REAL_MAX    FLT_MAX
 #define REAL_DIGITS FLT_MANT_DIG
 #define next_real   nextafterf
@@ -190,10 +189,31 @@ static void exp_lanes_are_independent(void **state) {
     }
 }
 
+/* Phi and phi against libm's erfc and exp, in double; NaN stays NaN. */
+static void normal_is_as_close_as_said(void **state) {
+    (void)state;
+    const double root_half = 0.70710678118654752440, inverse_root_2pi = 0.39894228040143267794;
+    for (int i = -20000; i <= 20000; i++) {
+        const real x = (real)(i / 1000.0);
+        vreal slope;
+        const real Phi = vec_normal(vec_set(x), &slope)[0];
+        const double expected = 0.5 * erfc(-(double)x * root_half);
+        assert_close(Phi, expected, 2 * REAL_EPSILON);
+        assert_close(slope[0], inverse_root_2pi * exp(-0.5 * (double)x * (double)x),
+                     2 * REAL_EPSILON);
+        assert_true(x < 0 ? Phi <= (real)0.5 : Phi >= (real)0.5);
+    }
+    vreal slope;
+    assert_true(vec_normal(vec_set((real)-INFINITY), &slope)[0] == 0);
+    assert_true(vec_normal(vec_set((real)INFINITY), &slope)[0] == 1);
+    assert_true(isnan((double)vec_normal(vec_set((real)NAN), &slope)[0]));
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(loads_and_stores),       cmocka_unit_test(partial_loads_and_stores),
-    cmocka_unit_test(select_and_max_by_lane), cmocka_unit_test(sum_and_greatest_see_every_lane),
-    cmocka_unit_test(exp_is_within_2_ulp),    cmocka_unit_test(exp_keeps_its_ends),
-    cmocka_unit_test(exp_of_special_values),  cmocka_unit_test(exp_lanes_are_independent),
+    cmocka_unit_test(loads_and_stores),           cmocka_unit_test(partial_loads_and_stores),
+    cmocka_unit_test(select_and_max_by_lane),     cmocka_unit_test(sum_and_greatest_see_every_lane),
+    cmocka_unit_test(exp_is_within_2_ulp),        cmocka_unit_test(exp_keeps_its_ends),
+    cmocka_unit_test(exp_of_special_values),      cmocka_unit_test(exp_lanes_are_independent),
+    cmocka_unit_test(normal_is_as_close_as_said),
 };
 CHECK_MAIN(tests)

@@ -9,32 +9,31 @@ typedef struct {
     ag_gelu_form form;
 } attr;
 
-static const real ROOT_HALF = (real)0.70710678118654752, ROOT_2_PI = (real)0.79788456080286536,
-                  INV_ROOT_2PI = (real)0.39894228040143268, CUBIC = (real)0.044715;
+static const real ROOT_2_PI = (real)0.79788456080286536, CUBIC = (real)0.044715;
 
-static real tanh_phi(real x) {
-    return 1 / (1 + real_exp(-2 * ROOT_2_PI * (x + CUBIC * x * x * x)));
-}
+VEC_INLINE vreal tanh_phi(vreal x) { return vec_sigmoid(2 * ROOT_2_PI * (x + CUBIC * x * x * x)); }
 
 static void forward(ag_node *node) {
+    vreal phi;
     if (((const attr *)node->attr)->form == AG_GELU_ERF)
-        AG_EACH(node, y[i] = x[i] * (1 + real_erf(x[i] * ROOT_HALF)) / 2)
+        AG_VECTORS(node, y = x * vec_normal(x, &phi))
     else
-        AG_EACH(node, y[i] = x[i] * tanh_phi(x[i]))
+        AG_VECTORS(node, y = x * tanh_phi(x))
 }
 
 static void backward(ag_node *node) {
     if (((const attr *)node->attr)->form == AG_GELU_ERF)
-        AG_EACH_BACK(node, {
+        AG_VECTORS_BACK(node, {
             // y = x Phi(x)
-            const real phi = INV_ROOT_2PI * real_exp(-x[i] * x[i] / 2);
-            dx[i] += dy[i] * ((1 + real_erf(x[i] * ROOT_HALF)) / 2 + x[i] * phi);
+            vreal phi;
+            const vreal Phi = vec_normal(x, &phi);
+            slope = Phi + x * phi;
         })
     else
-        AG_EACH_BACK(node, {
+        AG_VECTORS_BACK(node, {
             // y = x s
-            const real s = tanh_phi(x[i]), du = ROOT_2_PI * (1 + 3 * CUBIC * x[i] * x[i]);
-            dx[i] += dy[i] * (s + 2 * x[i] * s * (1 - s) * du);
+            const vreal s = tanh_phi(x), du = ROOT_2_PI * (1 + 3 * CUBIC * x * x);
+            slope = s + 2 * x * s * (1 - s) * du;
         })
 }
 

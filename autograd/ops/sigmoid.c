@@ -1,8 +1,8 @@
 /* sigmoid.c - y = 1 / (1 + e^-x).        dy/dx = y (1 - y) */
 #include "autograd/unary.h"
 
-static void forward(ag_node *node) { AG_EACH(node, y[i] = 1 / (1 + real_exp(-x[i]))) }
-static void backward(ag_node *node) { AG_EACH_BACK(node, dx[i] += dy[i] * y[i] * (1 - y[i])) }
+static void forward(ag_node *node) { AG_VECTORS(node, y = vec_sigmoid(x)) }
+static void backward(ag_node *node) { AG_VECTORS_BACK(node, slope = y * (1 - y)) }
 static ag_node *sample(ag_graph *g, int i) {
     return ag_sample_unary(g, ag_sigmoid, i, AG_SAMPLE_NORMAL);
 }

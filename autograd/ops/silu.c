@@ -2,15 +2,13 @@
  * Source: Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016, section 2. */
 #include "autograd/unary.h"
 
-static real sigmoid(real x) { return 1 / (1 + real_exp(-x)); }
-
-static void forward(ag_node *node) { AG_EACH(node, y[i] = x[i] * sigmoid(x[i])) }
+static void forward(ag_node *node) { AG_VECTORS(node, y = x * vec_sigmoid(x)) }
 
 static void backward(ag_node *node) {
-    AG_EACH_BACK(node, {
+    AG_VECTORS_BACK(node, {
         // y = x s
-        const real s = sigmoid(x[i]);
-        dx[i] += dy[i] * s * (1 + x[i] * (1 - s));
+        const vreal s = vec_sigmoid(x);
+        slope = s * (1 + x * (1 - s));
     })
 }
 

@@ -10,7 +10,8 @@
 /* A clock's reading in seconds. */
 double bench_clock(clockid_t clock);
 
-/* Median seconds of one call of fn on this thread, from samples of about a millisecond taken for `seconds`. */
+/* Median seconds of one call of fn on this thread, from samples of about a millisecond taken for
+ * `seconds`. */
 double bench_time(void (*fn)(void *ctx), void *ctx, double seconds);
 
 /* What one core can do: multiply-adds on registers, in FLOP/s; and copying within the second-level
@@ -20,7 +21,8 @@ typedef struct {
 } bench_peak;
 bench_peak bench_measure_peak(void);
 
-/* The tables, on stdout, one line of JSON a row if `json`; an exit code. `seconds` is for the whole. */
+/* The tables, on stdout, one line of JSON a row if `json`; an exit code. `seconds` is for the
+ * whole. */
 int bench_ops(train_trainer *t, double seconds, bool json);
 int bench_gemm(double seconds, bool json);
 int bench_startup(bool json);

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autograd/op.h"
-#include "tensor/gemm.h"
+#include "autograd/sample.h"
 #include "train/cli/bench.h"
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
@@ -149,6 +148,7 @@ static const struct {
 static ag_node *record(ag_graph *g, const char *name, const sizes *z, ag_node *x) {
     static const int last[] = {-1}, turned[] = {1, 0, 2};
     static const real one = 1;
+    const ag_mask causal = {.causal = true};
     tensor_shape same = x->val.shape, width = tensor_dims(1, z->D),
                  square = tensor_dims(2, z->D, z->D),
                  weights = tensor_dims(4, z->B, z->H, z->T, z->T);
@@ -178,11 +178,12 @@ static ag_node *record(ag_graph *g, const char *name, const sizes *z, ag_node *x
     if (IS("layer_norm")) return ag_layer_norm(x, LEAF(width), LEAF(width), 1e-5);
     if (IS("rms_norm")) return ag_rms_norm(x, LEAF(width), 1e-5);
     if (IS("rope")) return ag_rope(x, z->H, 10000);
-    if (IS("scores")) return ag_scores(x, LEAF(same), z->H, 1, (ag_mask){.causal = true});
-    if (IS("softmax")) return ag_softmax(LEAF(weights), (ag_mask){.causal = true});
-    if (IS("mix"))
-        return ag_mix(ag_softmax(LEAF(weights), (ag_mask){.causal = true}), x, z->H,
-                      (ag_mask){.causal = true});
+    if (IS("scores")) return ag_scores(x, LEAF(same), z->H, 1, causal);
+    if (IS("softmax")) return ag_softmax(LEAF(weights), causal);
+    if (IS("mix")) {
+        ag_node *w = ag_softmax(LEAF(weights), causal);
+        return ag_mix(w, x, z->H, causal);
+    }
     if (IS("cross_entropy"))
         return ag_cross_entropy(ag_linear(x, LEAF(tensor_dims(2, z->D, z->V)), NULL),
                                 ag_sample_ids(g, N, z->V, false), NULL);

@@ -57,7 +57,8 @@ static void copy(void *ctx) {
 
 bench_peak bench_measure_peak(void) {
     vreal sum[CHAINS] = {{0}};
-    bench_peak peak = {2.0 * CHAINS * VEC * ROUNDS / bench_time(multiply_add, sum, 0.2), 0};
+    const int flops = 2 * CHAINS * VEC * ROUNDS;
+    bench_peak peak = {flops / bench_time(multiply_add, sum, 0.2), 0};
     real *block = aligned_alloc(64, 2 * COPIED);
     if (!block) return peak;
     for (size_t i = 0; i < 2 * COPIED / sizeof(real); i++) block[i] = 1;
