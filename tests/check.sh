@@ -165,7 +165,8 @@ within() {
 
 # Off: what version 2.10 sees where it is not. gcc, clang-tidy and the sanitizers look for the same.
 CPPCHECK='--enable=warning,performance,portability'
-for off in arrayIndexOutOfBounds arrayIndexOutOfBoundsCond legacyUninitvar uninitvar wrongPrintfScanfArgNum; do
+for off in arrayIndexOutOfBounds arrayIndexOutOfBoundsCond legacyUninitvar uninitvar \
+    wrongPrintfScanfArgNum; do
     CPPCHECK="$CPPCHECK --suppress=$off"
 done
 
