@@ -71,8 +71,8 @@ static bool blocks_begin(ag_graph *g) {
     return true;
 }
 
-/* An inner node's gradient is needed from the first backward that adds to it to its own. So few are
- * alive at a time that they stay in cache: a tenth of a step, and a third of its memory. */
+/* An inner node's gradient is needed from the first backward that adds to it to its own: so few live
+ * at a time that they stay in cache. 2 to 5 % of a step of width 64. */
 static bool provide_shared(ag_graph *g) {
     if (g->nodes_with_grads == g->nodes.n) return true;
     if (!blocks_begin(g)) return false;

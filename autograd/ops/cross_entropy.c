@@ -37,16 +37,13 @@ static void forward(ag_node *node) {
         }
         scored += a->targets[r] >= 0;
     }
-    double loss = 0, sums = 1;  // log a + log b = log (a b): one logarithm for many rows
+    double loss = 0;
     for (size_t r = 0; r < rows; r++) {
         if (a->targets[r] < 0) continue;
         const real *x = node->in[0]->val.x + r * (size_t)V;
         real max, sum = row_softmax(x, V, node->save + HEADER + r * (size_t)V, &max);
-        loss += (double)max - (double)x[a->targets[r]];
-        sums *= (double)sum;
-        if (sums > 1e200) loss += log(sums), sums = 1;
+        loss += (double)real_log(sum) + ((double)max - (double)x[a->targets[r]]);
     }
-    loss += log(sums);
     node->save[SCORED] = (real)scored;
     node->save[WEIGHT] = a->weight ? *a->weight : scored ? 1 / (real)scored : 0;
     node->val.x[0] = scored ? (real)(loss * (double)node->save[WEIGHT]) : 0;

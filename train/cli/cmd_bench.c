@@ -1,9 +1,9 @@
 /* cmd_bench.c - qkv bench: how fast is a training step, through the ordinary path: recorded graph,
  * ordinary ops and layers, Adam.
  *
- * One step of one pre-norm block: token + position embedding, causal attention, feed-forward of 4
+ * One step of pre-norm blocks, one unless told: token + position embedding, causal attention, feed-forward of 4
  * d with ReLU, layer norms, biases, unembedding, mean cross-entropy over all positions. FLOPs,
- * with N = B T and P = 12 d^2 + d V: 6 P N + 12 B T^2 d (matrix products only, attention counted
+ * with N = B T and P = 12 L d^2 + d V: 6 P N + 12 L B T^2 d (matrix products only, attention counted
  * without its mask). */
 #include <jansson.h>
 #include <stdio.h>
@@ -22,6 +22,7 @@ static const cli_option options[] = {
     {"time", "T", "tokens of a sequence", NULL},
     {"d-model", "D", "width", NULL},
     {"heads", "H", "heads", NULL},
+    {"layers", "L", "blocks one after the other", "1"},
     {"vocab", "V", "vocabulary", NULL},
     {"lanes", "N", "parts of the batch that can run in parallel", "4"},
     {"threads", "N", "threads", "1"},
@@ -41,7 +42,7 @@ static const struct {
                {"large", 8, 512, 512, 8, 512}};
 
 typedef struct {
-    long batch, time, d_model, heads, vocab, threads, lanes;
+    long batch, time, d_model, heads, layers, vocab, threads, lanes;
     double seconds;
     bool json, pairs, ops, gemm, startup;
 } request;
@@ -77,8 +78,8 @@ static int take_option(void *ctx, const char *name, const char *value) {
         long *to, most;
     } numbers[] = {{"batch", &r->batch, 65536},     {"time", &r->time, 65536},
                    {"d-model", &r->d_model, 16384}, {"heads", &r->heads, 512},
-                   {"vocab", &r->vocab, 65536},     {"threads", &r->threads, 64},
-                   {"lanes", &r->lanes, 64}};
+                   {"layers", &r->layers, 256},     {"vocab", &r->vocab, 65536},
+                   {"threads", &r->threads, 64},    {"lanes", &r->lanes, 64}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (strcmp(numbers[i].name, name) != 0) continue;
         if (train_parse_int(value, numbers[i].to) && *numbers[i].to >= 1 &&
@@ -119,6 +120,7 @@ static bool configure(const request *r, train_config *c, data_spec *spec, char *
     c->batch = (int)r->batch;
     c->d_model = (int)r->d_model;
     c->heads = (int)r->heads;
+    c->layers = (int)r->layers;
     c->d_ff = 4 * c->d_model;
     c->lanes = (int)r->lanes;
     c->activation = NN_ACT_RELU;
@@ -189,24 +191,25 @@ static void print(const request *r, const train_trainer *t, const samples *s, si
     const data_spec *spec = train_trainer_spec(t);
     double B = c->batch, T = spec->side[DATA_SEQUENCE].T, D = c->d_model,
            V = spec->readout[0].classes;
-    double P = 4 * D * D + 2 * (double)c->d_ff * D + D * V,
-           flops = 6 * P * B * T + 12 * B * T * T * D;
+    double L = c->layers, P = L * (4 * D * D + 2 * (double)c->d_ff * D) + D * V,
+           flops = 6 * P * B * T + 12 * L * B * T * T * D;
     double wall = s->wall[s->n / 2], cpu = s->cpu[s->n / 2];
     double rss = peak_memory();
     if (!r->json) {
         printf(
-            "B %g, T %g, D %g, heads %d, V %g: %.4f ms a step (CPU %.4f ms), %.1f GFLOP/s, %.0f "
+            "B %g, T %g, D %g, heads %d, layers %g, V %g: %.4f ms a step (CPU %.4f ms), %.1f "
+            "GFLOP/s, %.0f "
             "tokens/s, peak memory %.1f MiB\n",
-            B, T, D, c->heads, V, 1e3 * wall, 1e3 * cpu, flops / wall / 1e9, B * T / wall, rss);
+            B, T, D, c->heads, L, V, 1e3 * wall, 1e3 * cpu, flops / wall / 1e9, B * T / wall, rss);
         return;
     }
     json_t *o = json_pack(
-        "{s:s,s:f,s:f,s:f,s:i,s:f,s:i,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:I,s:f,s:f}", "peer", "qkv",
-        "B", B, "T", T, "d", D, "h", c->heads, "V", V, "threads", (int)r->threads, "steps",
-        (json_int_t)s->n, "ms_median", 1e3 * wall, "ms_min", 1e3 * s->wall[0], "cpu_ms_median",
-        1e3 * cpu, "tokens_per_s", B * T / wall, "gflops", flops / wall / 1e9, "gflops_cpu",
-        flops / cpu / 1e9, "peak_rss_mib", rss, "params", (json_int_t)params, "loss_first",
-        s->loss_first, "loss_last", s->loss_last);
+        "{s:s,s:f,s:f,s:f,s:i,s:i,s:f,s:i,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:I,s:f,s:f}", "peer",
+        "qkv", "B", B, "T", T, "d", D, "h", c->heads, "layers", c->layers, "V", V, "threads",
+        (int)r->threads, "steps", (json_int_t)s->n, "ms_median", 1e3 * wall, "ms_min",
+        1e3 * s->wall[0], "cpu_ms_median", 1e3 * cpu, "tokens_per_s", B * T / wall, "gflops",
+        flops / wall / 1e9, "gflops_cpu", flops / cpu / 1e9, "peak_rss_mib", rss, "params",
+        (json_int_t)params, "loss_first", s->loss_first, "loss_last", s->loss_last);
     cli_print_json(o);
 }
 
@@ -223,7 +226,7 @@ static int bench_step(const request *r, train_trainer *t) {
 
 int cli_bench(int argc, char **argv) {
     char error[TRAIN_ERROR];
-    request r = {.threads = 1, .seconds = 3, .lanes = 4};
+    request r = {.threads = 1, .seconds = 3, .lanes = 4, .layers = 1};
     train_config c;
     data_spec spec;
     int first = 0;
