@@ -1,10 +1,10 @@
 /* cmd_bench.c - qkv bench: how fast is a training step, through the ordinary path: recorded graph,
  * ordinary ops and layers, Adam.
  *
- * One step of pre-norm blocks, one unless told: token + position embedding, causal attention, feed-forward of 4
- * d with ReLU, layer norms, biases, unembedding, mean cross-entropy over all positions. FLOPs,
- * with N = B T and P = 12 L d^2 + d V: 6 P N + 12 L B T^2 d (matrix products only, attention counted
- * without its mask). */
+ * One step of pre-norm blocks, one unless told: token + position embedding, causal attention,
+ * feed-forward of 4 d with ReLU, layer norms, biases, unembedding, mean cross-entropy over all
+ * positions. FLOPs, with N = B T and P = 12 L d^2 + d V: 6 P N + 12 L B T^2 d (matrix products only,
+ * attention counted without its mask). */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
