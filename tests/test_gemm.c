@@ -251,6 +251,11 @@ static void any_strides(void **state) {
 
 static void no_terms_give_zeros(void **state) {
     (void)state;
+    real some[64 * 256], none = 0;
+    for (int i = 0; i < 64 * 256; i++) some[i] = 1;
+    gemm_mul(GEMM_SET, 64, 256, 0, (gemm_view){&none, 1, 512}, (gemm_view){&none, 512, 1}, some,
+             256);
+    for (int i = 0; i < 64 * 256; i++) assert_true(some[i] == 0);
     for (int m = 1; m <= 17; m++)
         for (int n = 1; n <= 40; n++) {
             real zero = 0;
