@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <unistd.h>
 
 enum { MAX_THREADS = 256, SPINS = 4000 };
@@ -18,10 +19,9 @@ struct train_pool {
     int size, spins;
     train_pool_fn *fn;
     void *ctx;
-    int n;
-    atomic_int next;    // the item to be taken next
-    atomic_uint round;  // counts runs; a change wakes the workers
-    atomic_int busy;    // workers not yet done with this round
+    atomic_ullong ticket;  // run << 32 | items not yet taken: a late worker takes no old item
+    atomic_uint round;     // counts runs; a change wakes the workers
+    atomic_int undone;     // items not yet done: who takes none is not waited for
     atomic_bool stop;
     pthread_mutex_t mutex;  // for those who sleep
     pthread_cond_t wake, done;
@@ -34,8 +34,20 @@ static void relax(void) {
 #endif
 }
 
+/* Takes items until there are none. What fn and ctx are is read only while an item is held: until it is
+ * done, the run they belong to cannot end. */
 static void take_items(train_pool *p, int index) {
-    for (int item; (item = atomic_fetch_add(&p->next, 1)) < p->n;) p->fn(p->ctx, item, index);
+    unsigned long long ticket = atomic_load(&p->ticket);
+    while ((ticket & UINT32_MAX) > 0) {
+        if (!atomic_compare_exchange_weak(&p->ticket, &ticket, ticket - 1)) continue;
+        p->fn(p->ctx, (int)(ticket & UINT32_MAX) - 1, index);
+        if (atomic_fetch_sub(&p->undone, 1) == 1) {
+            pthread_mutex_lock(&p->mutex);
+            pthread_cond_signal(&p->done);
+            pthread_mutex_unlock(&p->mutex);
+        }
+        ticket = atomic_load(&p->ticket);
+    }
 }
 
 /* Waits for a round other than `seen`. */
@@ -57,11 +69,6 @@ static void *work(void *arg) {
         seen = await_round(p, seen);
         if (atomic_load(&p->stop)) return NULL;
         take_items(p, w->index);
-        if (atomic_fetch_sub(&p->busy, 1) == 1) {
-            pthread_mutex_lock(&p->mutex);
-            pthread_cond_signal(&p->done);
-            pthread_mutex_unlock(&p->mutex);
-        }
     }
 }
 
@@ -112,16 +119,15 @@ void train_pool_run(train_pool *p, train_pool_fn *fn, void *ctx, int n) {
     }
     p->fn = fn;
     p->ctx = ctx;
-    p->n = n;
-    atomic_store(&p->next, 0);
-    atomic_store(&p->busy, p->size - 1);
+    atomic_store(&p->undone, n);
+    atomic_store(&p->ticket, ((atomic_load(&p->ticket) >> 32) + 1) << 32 | (unsigned)n);
     announce(p);
     take_items(p, 0);
     for (int i = 0; i < p->spins; i++) {
-        if (atomic_load(&p->busy) == 0) return;
+        if (atomic_load(&p->undone) == 0) return;
         relax();
     }
     pthread_mutex_lock(&p->mutex);
-    while (atomic_load(&p->busy) > 0) pthread_cond_wait(&p->done, &p->mutex);
+    while (atomic_load(&p->undone) > 0) pthread_cond_wait(&p->done, &p->mutex);
     pthread_mutex_unlock(&p->mutex);
 }
