@@ -40,9 +40,11 @@ static bool own_grads(ag_graph *g) {
 
 static bool is_inner(const ag_node *node) { return node->op && node->wants_grad; }
 
-/* The smallest free block that n numbers fit into, or a new one. */
+/* The smallest free block that n numbers fit into, or a new one. None is empty: an empty one would stand
+ * where the next one does, and be taken for it. */
 static real *block_take(ag_graph *g, size_t n) {
     ag_block *best = NULL;
+    if (n == 0) n = 1;
     for (ag_block *b = g->blocks; b < g->blocks + g->n_blocks; b++)
         if (!b->taken && b->n >= n && (!best || b->n < best->n)) best = b;
     if (!best) {

@@ -44,7 +44,7 @@ static const struct {
 typedef struct {
     long batch, time, d_model, heads, layers, vocab, threads, lanes;
     double seconds;
-    bool json, pairs, ops, gemm, startup;
+    bool json, pairs, sized, ops, gemm, startup;
 } request;
 
 static int take_preset(request *r, const char *name) {
@@ -82,6 +82,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
                    {"threads", &r->threads, 64},    {"lanes", &r->lanes, 64}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (strcmp(numbers[i].name, name) != 0) continue;
+        r->sized = r->sized || numbers[i].to != &r->threads;
         if (train_parse_int(value, numbers[i].to) && *numbers[i].to >= 1 &&
             *numbers[i].to <= numbers[i].most)
             return CLI_OK;
@@ -235,6 +236,8 @@ int cli_bench(int argc, char **argv) {
     int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
     if (code != CLI_OK || done) return code;
     if (first < argc) return cli_error(CLI_USAGE, "bench", "'%s' is no option", argv[first]);
+    if (r.pairs && r.sized)
+        return cli_error(CLI_USAGE, "bench", "--preset pairs is the default run: its sizes stay");
     if (r.ops + r.gemm + r.startup > 1)
         return cli_error(CLI_USAGE, "bench", "one of --ops, --gemm and --startup");
     if (r.gemm) return bench_gemm(r.seconds, r.json);
