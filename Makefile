@@ -19,7 +19,9 @@ B     := build
 # ---- what is built of what -----------------------------------------------------------------------------------------
 # Everything is compiled twice from the same source: float trains, double checks gradients.
 
-LIB_SRC := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c layers/*.c data/*.c train/*.c train/probe/*.c train/plot/*.c train/study/*.c)
+# The rooms of train/, in their order: each may use those before it. train/cli is the program, not the library.
+TRAIN   := io optim config trainer probe run plot study
+LIB_SRC := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c layers/*.c data/*.c $(TRAIN:%=train/%/*.c))
 LIB_SRC += $(B)/gen/plot_scripts.c $(B)/gen/studies.c
 CLI_SRC := $(wildcard train/cli/*.c)
 objs     = $(patsubst %.c,$(B)/$(1)/%.o,$(2))
@@ -51,7 +53,7 @@ $(B)/double/%.o: %.c $(B)/flags
 	$(Q)$(CC) $(FLAGS) -DQKV_DOUBLE $(CFLAGS) $(EXTRA) -MMD -MP -c -o $@ $<
 # A fused multiply-add would change the last bit of initial weights; config.json says how the program was built.
 %/tensor/rng.o %/autograd/params.o: EXTRA := -ffp-contract=off
-%/train/config_json.o: EXTRA = -DTRAIN_FLAGS='"$(strip $(filter-out $(WARN) -I. -Werror,$(FLAGS)) $(CFLAGS))"'
+%/train/config/json.o: EXTRA = -DQKV_FLAGS='"$(strip $(filter-out $(WARN) -I. -Werror,$(FLAGS)) $(CFLAGS))"'
 
 $(B)/gen/plot_scripts.c: train/plot/embed.sh $(sort $(wildcard train/plot/*.gp))
 	@mkdir -p $(@D)
@@ -159,10 +161,11 @@ check:
 # What a program, an op, a layer or a task of somebody's own includes, as <PREFIX>/include/qkv/ROOM/NAME.h.
 HEADERS := $(addprefix tensor/,real.h shape.h arena.h rng.h gemm.h) \
   $(addprefix autograd/,ag.h op.h ops.def sample.h gradcheck.h) layers/nn.h layers/layers.def data/data.h data/tasks.def \
-  $(addprefix train/,plugin.h config.h config.def trainer.h optimizer.h schedule.h run.h checkpoint.h metrics.h io.h \
-    text.h number.h version.h account.h anomaly.h export.h npy.h) \
-  $(addprefix train/probe/,attention_map.h circuits.h explain.h interventions.h measure.h probes.def observe.h) train/plot/plot.h train/study/study.h
-VERSION = $(shell sed -n 's/^.define TRAIN_VERSION "\(.*\)"/\1/p' train/version.h)
+  $(addprefix train/,$(addprefix io/,io.h text.h number.h npy.h) $(addprefix optim/,optimizer.h schedule.h) \
+    $(addprefix config/,config.h config.def plugin.h version.h) $(addprefix trainer/,trainer.h anomaly.h) \
+    $(addprefix probe/,account.h attention_map.h circuits.h explain.h interventions.h measure.h probes.def observe.h) \
+    $(addprefix run/,run.h checkpoint.h metrics.h export.h) plot/plot.h study/study.h)
+VERSION = $(shell sed -n 's/^.define QKV_VERSION "\(.*\)"/\1/p' train/config/version.h)
 TO = $(DESTDIR)$(PREFIX)
 DIRS := bin lib/pkgconfig share/man/man1 share/man/man5 share/bash-completion/completions $(addprefix include/qkv/,$(patsubst %/,%,$(sort $(dir $(HEADERS)))))
 INSTALLED := bin/qkv bin/qkv-double lib/libqkv.a lib/libqkv-double.a lib/pkgconfig/qkv.pc lib/pkgconfig/qkv-double.pc \
@@ -204,6 +207,10 @@ ifneq ($(filter deps deps-check,$(MAKECMDGOALS)),)
 $(B)/flags $(B)/gen/plot_scripts.c $(B)/gen/studies.c: | $(filter deps deps-check,$(MAKECMDGOALS))
 endif
 
+# The public headers, one a line.
+headers:
+	@printf '%s\n' $(HEADERS)
+
 help:
 	@echo 'make              the program $(B)/qkv and the library $(B)/libqkv.a'
 	@echo 'make deps         installs what is missing (Debian, Ubuntu; names it elsewhere)'
@@ -219,6 +226,6 @@ help:
 	@echo 'make clean        removes $(B)/'
 	@echo 'Variables: CC CFLAGS LDFLAGS ARCH=native|x86-64-v3|... PREFIX DESTDIR WERROR=1'
 
-.PHONY: all install uninstall test bench torture fuzz referee demo check clean deps deps-check help FORCE
+.PHONY: all install uninstall test bench torture fuzz referee demo check clean deps deps-check headers help FORCE
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

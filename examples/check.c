@@ -6,9 +6,9 @@
 #include <stdio.h>
 
 #include "autograd/gradcheck.h"
-#include "train/plugin.h"
+#include "train/config/plugin.h"
 
-extern const train_plugin qkv_plugin;  // square.c defines it
+extern const qkv_config_plugin qkv_plugin;  // square.c defines it
 
 static int wrong;
 
@@ -27,7 +27,7 @@ int main(void) {
     for (const ag_op *const *o = qkv_plugin.ops; o && *o; o++)
         check((*o)->name, (*o)->sample, (*o)->has_kinks);
     for (const nn_layer *l = qkv_plugin.layers; l && l->name; l++) check(l->name, l->sample, false);
-    for (const train_block *b = qkv_plugin.blocks; b && b->name; b++)
+    for (const qkv_config_plugin_block *b = qkv_plugin.blocks; b && b->name; b++)
         check(b->name, b->sample, false);
     return wrong ? 5 : 0;
 }

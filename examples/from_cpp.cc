@@ -3,21 +3,21 @@
 //
 //     c++ from_cpp.cc $(pkg-config --cflags --libs qkv) -o from_cpp && ./from_cpp
 //
-// Where train.c writes the loop out, this one leaves the model, shards and Adam to train_trainer,
+// Where train.c writes the loop out, this one leaves the model, shards and Adam to qkv_trainer,
 // and asks afterwards: what if every position had to look everywhere alike?
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 
-#include "train/trainer.h"
+#include "train/trainer/trainer.h"
 
 namespace {
 
 struct free_trainer {
-    void operator()(train_trainer *t) const { train_trainer_free(t); }
+    void operator()(qkv_trainer *t) const { qkv_trainer_free(t); }
 };
 
-char error[TRAIN_ERROR];
+char error[QKV_IO_ERROR];
 
 void require(bool ok) {
     if (ok) return;
@@ -25,13 +25,13 @@ void require(bool ok) {
     std::exit(1);
 }
 
-void set(train_config *config, const char *field, const char *value) {  // as `--field value` does
-    require(train_config_set(config, train_option_find(field), value, error));
+void set(qkv_config *config, const char *field, const char *value) {  // as `--field value` does
+    require(qkv_config_set(config, qkv_config_option_find(field), value, error));
 }
 
-void report(const char *what, train_trainer *t) {
-    train_scores s;
-    require(train_evaluate(t, "valid", 0, 512, &s, error));
+void report(const char *what, qkv_trainer *t) {
+    qkv_trainer_scores s;
+    require(qkv_trainer_evaluate(t, "valid", 0, 512, &s, error));
     std::printf("%-22s loss %.3f   accuracy %5.1f %%   attention on the answer %.2f\n", what,
                 s.loss, 100 * s.accuracy, s.mass);
 }
@@ -48,25 +48,25 @@ void look_everywhere(ag_node *weights, void *) {
 }  // namespace
 
 int main() {
-    train_config config;
+    qkv_config config;
     data_spec task;
-    train_config_default(&config);
+    qkv_config_default(&config);
     set(&config, "task", "pairs");
     set(&config, "steps", "300");
-    require(train_config_resolve(&config, &task, error));
-    std::unique_ptr<train_trainer, free_trainer> trainer(
-        train_trainer_new(nullptr, &config, &task, 1, error));
+    require(qkv_config_resolve(&config, &task, error));
+    std::unique_ptr<qkv_trainer, free_trainer> trainer(
+        qkv_trainer_new(nullptr, &config, &task, 1, error));
     require(trainer != nullptr);
 
     report("before training", trainer.get());
     for (int step = 0; step < config.steps; step++) {
-        train_step gradient;
-        require(train_gradient(trainer.get(), step, &gradient, error));
-        train_update(trainer.get(), step, &gradient);
+        qkv_trainer_step gradient;
+        require(qkv_trainer_gradient(trainer.get(), step, &gradient, error));
+        qkv_trainer_update(trainer.get(), step, &gradient);
     }
     report("after training", trainer.get());
 
-    ag_node *weights = ag_find(train_trainer_worker(trainer.get())->graph, "layer0.attn.weights");
+    ag_node *weights = ag_find(qkv_trainer_any_worker(trainer.get())->graph, "layer0.attn.weights");
     require(weights && ag_hook(weights, look_everywhere, nullptr));
     report("looking everywhere", trainer.get());
     ag_unhook(weights, look_everywhere, nullptr);

@@ -14,7 +14,7 @@
  *
  * Here all T x T weights are made nevertheless, so that they can be looked at. */
 #include "autograd/op.h"
-#include "train/plugin.h"
+#include "train/config/plugin.h"
 
 /* Each row divided by its sum: [B,H,T,S] -> [B,H,T,S]. */
 static ag_node *normalised(ag_node *x) {
@@ -56,9 +56,9 @@ static ag_node *sample(ag_graph *g, int i) {
     return linear_attention(x, NULL, "layer0", &c);
 }
 
-static const train_block blocks[] = {
+static const qkv_config_plugin_block blocks[] = {
     {"linear_attention", "attention without the softmax", linear_attention, sample, false},
     {NULL, NULL, NULL, NULL, false},
 };
 
-const train_plugin qkv_plugin = {TRAIN_PLUGIN_ABI, sizeof(real), .blocks = blocks};
+const qkv_config_plugin qkv_plugin = {QKV_CONFIG_PLUGIN_ABI, sizeof(real), .blocks = blocks};

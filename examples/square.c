@@ -3,7 +3,7 @@
  *     qkv gradcheck --plugin square.c square
  */
 #include "autograd/op.h"
-#include "train/plugin.h"
+#include "train/config/plugin.h"
 
 ag_node *square(ag_node *x);
 
@@ -41,4 +41,4 @@ ag_node *square(ag_node *x) { return ag_apply(&op_square, AG_IN(x), NULL, 0); }
 
 static const ag_op *const ops[] = {&op_square, NULL};
 
-const train_plugin qkv_plugin = {TRAIN_PLUGIN_ABI, sizeof(real), .ops = ops};
+const qkv_config_plugin qkv_plugin = {QKV_CONFIG_PLUGIN_ABI, sizeof(real), .ops = ops};

@@ -10,7 +10,7 @@
  * K have to learn who follows whom. The months stand in random order, so positions do not help. */
 #include <stdio.h>
 
-#include "train/plugin.h"
+#include "train/config/plugin.h"
 
 enum { MONTHS = 12, MONTH = 0, VALUE = 1 };  // symbols; the two streams
 
@@ -74,4 +74,4 @@ static const data_task successor = {
 
 static const data_task *const tasks[] = {&successor, NULL};
 
-const train_plugin qkv_plugin = {TRAIN_PLUGIN_ABI, sizeof(real), .tasks = tasks};
+const qkv_config_plugin qkv_plugin = {QKV_CONFIG_PLUGIN_ABI, sizeof(real), .tasks = tasks};

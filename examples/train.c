@@ -15,7 +15,7 @@
 #include "autograd/ag.h"
 #include "data/data.h"
 #include "layers/nn.h"
-#include "train/optimizer.h"
+#include "train/optim/optimizer.h"
 
 enum { B = 64, D = 32, STEPS = 300, SEED = 1, KEY = 0, VALUE = 1 };
 
@@ -79,8 +79,6 @@ int main(void) {
     char why[256];
     data_spec task;
     data_batch batch;
-    train_config config;
-    train_config_default(&config);  // Adam, learning rate 0.003
     tensor_arena *memory = tensor_arena_new(NULL);
     ag_params *params = ag_params_new(NULL, SEED);
     ag_graph *g = params ? ag_graph_new(params) : NULL;
@@ -93,10 +91,8 @@ int main(void) {
     ag_node *logits = record(g, &batch);
     ag_node *loss = ag_cross_entropy(logits, target, NULL);  // mean of -log p(answer)
     if (ag_error(g)) return puts(ag_error(g)), 1;
-    size_t n = ag_params_size(params);
-    real *mean = tensor_arena_reals(memory, n);    // Adam remembers each gradient's mean
-    real *square = tensor_arena_reals(memory, n);  // and its mean square
-    if (!mean || !square) return puts("no memory"), 1;
+    qkv_optim adam;  // remembers each gradient's mean and mean square
+    if (!qkv_optim_init(&adam, memory, params, qkv_optim_adam(0.003))) return puts("no memory"), 1;
 
     for (int step = 0; step <= STEPS; step++) {
         if (step % 50 == 0) {  // a look at examples that training never sees
@@ -109,14 +105,8 @@ int main(void) {
         // gives d loss / d each parameter.
         data_fill(&batch, SEED, "train", (uint64_t)step * B, B);
         ag_forward(g);
-        ag_grads_zero(g);
         ag_backward(loss, NULL);
-        train_rule adam = train_rule_at(&config, step, 0);
-        for (int i = 0; i < ag_params_count(params); i++) {
-            const ag_param_entry *p = ag_params_at(params, i);
-            size_t at = p->offset;
-            train_apply(&adam, false, p->val.n, p->val.x, ag_grads(g) + at, mean + at, square + at);
-        }
+        qkv_optim_step(&adam, g);
     }
 
     data_fill(&batch, SEED, "valid", 0, B);

@@ -98,10 +98,8 @@ check_headers_c() {
 }
 
 public_headers() {
-    sources '*.h' | grep -e '^tensor/' -e '^train/[^/]*$' | grep -v _internal
-    for h in ag op sample gradcheck; do echo autograd/$h.h; done
-    echo layers/nn.h
-    echo data/data.h
+    sources '*.h' | grep -e '^tensor/' | grep -v _internal
+    make -s headers | grep '\.h$'
 }
 
 check_headers_cxx() {
@@ -125,7 +123,8 @@ library() {
 check_symbols() {
     need nm || return
     library || return
-    nm $OUT/libqkv.a | awk -f tests/symbols.awk
+    find $OUT/float/tensor $OUT/float/autograd $OUT/float/layers $OUT/float/data $OUT/float/train \
+        $OUT/float/$OUT/gen -name '*.o' ! -path '*/cli/*' -print0 | sort -z | xargs -0 nm | awk -f tests/symbols.awk
 }
 
 check_fast_math() {

@@ -77,7 +77,7 @@ static int name_of(disk *d, const char *path) {
 }
 
 static int parent_of(disk *d, int i) {
-    char dir[TRAIN_PATH];
+    char dir[QKV_IO_PATH];
     const char *slash = strrchr(d->name[i].path, '/');
     snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - d->name[i].path) : 0, d->name[i].path);
     return name_of(d, dir);
@@ -230,7 +230,7 @@ static int disk_mkdir(void *ctx, const char *path) {
 
 static int disk_lock(void *ctx, int fd) { return (void)ctx, (void)fd, 0; }
 
-static int disk_list(void *ctx, const char *path, train_name_fn *each, void *each_ctx) {
+static int disk_list(void *ctx, const char *path, qkv_io_name_fn *each, void *each_ctx) {
     disk *d = ctx;
     int dir = name_of(d, path);
     if (d->name[dir].file == ABSENT) return say(ENOENT);
@@ -243,10 +243,10 @@ static int disk_list(void *ctx, const char *path, train_name_fn *each, void *eac
     return 0;
 }
 
-train_io disk_io(disk *d) {
-    return (train_io){disk_open,  disk_read,   disk_write,  disk_size,  disk_truncate, disk_sync,
-                      disk_close, disk_rename, disk_unlink, disk_mkdir, disk_lock,     disk_list,
-                      d};
+qkv_io disk_io(disk *d) {
+    return (qkv_io){disk_open,  disk_read,   disk_write,  disk_size,  disk_truncate, disk_sync,
+                    disk_close, disk_rename, disk_unlink, disk_mkdir, disk_lock,     disk_list,
+                    d};
 }
 
 /* ---- the rest ---- */

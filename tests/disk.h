@@ -14,7 +14,7 @@
 #ifndef TESTS_DISK_H
 #define TESTS_DISK_H
 
-#include "train/io.h"
+#include "train/io/io.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,7 +28,7 @@ disk *disk_new(void);  // an empty one with the current directory
 void disk_free(disk *d);
 
 /* The calls, with the disk as ctx: copy the table to replace some. */
-train_io disk_io(disk *d);
+qkv_io disk_io(disk *d);
 
 /* The nth fsync from now on, of a file or a directory, fails with EIO; 0: none. */
 void disk_fail_sync(disk *d, int n);

@@ -33,27 +33,27 @@ static ssize_t moved(faults *f, size_t n) {
 }
 
 static int open_or_fail(void *ctx, const char *path, int flags) {
-    return fails(ctx, 'O') ? -1 : train_posix.open(NULL, path, flags);
+    return fails(ctx, 'O') ? -1 : qkv_io_posix.open(NULL, path, flags);
 }
 
 static ssize_t read_or_fail(void *ctx, int fd, void *to, size_t n) {
-    if (!fails(ctx, 'R')) return train_posix.read(NULL, fd, to, n);
+    if (!fails(ctx, 'R')) return qkv_io_posix.read(NULL, fd, to, n);
     ssize_t k = moved(ctx, n);
-    return k > 0 ? train_posix.read(NULL, fd, to, (size_t)k) : k;
+    return k > 0 ? qkv_io_posix.read(NULL, fd, to, (size_t)k) : k;
 }
 
 static ssize_t write_or_fail(void *ctx, int fd, const void *from, size_t n) {
-    if (!fails(ctx, 'W')) return train_posix.write(NULL, fd, from, n);
+    if (!fails(ctx, 'W')) return qkv_io_posix.write(NULL, fd, from, n);
     ssize_t k = moved(ctx, n);
-    return k > 0 ? train_posix.write(NULL, fd, from, (size_t)k) : k;
+    return k > 0 ? qkv_io_posix.write(NULL, fd, from, (size_t)k) : k;
 }
 
 static int size_or_fail(void *ctx, int fd, uint64_t *bytes) {
-    return fails(ctx, 'Z') ? -1 : train_posix.size(NULL, fd, bytes);
+    return fails(ctx, 'Z') ? -1 : qkv_io_posix.size(NULL, fd, bytes);
 }
 
 static int truncate_or_fail(void *ctx, int fd, uint64_t bytes) {
-    return fails(ctx, 'T') ? -1 : train_posix.truncate(NULL, fd, bytes);
+    return fails(ctx, 'T') ? -1 : qkv_io_posix.truncate(NULL, fd, bytes);
 }
 
 static int sync_or_fail(void *ctx, int fd) {
@@ -63,7 +63,7 @@ static int sync_or_fail(void *ctx, int fd) {
 
 /* A failing close has closed, as on Linux. */
 static int close_or_fail(void *ctx, int fd) {
-    int r = train_posix.close(NULL, fd);
+    int r = qkv_io_posix.close(NULL, fd);
     return fails(ctx, 'C') ? -1 : r;
 }
 
@@ -71,25 +71,25 @@ static int rename_or_fail(void *ctx, const char *from, const char *to) {
     faults *f = ctx;
     if (fails(ctx, 'N')) return -1;
     f->renamed = true;
-    return train_posix.rename(NULL, from, to);
+    return qkv_io_posix.rename(NULL, from, to);
 }
 
 static int unlink_or_fail(void *ctx, const char *path) {
     faults *f = ctx;
     if (fails(ctx, 'U')) return f->unlink_failed = true, -1;
-    return train_posix.unlink(NULL, path);
+    return qkv_io_posix.unlink(NULL, path);
 }
 
 static int mkdir_or_fail(void *ctx, const char *path) {
-    return fails(ctx, 'M') ? -1 : train_posix.mkdir(NULL, path);
+    return fails(ctx, 'M') ? -1 : qkv_io_posix.mkdir(NULL, path);
 }
 static int lock_or_fail(void *ctx, int fd) {
-    return fails(ctx, 'K') ? -1 : train_posix.lock(NULL, fd);
+    return fails(ctx, 'K') ? -1 : qkv_io_posix.lock(NULL, fd);
 }
 
 /* A failing list has come to its end before it fails. */
-static int list_or_fail(void *ctx, const char *dir, train_name_fn *each, void *each_ctx) {
-    int r = train_posix.list(NULL, dir, each, each_ctx);
+static int list_or_fail(void *ctx, const char *dir, qkv_io_name_fn *each, void *each_ctx) {
+    int r = qkv_io_posix.list(NULL, dir, each, each_ctx);
     return fails(ctx, 'L') ? -1 : r;
 }
 
@@ -104,7 +104,7 @@ void faults_init(faults *f, int how, long fail_at, bool from_then_on) {
 
 static bool remove_temporary(void *ctx, const char *name) {
     (void)ctx;
-    return !train_is_temporary(name) || unlink(name) == 0;
+    return !qkv_io_is_temporary(name) || unlink(name) == 0;
 }
 
 void faults_each(void (*scenario)(faults *f, void *ctx), void (*reset)(void *ctx), void *ctx) {
@@ -119,8 +119,8 @@ void faults_each(void (*scenario)(faults *f, void *ctx), void (*reset)(void *ctx
         for (long n = 1; n <= calls; n++)
             for (int from_then_on = 0; from_then_on <= 1; from_then_on++) {
                 faults_init(&f, ways[way], n, from_then_on);
-                train_posix.list(NULL, ".", remove_temporary,
-                                 NULL);  // left where removing was made to fail
+                qkv_io_posix.list(NULL, ".", remove_temporary,
+                                  NULL);  // left where removing was made to fail
                 if (reset) reset(ctx);
                 scenario(&f, ctx);
                 int left = faults_count(".", true);
@@ -164,7 +164,7 @@ void faults_expect(const char *path, const void *data, size_t n) {
     void *is;
     size_t size;
     char error[1024];
-    if (train_read_file(&train_posix, NULL, path, SIZE_MAX, &is, &size, error) != TRAIN_FILE_OK)
+    if (qkv_io_read_file(&qkv_io_posix, NULL, path, SIZE_MAX, &is, &size, error) != QKV_IO_OK)
         fail_msg("%s", error);
     if (size != n || memcmp(is, data, n) != 0)
         fail_msg("'%s' has %zu bytes, not those expected", path, size);
@@ -178,13 +178,13 @@ typedef struct {
 
 static bool count_one(void *ctx, const char *name) {
     counter *c = ctx;
-    c->n += !c->only_temporary || train_is_temporary(name);
+    c->n += !c->only_temporary || qkv_io_is_temporary(name);
     return true;
 }
 
 int faults_count(const char *dir, bool only_temporary) {
     counter c = {only_temporary, 0};
-    assert_int_equal(train_posix.list(NULL, dir, count_one, &c), 0);
+    assert_int_equal(qkv_io_posix.list(NULL, dir, count_one, &c), 0);
     return c.n;
 }
 

@@ -3,7 +3,7 @@
 #define TESTS_FAULTS_H
 
 #include "tests/check.h"
-#include "train/io.h"
+#include "train/io/io.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,7 +19,7 @@ enum {
 /* The system's calls, one or all of which fail; only syncs are never really made, because they take
  * long. Their letters: Open Read Write siZe Truncate Sync Close reName Unlink Mkdir locK List. */
 typedef struct {
-    train_io io;         // what the library is given: &f->io
+    qkv_io io;           // what the library is given: &f->io
     int how;             // an errno or one of the above
     long fail_at;        // the call which fails, counted from 1; 0: none
     bool from_then_on;   // and all calls after it

@@ -7,9 +7,16 @@ BEGIN {
     may["autograd"] = "tensor autograd"
     may["layers"] = "tensor autograd layers"
     may["data"] = "tensor data"
-    may["train"] = "tensor autograd layers data train"
-    may["cli"] = may["train"] " cli"
-    may["examples"] = "tensor autograd layers data train"
+    below = "tensor autograd layers data"
+
+    # The rooms of train/, lowest first: each may include those before it.
+    n = split("io optim config trainer probe run plot study cli", rooms, " ")
+    for (i = 1; i <= n; i++) {
+        known[rooms[i]] = 1
+        below = below " " rooms[i]
+        may[rooms[i]] = below
+    }
+    may["examples"] = may["study"]
     may["tests"] = may["cli"] " tests"
 
     # What a room shows to the rooms above it; all else is its own. Tests may look everywhere.
@@ -19,18 +26,24 @@ BEGIN {
 
     # Layers compose ops: an op's insides are not their business.
     hidden["layers"] = "autograd/op.h"
-    hidden["train"] = hidden["cli"] = "autograd/op.h"
+    for (i = 1; i <= n; i++) hidden[rooms[i]] = "autograd/op.h"
 
     # System headers which only the program may use.
     system_of_cli = "getopt.h err.h error.h"
 }
 
-function room(path) { return path ~ /^train\/cli\// ? "cli" : substr(path, 1, index(path, "/") - 1) }
+function first(path) { return substr(path, 1, index(path, "/") - 1) }
+
+# A room of train/ is called by its own name; a file that lies in none has none.
+function room(path) { return path ~ /^train\// ? first(substr(path, 7)) : first(path) }
 function has(list, word) { return index(" " list " ", " " word " ") > 0 }
 function base(path) { return substr(path, index(path, "/") + 1) }
 function wrong(why) { printf "%s:%d: \"%s\": %s\n", FILENAME, FNR, header, why }
 
-FNR == 1 { here = room(FILENAME) }
+FNR == 1 {
+    here = room(FILENAME)
+    if (FILENAME ~ /^train\// && !(here in known)) print FILENAME ": lies in no room of train/"
+}
 
 /^[ \t]*#[ \t]*include[ \t]*</ {
     header = $0

@@ -4,7 +4,7 @@
 #define _GNU_SOURCE  // nftw
 #endif
 
-#include "train/anomaly.h"
+#include "train/trainer/anomaly.h"
 
 #include <ftw.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "tests/check.h"
-#include "train/run.h"
+#include "train/run/run.h"
 
 static const bool DOUBLE = sizeof(real) == sizeof(double);
 static const real BIG = sizeof(real) == sizeof(double) ? (real)1.5e308 : (real)3e38;
@@ -48,9 +48,9 @@ static void assert_culprit(ag_node *loss, const char *node, const char *of) {
     char text[300];
     ag_grads_zero(loss->graph);
     assert_true(ag_forward(loss->graph) && ag_backward(loss, NULL));
-    assert_int_equal(train_all_finite(loss->graph), node == NULL);
-    train_anomaly a = train_first_not_finite(loss->graph);
-    train_anomaly_text(a, text, sizeof text);
+    assert_int_equal(qkv_trainer_all_finite(loss->graph), node == NULL);
+    qkv_trainer_anomaly a = qkv_trainer_first_not_finite(loss->graph);
+    qkv_trainer_anomaly_text(a, text, sizeof text);
     if (!node) {
         assert_null(a.node);
         return;
@@ -123,44 +123,44 @@ static void a_parameter_is_called_so(void **state) {
     ag_node *w = ag_param(b.g, "w", tensor_dims(1, 1), (ag_init){.kind = AG_ONES});
     ag_node *loss = ag_scale(w, 2);
     char text[300];
-    assert_null(train_first_bad_parameter(b.params));
+    assert_null(qkv_trainer_first_bad_parameter(b.params));
     w->val.x[0] = (real)NAN;
     assert_culprit(loss, "w", NULL);
-    train_anomaly_text(train_first_not_finite(b.g), text, sizeof text);
+    qkv_trainer_anomaly_text(qkv_trainer_first_not_finite(b.g), text, sizeof text);
     assert_non_null(strstr(text, "'w' (parameter), forward"));
-    assert_string_equal(train_first_bad_parameter(b.params)->name, "w");
+    assert_string_equal(qkv_trainer_first_bad_parameter(b.params)->name, "w");
     bench_free(&b);
 }
 
 /* ---- in training ---- */
 
-static train_config small(void) {
-    train_config c;
-    train_config_default(&c);
+static qkv_config small(void) {
+    qkv_config c;
+    qkv_config_default(&c);
     c.d_model = 16;
     return c;
 }
 
-static train_trainer *trainer_on(train_config c, int threads, bool detect) {
+static qkv_trainer *trainer_on(qkv_config c, int threads, bool detect) {
     data_spec spec;
-    char error[TRAIN_ERROR] = "";
-    if (!train_config_resolve(&c, &spec, error)) fail_msg("%s", error);
-    train_trainer *t = train_trainer_new(NULL, &c, &spec, threads, error);
+    char error[QKV_IO_ERROR] = "";
+    if (!qkv_config_resolve(&c, &spec, error)) fail_msg("%s", error);
+    qkv_trainer *t = qkv_trainer_new(NULL, &c, &spec, threads, error);
     if (!t) fail_msg("%s", error);
-    train_detect_anomaly(t, detect);
+    qkv_trainer_detect_anomaly(t, detect);
     return t;
 }
 
 /* Trains until it diverges or `most` steps are done; the sentence, or "". */
-static int train_until(train_trainer *t, int most, char *error) {
+static int train_until(qkv_trainer *t, int most, char *error) {
     for (int step = 0; step < most; step++) {
-        train_step s;
+        qkv_trainer_step s;
         error[0] = '\0';
-        if (!train_gradient(t, step, &s, error)) {
+        if (!qkv_trainer_gradient(t, step, &s, error)) {
             assert_true(s.diverged);
             return step;
         }
-        train_update(t, step, &s);
+        qkv_trainer_update(t, step, &s);
     }
     return most;
 }
@@ -182,22 +182,22 @@ static void a_poisoned_weight_is_named(void **state) {
                   {"layer0.attn.wv", 0, -INFINITY},
                   {"unembed.value", 7, NAN}};
     for (int i = 0; i < 10; i++) {
-        char error[TRAIN_ERROR] = "", expected[TRAIN_ERROR];
-        train_trainer *t = trainer_on(small(), 2, i % 2);
-        train_step s;
+        char error[QKV_IO_ERROR] = "", expected[QKV_IO_ERROR];
+        qkv_trainer *t = trainer_on(small(), 2, i % 2);
+        qkv_trainer_step s;
         assert_int_equal(train_until(t, 3, error), 3);
-        ag_param_entry *p = ag_params_find(train_trainer_params(t), poison[i / 2].name);
+        ag_param_entry *p = ag_params_find(qkv_trainer_params(t), poison[i / 2].name);
         p->val.x[poison[i / 2].at] = (real)poison[i / 2].x;
-        assert_false(train_gradient(t, 3, &s, error));
+        assert_false(qkv_trainer_gradient(t, 3, &s, error));
         assert_true(s.diverged && strncmp(error, "step 3: ", 8) == 0);
         snprintf(expected, sizeof expected, "in node '%s' (parameter), forward", p->name);
         assert_says(error, expected);
-        train_trainer_free(t);
+        qkv_trainer_free(t);
     }
 }
 
-static void multiply(train_trainer *t, const char *name, real factor) {
-    ag_param_entry *p = ag_params_find(train_trainer_params(t), name);
+static void multiply(qkv_trainer *t, const char *name, real factor) {
+    ag_param_entry *p = ag_params_find(qkv_trainer_params(t), name);
     for (size_t i = 0; i < p->val.n; i++) p->val.x[i] *= factor;
 }
 
@@ -209,15 +209,15 @@ static void an_overflow_is_blamed_on_its_op(void **state) {
     } c[] = {{"layer0.attn.wq", "layer0.attn.wk", "'layer0.attn.scores' (scores), forward"},
              {"layer0.attn.wo", "layer0.attn.wv", "'layer0.attn.o' (linear), forward"}};
     for (int i = 0; i < 2; i++) {
-        char error[TRAIN_ERROR] = "";
-        train_trainer *t = trainer_on(small(), 1, false);
-        train_step s;
+        char error[QKV_IO_ERROR] = "";
+        qkv_trainer *t = trainer_on(small(), 1, false);
+        qkv_trainer_step s;
         multiply(t, c[i].huge, BIG / 16);
         multiply(t, c[i].large, 1000);
-        assert_false(train_gradient(t, 0, &s, error));
+        assert_false(qkv_trainer_gradient(t, 0, &s, error));
         assert_true(s.diverged);
         assert_says(error, c[i].node);
-        train_trainer_free(t);
+        qkv_trainer_free(t);
     }
 }
 
@@ -227,19 +227,19 @@ static void rates_too_high_end_in_a_sentence(void **state) {
     const struct {
         int optimizer;
         double lr;
-    } wild[] = {{TRAIN_SGD, 5}, {TRAIN_SGD, 1e6}, {TRAIN_ADAM, DOUBLE ? 1e200 : 1e30}};
+    } wild[] = {{QKV_OPTIM_SGD, 5}, {QKV_OPTIM_SGD, 1e6}, {QKV_OPTIM_ADAM, DOUBLE ? 1e200 : 1e30}};
     for (int i = 0; i < 3; i++) {
-        char error[TRAIN_ERROR], again[TRAIN_ERROR];
-        train_config c = small();
+        char error[QKV_IO_ERROR], again[QKV_IO_ERROR];
+        qkv_config c = small();
         c.optimizer = wild[i].optimizer, c.lr = wild[i].lr;
-        train_trainer *one = trainer_on(c, 1, false), *two = trainer_on(c, 3, false);
+        qkv_trainer *one = trainer_on(c, 1, false), *two = trainer_on(c, 3, false);
         int step = train_until(one, 400, error);
         if (step == 400) fail_msg("lr %g does not diverge", c.lr);
         assert_says(error, "is not finite; ");
         assert_int_equal(train_until(two, 400, again), step);
         assert_string_equal(error, again);  // whatever the number of threads
-        train_trainer_free(one);
-        train_trainer_free(two);
+        qkv_trainer_free(one);
+        qkv_trainer_free(two);
     }
 }
 
@@ -253,39 +253,38 @@ static void spoil_first_row(ag_node *node, void *ctx) {
 
 static void detection_sees_what_does_not_reach_the_loss(void **state) {
     (void)state;
-    train_trainer *t = trainer_on(small(), 1, false);
-    ag_node *out = ag_find(train_trainer_worker(t)->graph, "layer0.out");
-    char error[TRAIN_ERROR] = "";
-    train_step s;
+    qkv_trainer *t = trainer_on(small(), 1, false);
+    ag_node *out = ag_find(qkv_trainer_any_worker(t)->graph, "layer0.out");
+    char error[QKV_IO_ERROR] = "";
+    qkv_trainer_step s;
     assert_true(ag_hook(out, spoil_first_row, NULL));
-    if (!train_gradient(t, 0, &s, error)) fail_msg("%s", error);
-    train_detect_anomaly(t, true);
-    assert_false(train_gradient(t, 0, &s, error));
+    if (!qkv_trainer_gradient(t, 0, &s, error)) fail_msg("%s", error);
+    qkv_trainer_detect_anomaly(t, true);
+    assert_false(qkv_trainer_gradient(t, 0, &s, error));
     assert_true(s.diverged);
     assert_says(error, "step 0: a number on the way is not finite; ");
     assert_says(error, "'layer0.out' (add), forward");
     ag_unhook(out, spoil_first_row, NULL);
-    assert_true(train_gradient(t, 0, &s, error));
-    train_trainer_free(t);
+    assert_true(qkv_trainer_gradient(t, 0, &s, error));
+    qkv_trainer_free(t);
 }
 
 static void detection_changes_no_bit(void **state) {
     (void)state;
-    train_config c = small();
+    qkv_config c = small();
     c.dropout = 0.1, c.layers = 2, c.d_ff = 20, c.norm = NN_NORM_LAYER, c.batch = 250;
-    train_trainer *plain = trainer_on(c, 1, false), *detecting = trainer_on(c, 3, true);
-    char error[TRAIN_ERROR];
+    qkv_trainer *plain = trainer_on(c, 1, false), *detecting = trainer_on(c, 3, true);
+    char error[QKV_IO_ERROR];
     assert_int_equal(train_until(plain, 25, error), 25);
     assert_int_equal(train_until(detecting, 25, error), 25);
-    for (int i = 0; i < ag_params_count(train_trainer_params(plain)); i++) {
-        const ag_param_entry *x = ag_params_at(train_trainer_params(plain), i);
-        assert_same_bits(x->val.x, ag_params_at(train_trainer_params(detecting), i)->val.x,
-                         x->val.n);
+    for (int i = 0; i < ag_params_count(qkv_trainer_params(plain)); i++) {
+        const ag_param_entry *x = ag_params_at(qkv_trainer_params(plain), i);
+        assert_same_bits(x->val.x, ag_params_at(qkv_trainer_params(detecting), i)->val.x, x->val.n);
     }
-    assert_same_bits(train_trainer_grads(plain), train_trainer_grads(detecting),
-                     ag_params_size(train_trainer_params(plain)));
-    train_trainer_free(plain);
-    train_trainer_free(detecting);
+    assert_same_bits(qkv_trainer_grads(plain), qkv_trainer_grads(detecting),
+                     ag_params_size(qkv_trainer_params(plain)));
+    qkv_trainer_free(plain);
+    qkv_trainer_free(detecting);
 }
 
 /* ---- in a run ---- */
@@ -296,30 +295,30 @@ static int remove_one(const char *path, const struct stat *s, int type, struct F
 }
 
 /* Trains in a new directory; its name is left in dir. */
-static train_status run_in(char *dir, train_config c, int save_every, char *error) {
-    train_run_options o = {.dir = dir, .threads = 1, .save_every = save_every, .keep = 2};
-    train_summary summary = {.steps = 0};
+static qkv_run_status run_in(char *dir, qkv_config c, int save_every, char *error) {
+    qkv_run_options o = {.dir = dir, .threads = 1, .save_every = save_every, .keep = 2};
+    qkv_run_summary summary = {.steps = 0};
     data_spec spec;
-    if (!mkdtemp(dir) || !train_config_resolve(&c, &spec, error)) fail_msg("no run: %s", error);
-    return train_run(&train_posix, &c, &spec, &o, &summary, error);
+    if (!mkdtemp(dir) || !qkv_config_resolve(&c, &spec, error)) fail_msg("no run: %s", error);
+    return qkv_run_train(&qkv_io_posix, &c, &spec, &o, &summary, error);
 }
 
 static void the_last_good_checkpoint_stays(void **state) {
     (void)state;
-    char dir[] = "/tmp/qkv-anomaly-XXXXXX", error[TRAIN_ERROR] = "";
-    train_config c = small();
-    c.optimizer = TRAIN_SGD, c.lr = 5;
-    train_status status = run_in(dir, c, 1, error);
-    assert_int_equal(status, TRAIN_DIVERGED);
-    train_progress progress;
-    train_trainer *t = train_open_run(&train_posix, dir, NULL, 1, &progress, &status, error);
+    char dir[] = "/tmp/qkv-anomaly-XXXXXX", error[QKV_IO_ERROR] = "";
+    qkv_config c = small();
+    c.optimizer = QKV_OPTIM_SGD, c.lr = 5;
+    qkv_run_status status = run_in(dir, c, 1, error);
+    assert_int_equal(status, QKV_RUN_DIVERGED);
+    qkv_run_progress progress;
+    qkv_trainer *t = qkv_run_open(&qkv_io_posix, dir, NULL, 1, &progress, &status, error);
     if (!t) fail_msg("%s", error);
     assert_true(progress.step > 0);
-    assert_null(train_first_bad_parameter(train_trainer_params(t)));
-    train_scores scores;
-    assert_true(train_evaluate(t, "valid", 0, c.eval_examples, &scores, error));
+    assert_null(qkv_trainer_first_bad_parameter(qkv_trainer_params(t)));
+    qkv_trainer_scores scores;
+    assert_true(qkv_trainer_evaluate(t, "valid", 0, c.eval_examples, &scores, error));
     assert_true(isfinite(scores.loss));
-    train_trainer_free(t);
+    qkv_trainer_free(t);
     nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 

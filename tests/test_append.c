@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tests/faults.h"
-#include "train/config.h"
+#include "train/config/config.h"
 
 static const char HEAD[] = "step,loss\n";
 
@@ -17,10 +17,10 @@ static void put_head(void *ctx) {
 static int count_rows(bool tidy) {
     void *data;
     size_t n;
-    char error[TRAIN_ERROR];
+    char error[QKV_IO_ERROR];
     int rows = 0, last = -1;
-    assert_int_equal(train_read_file(&train_posix, NULL, "rows", 1000, &data, &n, error),
-                     TRAIN_FILE_OK);
+    assert_int_equal(qkv_io_read_file(&qkv_io_posix, NULL, "rows", 1000, &data, &n, error),
+                     QKV_IO_OK);
     const char *at = data;
     assert_memory_equal(at, HEAD, sizeof HEAD - 1);
     for (at += sizeof HEAD - 1; strchr(at, '\n'); at += 6, rows++) {
@@ -34,21 +34,21 @@ static int count_rows(bool tidy) {
 }
 
 static void append_scenario(faults *f, void *ctx) {
-    train_appender a;
-    char error[TRAIN_ERROR] = "", row[8];
+    qkv_io_appender a;
+    char error[QKV_IO_ERROR] = "", row[8];
     int written = 0;
     (void)ctx;
-    if (!train_append_open(&a, &f->io, "rows", UINT64_MAX, error)) {
+    if (!qkv_io_append_open(&a, &f->io, "rows", UINT64_MAX, error)) {
         assert_non_null(strstr(error, "'rows'"));
         assert_int_equal(a.errors, 1);
-        assert_true(train_append_close(&a, error));
+        assert_true(qkv_io_append_close(&a, error));
         return;
     }
     for (int i = 0; i < 10; i++) {
         snprintf(row, sizeof row, "%d,0.5\n", i);
-        written += train_append(&a, row, 6, error);
+        written += qkv_io_append(&a, row, 6, error);
     }
-    bool synced = train_append_sync(&a, error), closed = train_append_close(&a, error);
+    bool synced = qkv_io_append_sync(&a, error), closed = qkv_io_append_close(&a, error);
     assert_int_equal(count_rows(closed), written);
     if (f->failed == 0) assert_true(written == 10 && synced && closed && a.errors == 0);
     if (written < 10 || !synced || !closed) assert_true(a.errors > 0 && strstr(error, "'rows'"));
@@ -69,48 +69,48 @@ static int refuse(void *ctx, int fd, uint64_t bytes) {
 static void a_torn_row_is_cut_off_before_the_next(void **state) {
     (void)state;
     faults f;
-    train_appender a;
-    char error[TRAIN_ERROR];
+    qkv_io_appender a;
+    char error[QKV_IO_ERROR];
     put_head(NULL);
     faults_init(&f, FAULT_FULL, 0, false);
-    assert_true(train_append_open(&a, &f.io, "rows", UINT64_MAX, error));
+    assert_true(qkv_io_append_open(&a, &f.io, "rows", UINT64_MAX, error));
     int (*truncate)(void *, int, uint64_t) = f.io.truncate;
     f.io.truncate = refuse;  // a part of the row stays
     f.fail_at = f.calls + 1;
     f.from_then_on = true;
-    assert_false(train_append(&a, "0,0.5\n", 6, error));
+    assert_false(qkv_io_append(&a, "0,0.5\n", 6, error));
     assert_string_equal(error, "cannot append to 'rows': No space left on device");
     faults_expect("rows", "step,loss\n0", 11);
     f.fail_at = 0;  // there is room again
-    assert_false(train_append(&a, "1,0.5\n", 6, error));
+    assert_false(qkv_io_append(&a, "1,0.5\n", 6, error));
     assert_string_equal(error, "cannot shorten 'rows': Input/output error");
     f.io.truncate = truncate;
-    assert_true(train_append(&a, "2,0.5\n", 6, error));
-    assert_true(train_append_close(&a, error));
+    assert_true(qkv_io_append(&a, "2,0.5\n", 6, error));
+    assert_true(qkv_io_append_close(&a, error));
     assert_int_equal(a.errors, 2);
     assert_int_equal(count_rows(true), 1);
 }
 
 static void what_is_not_kept_is_cut_off(void **state) {
     (void)state;
-    train_appender a;
-    char error[TRAIN_ERROR];
+    qkv_io_appender a;
+    char error[QKV_IO_ERROR];
     faults_put("rows", "step,loss\n0,0.5\n9,9.9\n7", 23);
-    assert_true(train_append_open(&a, &train_posix, "rows", 16, error));
-    assert_true(train_append(&a, "3,0.5\n", 6, error));
-    assert_true(train_append_close(&a, error));
+    assert_true(qkv_io_append_open(&a, &qkv_io_posix, "rows", 16, error));
+    assert_true(qkv_io_append(&a, "3,0.5\n", 6, error));
+    assert_true(qkv_io_append_close(&a, error));
     assert_int_equal(count_rows(true), 2);
-    assert_true(
-        train_append_open(&a, &train_posix, "new", 100, error));  // created; there is less than 100
+    assert_true(qkv_io_append_open(&a, &qkv_io_posix, "new", 100,
+                                   error));  // created; there is less than 100
     assert_int_equal(a.size, 0);
-    assert_true(train_append_close(&a, error));
-    assert_false(train_append_open(&a, &train_posix, "/dev/full", 0, error));
+    assert_true(qkv_io_append_close(&a, error));
+    assert_false(qkv_io_append_open(&a, &qkv_io_posix, "/dev/full", 0, error));
     assert_string_equal(error, "cannot append to '/dev/full': Illegal seek");
 }
 
 static void expect_shown(const char *text, const char *shown) {
     char out[40];
-    assert_string_equal(train_printable(text, out, sizeof out), shown);
+    assert_string_equal(qkv_io_printable(text, out, sizeof out), shown);
 }
 
 static void text_is_made_harmless(void **state) {
@@ -130,17 +130,17 @@ static void text_is_made_harmless(void **state) {
         "???abc??????");
     expect_shown("0123456789012345678901234567890123456789",
                  "...456789012345678901234567890123456789");
-    char out[8], error[TRAIN_ERROR], path[TRAIN_PATH], dir[5000];
+    char out[8], error[QKV_IO_ERROR], path[QKV_IO_PATH], dir[5000];
     for (size_t size = 1; size <= sizeof out; size++)
-        assert_true(strlen(train_printable("\xf0\x9f\x98\x80\xf0\x9f\x98\x80\xf0\x9f\x98\x80", out,
-                                           size)) < size);
-    assert_true(train_path(path, "a", "b", error) && !strcmp(path, "a/b"));
-    assert_true(train_path(path, "a/", "b", error) && !strcmp(path, "a/b"));
-    assert_true(train_path(path, "", "b", error) && !strcmp(path, "b"));
+        assert_true(strlen(qkv_io_printable("\xf0\x9f\x98\x80\xf0\x9f\x98\x80\xf0\x9f\x98\x80", out,
+                                            size)) < size);
+    assert_true(qkv_io_path(path, "a", "b", error) && !strcmp(path, "a/b"));
+    assert_true(qkv_io_path(path, "a/", "b", error) && !strcmp(path, "a/b"));
+    assert_true(qkv_io_path(path, "", "b", error) && !strcmp(path, "b"));
     memset(dir, '\n', sizeof dir);
     dir[4999] = '\0';
-    assert_false(train_path(path, dir, "b", error));
-    assert_true(strlen(error) < TRAIN_ERROR && !strchr(error, '\n'));
+    assert_false(qkv_io_path(path, dir, "b", error));
+    assert_true(strlen(error) < QKV_IO_ERROR && !strchr(error, '\n'));
 }
 
 static const struct CMUnitTest tests[] = {

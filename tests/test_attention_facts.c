@@ -4,61 +4,61 @@
 #include <string.h>
 
 #include "tests/check.h"
-#include "train/trainer.h"
+#include "train/trainer/trainer.h"
 
 enum { Q, K, V, O, MATRICES };
 static const char *const names[MATRICES] = {"layer0.attn.wq", "layer0.attn.wk", "layer0.attn.wv",
                                             "layer0.attn.wo"};
 
-static train_trainer *trainer_of(train_config c) {
+static qkv_trainer *trainer_of(qkv_config c) {
     data_spec spec;
-    char error[TRAIN_ERROR] = "";
-    if (!train_config_resolve(&c, &spec, error)) fail_msg("%s", error);
-    train_trainer *t = train_trainer_new(NULL, &c, &spec, 1, error);
+    char error[QKV_IO_ERROR] = "";
+    if (!qkv_config_resolve(&c, &spec, error)) fail_msg("%s", error);
+    qkv_trainer *t = qkv_trainer_new(NULL, &c, &spec, 1, error);
     if (!t) fail_msg("%s", error);
     return t;
 }
 
-static train_config default_config(void) {
-    train_config c;
-    train_config_default(&c);
+static qkv_config default_config(void) {
+    qkv_config c;
+    qkv_config_default(&c);
     return c;
 }
 
-static ag_param_entry *param(train_trainer *t, int matrix) {
-    return ag_params_find(train_trainer_params(t), names[matrix]);
+static ag_param_entry *param(qkv_trainer *t, int matrix) {
+    return ag_params_find(qkv_trainer_params(t), names[matrix]);
 }
 
-static void set_zero(train_trainer *t, const char *name) {
-    tensor x = ag_params_find(train_trainer_params(t), name)->val;
+static void set_zero(qkv_trainer *t, const char *name) {
+    tensor x = ag_params_find(qkv_trainer_params(t), name)->val;
     memset(x.x, 0, x.n * sizeof *x.x);
 }
 
-static void gradient(train_trainer *t, int step) {
-    train_step s;
-    char error[TRAIN_ERROR] = "";
-    if (!train_gradient(t, step, &s, error)) fail_msg("%s", error);
+static void gradient(qkv_trainer *t, int step) {
+    qkv_trainer_step s;
+    char error[QKV_IO_ERROR] = "";
+    if (!qkv_trainer_gradient(t, step, &s, error)) fail_msg("%s", error);
 }
 
 /* The norm of the gradient of one matrix. */
-static double taught(train_trainer *t, int matrix) {
+static double taught(qkv_trainer *t, int matrix) {
     const ag_param_entry *p = param(t, matrix);
     double sum = 0;
     for (size_t i = 0; i < p->val.n; i++)
-        sum += pow((double)train_trainer_grads(t)[p->offset + i], 2);
+        sum += pow((double)qkv_trainer_grads(t)[p->offset + i], 2);
     return sqrt(sum);
 }
 
 static void content_is_taught_first(void **state) {
     (void)state;
     for (int seed = 1; seed <= 5; seed++) {
-        train_config c = default_config();
+        qkv_config c = default_config();
         c.seed = seed;
-        train_trainer *t = trainer_of(c);
+        qkv_trainer *t = trainer_of(c);
         gradient(t, 0);
         double matching = fmax(taught(t, Q), taught(t, K));
         assert_true(fmin(taught(t, V), taught(t, O)) > 3 * matching);  // measured: 6 times
-        train_trainer_free(t);
+        qkv_trainer_free(t);
     }
 }
 
@@ -90,16 +90,16 @@ static void some_gradients_are_exactly_zero(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         for (int heads = 1; heads <= 4; heads *= 2) {
-            train_config c = default_config();
+            qkv_config c = default_config();
             c.heads = heads;
-            train_trainer *t = trainer_of(c);
+            qkv_trainer *t = trainer_of(c);
             for (int z = 0; z < 2 && facts[i].zero[z]; z++) set_zero(t, facts[i].zero[z]);
             gradient(t, 0);
             for (int m = 0; m < MATRICES; m++)
                 if ((taught(t, m) == 0) != facts[i].silent[m])
                     fail_msg("%s = 0: the gradient of %s has norm %g", facts[i].zero[0], names[m],
                              taught(t, m));
-            train_trainer_free(t);
+            qkv_trainer_free(t);
         }
 }
 
@@ -107,20 +107,20 @@ static void some_gradients_are_exactly_zero(void **state) {
  * ever, however much V and O learn. */
 static void matching_cannot_start_from_nothing(void **state) {
     (void)state;
-    train_trainer *t = trainer_of(default_config());
+    qkv_trainer *t = trainer_of(default_config());
     set_zero(t, names[Q]);
     set_zero(t, names[K]);
     for (int step = 0; step < 50; step++) {
-        train_step s;
-        char error[TRAIN_ERROR] = "";
-        assert_true(train_gradient(t, step, &s, error));
-        train_update(t, step, &s);
+        qkv_trainer_step s;
+        char error[QKV_IO_ERROR] = "";
+        assert_true(qkv_trainer_gradient(t, step, &s, error));
+        qkv_trainer_update(t, step, &s);
     }
     for (int m = Q; m <= K; m++)
         for (size_t i = 0; i < param(t, m)->val.n; i++) assert_true(param(t, m)->val.x[i] == 0);
     gradient(t, 50);
     assert_true(taught(t, V) > 0 && taught(t, O) > 0);
-    train_trainer_free(t);
+    qkv_trainer_free(t);
 }
 
 /* ---- the convex hull ---- */
@@ -133,11 +133,11 @@ static double along(const real *direction, const real *x, int n) {
 
 /* For every query t of example b: the head's result lies, in direction u, between the least and the
  * greatest of the values that t sees. */
-static void check_hull(train_trainer *t, int b, int head, const real *u) {
-    ag_graph *g = train_trainer_worker(t)->graph;
-    const train_config *c = train_trainer_config(t);
+static void check_hull(qkv_trainer *t, int b, int head, const real *u) {
+    ag_graph *g = qkv_trainer_any_worker(t)->graph;
+    const qkv_config *c = qkv_trainer_config(t);
     const ag_node *v = ag_find(g, "layer0.attn.v"), *mix = ag_find(g, "layer0.attn.mix");
-    int T = train_trainer_spec(t)->side[DATA_SEQUENCE].T, E = c->d_v;
+    int T = qkv_trainer_spec(t)->side[DATA_SEQUENCE].T, E = c->d_v;
     int of = head / (c->heads / c->kv_heads);  // its value head
     for (int q = 0; q < T; q++) {
         double least = INFINITY, greatest = -INFINITY;
@@ -153,25 +153,25 @@ static void check_hull(train_trainer *t, int b, int head, const real *u) {
 
 static void attention_stays_in_the_convex_hull(void **state) {
     (void)state;
-    train_config c = default_config();
+    qkv_config c = default_config();
     c.heads = 4, c.kv_heads = 2;
-    train_trainer *t = trainer_of(c);
-    train_worker *w = train_trainer_worker(t);
+    qkv_trainer *t = trainer_of(c);
+    qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     rng r = rng_seed(1, 1);
     for (int step = 0; step < 150; step++) {
-        train_step s;
-        char error[TRAIN_ERROR] = "";
-        assert_true(train_gradient(t, step, &s, error));
-        train_update(t, step, &s);
+        qkv_trainer_step s;
+        char error[QKV_IO_ERROR] = "";
+        assert_true(qkv_trainer_gradient(t, step, &s, error));
+        qkv_trainer_update(t, step, &s);
     }
-    train_load(t, w, "valid", 0, w->B, w->B);
+    qkv_trainer_load(t, w, "valid", 0, w->B, w->B);
     assert_true(ag_forward(w->graph));
     for (int trial = 0; trial < 200; trial++) {
         real u[8];
         for (int i = 0; i < 8; i++) u[i] = (real)rng_normal(&r);
         for (int b = 0; b < w->B; b++) check_hull(t, b, trial % 4, u);
     }
-    train_trainer_free(t);
+    qkv_trainer_free(t);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -12,55 +12,56 @@
 static const double TOLERANCE = sizeof(real) == sizeof(double) ? 1e-12 : 1e-5;
 
 /* A configuration: space-separated FIELD=VALUE. */
-static train_trainer *trainer_with(const char *settings) {
-    train_config c;
+static qkv_trainer *trainer_with(const char *settings) {
+    qkv_config c;
     data_spec spec;
-    char error[TRAIN_ERROR] = "", copy[512], *save = NULL;
-    train_config_default(&c);
+    char error[QKV_IO_ERROR] = "", copy[512], *save = NULL;
+    qkv_config_default(&c);
     snprintf(copy, sizeof copy, "%s", settings);
     for (char *field = strtok_r(copy, " ", &save); field; field = strtok_r(NULL, " ", &save)) {
         char *value = strchr(field, '=');
         *value++ = '\0';
-        assert_non_null(train_option_find(field));
-        if (!train_config_set(&c, train_option_find(field), value, error)) fail_msg("%s", error);
+        assert_non_null(qkv_config_option_find(field));
+        if (!qkv_config_set(&c, qkv_config_option_find(field), value, error)) fail_msg("%s", error);
     }
-    if (!train_config_resolve(&c, &spec, error)) fail_msg("%s: %s", settings, error);
-    train_trainer *t = train_trainer_new(NULL, &c, &spec, 1, error);
+    if (!qkv_config_resolve(&c, &spec, error)) fail_msg("%s: %s", settings, error);
+    qkv_trainer *t = qkv_trainer_new(NULL, &c, &spec, 1, error);
     if (!t) fail_msg("%s: %s", settings, error);
     for (int step = 0; step < 20; step++) {  // away from where matrices are random
-        train_step s;
-        assert_true(train_gradient(t, step, &s, error));
-        train_update(t, step, &s);
+        qkv_trainer_step s;
+        assert_true(qkv_trainer_gradient(t, step, &s, error));
+        qkv_trainer_update(t, step, &s);
     }
     return t;
 }
 
-static ag_node *node_of(train_trainer *t, const char *what) {
+static ag_node *node_of(qkv_trainer *t, const char *what) {
     char name[64];
-    snprintf(name, sizeof name, "layer0.%s.%s", train_looker(train_trainer_spec(t)), what);
-    ag_node *node = ag_find(train_trainer_worker(t)->graph, name);
+    snprintf(name, sizeof name, "layer0.%s.%s", qkv_trainer_looker(qkv_trainer_spec(t)), what);
+    ag_node *node = ag_find(qkv_trainer_any_worker(t)->graph, name);
     assert_non_null(node);
     return node;
 }
 
-static double cell(const train_circuits *c, train_circuit i, int row, int col) {
+static double cell(const qkv_probe_circuits *c, qkv_probe_circuit i, int row, int col) {
     assert_in_range(row, 0, c->rows[i] - 1);
     assert_in_range(col, 0, c->cols[i] - 1);
     return (double)c->map[i][row * c->cols[i] + col];
 }
 
 /* The id of a role at one position of example b. */
-static int id_at(const train_worker *w, const data_spec *s, data_side_name side, int stream, int b,
-                 int at) {
+static int id_at(const qkv_trainer_worker *w, const data_spec *s, data_side_name side, int stream,
+                 int b, int at) {
     return w->data.rows.ids[side][stream][b * s->side[side].T + at];
 }
 
 /* What one head does for scored row n is predicted: its scores are compared, what it fetches is
  * added to `logits`. */
-static void check_head(train_trainer *t, const train_circuits *c, int head, int n, double *logits) {
-    const data_spec *s = train_trainer_spec(t);
-    const train_worker *w = train_trainer_worker(t);
-    int T = s->side[DATA_SEQUENCE].T, S = s->side[s->store].T, H = train_trainer_config(t)->heads;
+static void check_head(qkv_trainer *t, const qkv_probe_circuits *c, int head, int n,
+                       double *logits) {
+    const data_spec *s = qkv_trainer_spec(t);
+    const qkv_trainer_worker *w = qkv_trainer_any_worker(t);
+    int T = s->side[DATA_SEQUENCE].T, S = s->side[s->store].T, H = qkv_trainer_config(t)->heads;
     int b = w->rows[n] / T, at = w->rows[n] % T;
     int asked = id_at(w, s, DATA_SEQUENCE, s->roles.query, b, at);
     ptrdiff_t row = ((ptrdiff_t)(b * H + head) * T + at) * S;
@@ -69,26 +70,27 @@ static void check_head(train_trainer *t, const train_circuits *c, int head, int 
     for (int e = 0; e < s->entries; e++) {
         int key = id_at(w, s, s->store, s->roles.key, b, e);
         int value = id_at(w, s, s->store, s->roles.value, b, e);
-        double score = cell(c, TRAIN_QK_KEY, asked, key) + cell(c, TRAIN_QK_VALUE, asked, value);
+        double score =
+            cell(c, QKV_PROBE_QK_KEY, asked, key) + cell(c, QKV_PROBE_QK_VALUE, asked, value);
         assert_close(scores[e], score, TOLERANCE * (1 + fabs(score)));
         for (int i = 0; i < s->readout[0].classes; i++)
-            logits[i] += (double)weights[e] *
-                         (cell(c, TRAIN_OV_VALUE, value, i) + cell(c, TRAIN_OV_KEY, key, i));
+            logits[i] += (double)weights[e] * (cell(c, QKV_PROBE_OV_VALUE, value, i) +
+                                               cell(c, QKV_PROBE_OV_KEY, key, i));
     }
 }
 
 static void check_model(const char *settings) {
-    train_trainer *t = trainer_with(settings);
-    train_worker *w = train_trainer_worker(t);
-    int classes = train_trainer_spec(t)->readout[0].classes, H = train_trainer_config(t)->heads;
+    qkv_trainer *t = trainer_with(settings);
+    qkv_trainer_worker *w = qkv_trainer_any_worker(t);
+    int classes = qkv_trainer_spec(t)->readout[0].classes, H = qkv_trainer_config(t)->heads;
     tensor_arena *arena = tensor_arena_new(NULL);
-    train_circuits head[4];
+    qkv_probe_circuits head[4];
     assert_in_range(H, 1, 4);
     for (int h = 0; h < H; h++) {
-        assert_true(train_circuits_new(arena, t, &head[h]));
-        train_circuits_read(t, 0, h, &head[h]);
+        assert_true(qkv_probe_circuits_new(arena, t, &head[h]));
+        qkv_probe_circuits_read(t, 0, h, &head[h]);
     }
-    train_load(t, w, "valid", 0, w->B, w->B);
+    qkv_trainer_load(t, w, "valid", 0, w->B, w->B);
     assert_true(ag_forward(w->graph));
     for (int n = 0; n < w->n_rows; n++) {
         double logits[64] = {0};
@@ -99,7 +101,7 @@ static void check_model(const char *settings) {
                          TOLERANCE * (1 + fabs(logits[i])));
     }
     tensor_arena_free(arena);
-    train_trainer_free(t);
+    qkv_trainer_free(t);
 }
 
 #define ALONE "mask=memory residual=false embed_std=1 "
@@ -134,7 +136,7 @@ static void circuits_of_variations_are_the_model(void **state) {
 /* ---- the numbers drawn from the maps ---- */
 
 /* Mean over rows of the variance in a row, the mean removed first. */
-static double naive_variance(const train_circuits *c, train_circuit i) {
+static double naive_variance(const qkv_probe_circuits *c, qkv_probe_circuit i) {
     double sum = 0;
     for (int r = 0; r < c->rows[i]; r++) {
         double mean = 0;
@@ -146,7 +148,7 @@ static double naive_variance(const train_circuits *c, train_circuit i) {
 }
 
 /* How many rows have their greatest entry on the diagonal, as a fraction; and the margin. */
-static double naive_diagonal(const train_circuits *c, train_circuit i, double *margin) {
+static double naive_diagonal(const qkv_probe_circuits *c, qkv_probe_circuit i, double *margin) {
     double hits = 0, right = 0, others = 0;
     for (int r = 0; r < c->rows[i]; r++) {
         double greatest = -INFINITY;
@@ -161,39 +163,39 @@ static double naive_diagonal(const train_circuits *c, train_circuit i, double *m
     return hits / c->rows[i];
 }
 
-static void check_numbers(const train_circuits *c) {
+static void check_numbers(const qkv_probe_circuits *c) {
     double qk_margin, ov_margin;
-    assert_close(c->qk_diag, naive_diagonal(c, TRAIN_QK_KEY, &qk_margin), 1e-12);
-    assert_close(c->ov_diag, naive_diagonal(c, TRAIN_OV_VALUE, &ov_margin), 1e-12);
+    assert_close(c->qk_diag, naive_diagonal(c, QKV_PROBE_QK_KEY, &qk_margin), 1e-12);
+    assert_close(c->ov_diag, naive_diagonal(c, QKV_PROBE_OV_VALUE, &ov_margin), 1e-12);
     assert_close(c->qk_margin, qk_margin, 1e-9);
     assert_close(c->ov_margin, ov_margin, 1e-9);
-    double qk = naive_variance(c, TRAIN_QK_VALUE) / naive_variance(c, TRAIN_QK_KEY);
-    double ov = naive_variance(c, TRAIN_OV_KEY) / naive_variance(c, TRAIN_OV_VALUE);
+    double qk = naive_variance(c, QKV_PROBE_QK_VALUE) / naive_variance(c, QKV_PROBE_QK_KEY);
+    double ov = naive_variance(c, QKV_PROBE_OV_KEY) / naive_variance(c, QKV_PROBE_OV_VALUE);
     assert_close(c->qk_ratio, qk, 1e-9 * qk);
     assert_close(c->ov_ratio, ov, 1e-9 * ov);
 }
 
 static void numbers_are_drawn_rightly(void **state) {
     (void)state;
-    train_trainer *t = trainer_with("values=24 heads=2");
+    qkv_trainer *t = trainer_with("values=24 heads=2");
     tensor_arena *arena = tensor_arena_new(NULL);
-    train_circuits c;
-    char error[TRAIN_ERROR];
-    assert_true(train_circuits_new(arena, t, &c));
-    assert_true(c.rows[TRAIN_QK_KEY] == 32 && c.cols[TRAIN_QK_KEY] == 32);
-    assert_true(c.rows[TRAIN_QK_VALUE] == 32 && c.cols[TRAIN_QK_VALUE] == 24);
-    assert_true(c.rows[TRAIN_OV_VALUE] == 24 && c.cols[TRAIN_OV_VALUE] == 24);
-    assert_true(c.rows[TRAIN_OV_KEY] == 32 && c.cols[TRAIN_OV_KEY] == 24);
+    qkv_probe_circuits c;
+    char error[QKV_IO_ERROR];
+    assert_true(qkv_probe_circuits_new(arena, t, &c));
+    assert_true(c.rows[QKV_PROBE_QK_KEY] == 32 && c.cols[QKV_PROBE_QK_KEY] == 32);
+    assert_true(c.rows[QKV_PROBE_QK_VALUE] == 32 && c.cols[QKV_PROBE_QK_VALUE] == 24);
+    assert_true(c.rows[QKV_PROBE_OV_VALUE] == 24 && c.cols[QKV_PROBE_OV_VALUE] == 24);
+    assert_true(c.rows[QKV_PROBE_OV_KEY] == 32 && c.cols[QKV_PROBE_OV_KEY] == 24);
     for (int step = 20; step < 120; step++) {  // while the diagonals fill
-        train_step s;
+        qkv_trainer_step s;
         if (step % 20 == 0)
             for (int head = 0; head < 2; head++)
-                train_circuits_read(t, 0, head, &c), check_numbers(&c);
-        assert_true(train_gradient(t, step, &s, error));
-        train_update(t, step, &s);
+                qkv_probe_circuits_read(t, 0, head, &c), check_numbers(&c);
+        assert_true(qkv_trainer_gradient(t, step, &s, error));
+        qkv_trainer_update(t, step, &s);
     }
     tensor_arena_free(arena);
-    train_trainer_free(t);
+    qkv_trainer_free(t);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -1,6 +1,6 @@
 /* The options: as text, as JSON, together. Everything is asked of every line of config.def, so an
  * option added there is covered. All of it is asked again under a decimal comma. */
-#include "train/config.h"
+#include "train/config/config.h"
 
 #include <float.h>
 #include <jansson.h>
@@ -9,30 +9,30 @@
 #include <string.h>
 
 #include "tests/check.h"
-#include "train/number.h"
+#include "train/io/number.h"
 
-typedef const train_option option;
+typedef const qkv_config_option option;
 
 /* The next option that is no section, from o on; NULL after the last. */
 static option *next(option *o) {
-    while (o->option && o->kind == TRAIN_OPT_SECTION) o++;
+    while (o->option && o->kind == QKV_CONFIG_SECTION) o++;
     return o->option ? o : NULL;
 }
-#define EACH_OPTION(o) for (option *o = next(train_options); o; o = next(o + 1))
+#define EACH_OPTION(o) for (option *o = next(qkv_config_options); o; o = next(o + 1))
 
-static bool is_number(option *o) { return o->kind == TRAIN_OPT_INT || o->kind == TRAIN_OPT_REAL; }
+static bool is_number(option *o) { return o->kind == QKV_CONFIG_INT || o->kind == QKV_CONFIG_REAL; }
 
 static size_t size_of(option *o) {
     switch (o->kind) {
-        case TRAIN_OPT_REAL: return sizeof(double);
-        case TRAIN_OPT_FLAG: return sizeof(bool);
-        case TRAIN_OPT_TEXT: return TRAIN_TEXT;
+        case QKV_CONFIG_REAL: return sizeof(double);
+        case QKV_CONFIG_FLAG: return sizeof(bool);
+        case QKV_CONFIG_TEXT: return QKV_CONFIG_TEXT_SIZE;
         default: return sizeof(int);
     }
 }
 
 /* Field by field: padding does not count. */
-static void assert_same(const train_config *a, const train_config *b) {
+static void assert_same(const qkv_config *a, const qkv_config *b) {
     EACH_OPTION(o)
     if (memcmp((const char *)a + o->offset, (const char *)b + o->offset, size_of(o)) != 0)
         fail_msg("%s differs", o->field);
@@ -40,31 +40,31 @@ static void assert_same(const train_config *a, const train_config *b) {
 
 /* The text is refused, in one sentence, and the field stays. */
 static void assert_refused(option *o, const char *text) {
-    train_config c, before;
-    char error[TRAIN_ERROR] = "";
-    train_config_default(&c);
+    qkv_config c, before;
+    char error[QKV_IO_ERROR] = "";
+    qkv_config_default(&c);
     before = c;
-    if (train_config_set(&c, o, text, error)) fail_msg("%s takes '%s'", o->field, text);
+    if (qkv_config_set(&c, o, text, error)) fail_msg("%s takes '%s'", o->field, text);
     if (strlen(error) < 10) fail_msg("%s '%s' is refused without a reason", o->field, text);
     assert_same(&c, &before);
 }
 
-static void assert_taken(train_config *c, option *o, const char *text) {
-    char error[TRAIN_ERROR] = "";
-    if (!train_config_set(c, o, text, error)) fail_msg("%s '%s': %s", o->field, text, error);
+static void assert_taken(qkv_config *c, option *o, const char *text) {
+    char error[QKV_IO_ERROR] = "";
+    if (!qkv_config_set(c, o, text, error)) fail_msg("%s '%s': %s", o->field, text, error);
 }
 
 /* Through text, and through config.json. */
-static void assert_round_trip(const train_config *c) {
-    train_config back;
-    char text[TRAIN_TEXT + 64], error[TRAIN_ERROR] = "";
-    train_config_default(&back);
-    EACH_OPTION(o) assert_taken(&back, o, train_config_get(c, o, text, sizeof text));
+static void assert_round_trip(const qkv_config *c) {
+    qkv_config back;
+    char text[QKV_CONFIG_TEXT_SIZE + 64], error[QKV_IO_ERROR] = "";
+    qkv_config_default(&back);
+    EACH_OPTION(o) assert_taken(&back, o, qkv_config_get(c, o, text, sizeof text));
     assert_same(&back, c);
-    train_config_default(&back);
-    char *json = train_config_to_json(c);
+    qkv_config_default(&back);
+    char *json = qkv_config_to_json(c);
     assert_non_null(json);
-    if (!train_config_from_json(&back, json, strlen(json), error)) fail_msg("%s", error);
+    if (!qkv_config_from_json(&back, json, strlen(json), error)) fail_msg("%s", error);
     free(json);
     assert_same(&back, c);
 }
@@ -73,17 +73,17 @@ static void assert_round_trip(const train_config *c) {
 
 static void defaults_round_trip(void **state) {
     (void)state;
-    train_config c;
-    train_config_default(&c);
+    qkv_config c;
+    qkv_config_default(&c);
     EACH_OPTION(o) {
-        train_config d = c;
+        qkv_config d = c;
         assert_taken(&d, o, o->def);
         assert_same(&c, &d);
-        assert_ptr_equal(train_option_find(o->field), o);
+        assert_ptr_equal(qkv_config_option_find(o->field), o);
     }
     assert_round_trip(&c);
-    assert_null(train_option_find("no_such_option"));
-    assert_null(train_option_find(""));  // a section is no option
+    assert_null(qkv_config_option_find("no_such_option"));
+    assert_null(qkv_config_option_find(""));  // a section is no option
 }
 
 /* Doubles whose short forms are other doubles. */
@@ -92,11 +92,11 @@ static void odd_doubles_round_trip(void **state) {
     static const double odd[] = {0.1 + 0.2,    1e-300,      1.0 / 3,         DBL_MIN, 5e-324,
                                  123456.78901, DBL_EPSILON, 1 - DBL_EPSILON, 1e22,    2e-8 / 3};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
-        train_config c;
-        train_config_default(&c);
+        qkv_config c;
+        qkv_config_default(&c);
         EACH_OPTION(o) {
             bool fits = odd[i] >= o->least && odd[i] <= o->greatest;
-            if (o->kind == TRAIN_OPT_REAL && fits) memcpy((char *)&c + o->offset, &odd[i], 8);
+            if (o->kind == QKV_CONFIG_REAL && fits) memcpy((char *)&c + o->offset, &odd[i], 8);
         }
         assert_round_trip(&c);
     }
@@ -137,40 +137,40 @@ static void numbers_are_read_whole(void **state) {
         for (size_t i = 0; is_number(o) && i < sizeof bad / sizeof *bad; i++)
             assert_refused(o, bad[i]);
         for (size_t i = 0; i < sizeof not_whole / sizeof *not_whole; i++)
-            if (o->kind == TRAIN_OPT_INT) assert_refused(o, not_whole[i]);
+            if (o->kind == QKV_CONFIG_INT) assert_refused(o, not_whole[i]);
     }
 }
 
 static void ranges_include_their_ends(void **state) {
     (void)state;
-    char text[TRAIN_NUMBER];
-    train_config c;
-    train_config_default(&c);
+    char text[QKV_IO_NUMBER];
+    qkv_config c;
+    qkv_config_default(&c);
     EACH_OPTION(o) {
         if (!is_number(o)) continue;
-        bool whole = o->kind == TRAIN_OPT_INT;
+        bool whole = o->kind == QKV_CONFIG_INT;
         double below = whole ? o->least - 1 : nextafter(o->least, -INFINITY);
         double above = whole ? o->greatest + 1 : nextafter(o->greatest, INFINITY);
-        assert_taken(&c, o, train_format_exact(o->least, text));
-        assert_taken(&c, o, train_format_exact(o->greatest, text));
-        assert_refused(o, train_format_exact(below, text));
-        assert_refused(o, train_format_exact(above, text));
+        assert_taken(&c, o, qkv_io_format_exact(o->least, text));
+        assert_taken(&c, o, qkv_io_format_exact(o->greatest, text));
+        assert_refused(o, qkv_io_format_exact(below, text));
+        assert_refused(o, qkv_io_format_exact(above, text));
     }
 }
 
 static void choices_and_flags_are_words(void **state) {
     (void)state;
     static const char *const bad[] = {"", "|", "0", "1", "no such word", "TRUE", "yes", " true"};
-    train_config c;
-    train_config_default(&c);
+    qkv_config c;
+    qkv_config_default(&c);
     EACH_OPTION(o) {
-        char words[256], text[TRAIN_TEXT + 64], *save = NULL;
-        bool flag = o->kind == TRAIN_OPT_FLAG;
-        if (!flag && o->kind != TRAIN_OPT_CHOICE) continue;
+        char words[256], text[QKV_CONFIG_TEXT_SIZE + 64], *save = NULL;
+        bool flag = o->kind == QKV_CONFIG_FLAG;
+        if (!flag && o->kind != QKV_CONFIG_CHOICE) continue;
         snprintf(words, sizeof words, "%s", flag ? "false|true" : o->choices);
         for (char *w = strtok_r(words, "|", &save); w; w = strtok_r(NULL, "|", &save)) {
             assert_taken(&c, o, w);
-            assert_string_equal(train_config_get(&c, o, text, sizeof text), w);
+            assert_string_equal(qkv_config_get(&c, o, text, sizeof text), w);
             snprintf(text, sizeof text, "%sx", w);
             assert_refused(o, text);
         }
@@ -181,23 +181,23 @@ static void choices_and_flags_are_words(void **state) {
 
 static void text_has_a_limit(void **state) {
     (void)state;
-    char text[TRAIN_TEXT + 2];
-    train_config c;
-    train_config_default(&c);
+    char text[QKV_CONFIG_TEXT_SIZE + 2];
+    qkv_config c;
+    qkv_config_default(&c);
     memset(text, 'x', sizeof text);
-    text[TRAIN_TEXT] = '\0';
-    EACH_OPTION(o) if (o->kind == TRAIN_OPT_TEXT) assert_refused(o, text);
-    text[TRAIN_TEXT - 1] = '\0';
-    EACH_OPTION(o) if (o->kind == TRAIN_OPT_TEXT) assert_taken(&c, o, text);
+    text[QKV_CONFIG_TEXT_SIZE] = '\0';
+    EACH_OPTION(o) if (o->kind == QKV_CONFIG_TEXT) assert_refused(o, text);
+    text[QKV_CONFIG_TEXT_SIZE - 1] = '\0';
+    EACH_OPTION(o) if (o->kind == QKV_CONFIG_TEXT) assert_taken(&c, o, text);
     assert_string_equal(c.task, text);
 }
 
 /* ---- as JSON ---- */
 
-static bool reads(const char *text, size_t n, train_config *c) {
-    char error[TRAIN_ERROR] = "";
-    train_config_default(c);
-    bool ok = train_config_from_json(c, text, n, error);
+static bool reads(const char *text, size_t n, qkv_config *c) {
+    char error[QKV_IO_ERROR] = "";
+    qkv_config_default(c);
+    bool ok = qkv_config_from_json(c, text, n, error);
     assert_int_equal(ok, error[0] == '\0');
     assert_null(strchr(error, '\n'));
     return ok;
@@ -231,7 +231,7 @@ static void json_of_another_form_is_refused(void **state) {
                                       "{\"lr\": 0x10}",
                                       "// note\n{}",
                                       "\xef\xbb\xbf{}"};
-    train_config c;
+    qkv_config c;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (reads(bad[i], strlen(bad[i]), &c)) fail_msg("takes %s", bad[i]);
     assert_false(reads("{}\0", 3, &c));  // trailing bytes, even if they are zeros
@@ -251,11 +251,11 @@ static void json_of_another_type_is_refused(void **state) {
     EACH_OPTION(o)
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         char text[160];
-        train_config c;
-        if (o->kind == TRAIN_OPT_REAL   ? values[i].real
-            : o->kind == TRAIN_OPT_FLAG ? values[i].flag
-            : o->kind == TRAIN_OPT_INT  ? false
-                                        : values[i].text)
+        qkv_config c;
+        if (o->kind == QKV_CONFIG_REAL   ? values[i].real
+            : o->kind == QKV_CONFIG_FLAG ? values[i].flag
+            : o->kind == QKV_CONFIG_INT  ? false
+                                         : values[i].text)
             continue;
         int n = snprintf(text, sizeof text, "{\"%s\": %s}", o->field, values[i].value);
         if (reads(text, (size_t)n, &c)) fail_msg("takes %s", text);
@@ -265,23 +265,23 @@ static void json_of_another_type_is_refused(void **state) {
 static void json_changes_only_what_it_names(void **state) {
     (void)state;
     static const char text[] = "{\"lr\": 1, \"steps\": 7, \"self\": false, \"optimizer\": \"sgd\"}";
-    train_config c, d;
-    train_config_default(&d);
+    qkv_config c, d;
+    qkv_config_default(&d);
     assert_true(reads(text, strlen(text), &c));
-    assert_true(c.lr == 1 && c.steps == 7 && !c.self && c.optimizer == TRAIN_SGD);
+    assert_true(c.lr == 1 && c.steps == 7 && !c.self && c.optimizer == QKV_OPTIM_SGD);
     d.lr = 1;  // a whole number is a real one, too
     d.steps = 7;
     d.self = false;
-    d.optimizer = TRAIN_SGD;
+    d.optimizer = QKV_OPTIM_SGD;
     assert_same(&c, &d);
 }
 
 /* config.json says every option, and by whom the run was made. */
 static void json_is_complete(void **state) {
     (void)state;
-    train_config c;
-    train_config_default(&c);
-    char *text = train_config_to_json(&c);
+    qkv_config c;
+    qkv_config_default(&c);
+    char *text = qkv_config_to_json(&c);
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(root);
     EACH_OPTION(o) assert_non_null(json_object_get(root, o->field));
@@ -327,22 +327,22 @@ static bool set_comma_locale(void) {
 }
 
 static void a_decimal_comma_changes_nothing(void **state) {
-    train_config c;
-    char text[TRAIN_NUMBER];
-    train_config_default(&c);
+    qkv_config c;
+    char text[QKV_IO_NUMBER];
+    qkv_config_default(&c);
     c.lr = 0.1 + 0.2;
-    char *point = train_config_to_json(&c);
+    char *point = qkv_config_to_json(&c);
     if (!set_comma_locale()) {
         free(point);
         print_message("no locale with a decimal comma here, and localedef makes none\n");
         skip();
     }
-    char *comma = train_config_to_json(&c);
+    char *comma = qkv_config_to_json(&c);
     assert_string_equal(comma, point);
     free(comma);
     free(point);
-    assert_string_equal(train_format_real(-1234.5, 9, text), "-1234.5");
-    assert_string_equal(train_format_real(1.5e-300, 9, text), "1.5e-300");
+    assert_string_equal(qkv_io_format_real(-1234.5, 9, text), "-1234.5");
+    assert_string_equal(qkv_io_format_real(1.5e-300, 9, text), "1.5e-300");
     defaults_round_trip(state);
     odd_doubles_round_trip(state);
     numbers_are_read_whole(state);

@@ -7,51 +7,37 @@
 #include <stdlib.h>
 
 #include "tests/golden/model.h"
-#include "train/optimizer.h"
+#include "train/optim/optimizer.h"
 
 static const double TOLERANCE = 1e-9;
 
-static train_config config_of(int optimizer) {
-    train_config c;
-    train_config_default(&c);
-    c.optimizer = optimizer;
-    c.lr = golden_lr;
-    c.beta1 = golden_beta1;
-    c.beta2 = golden_beta2;
-    c.eps = golden_eps;
-    c.weight_decay = optimizer == TRAIN_ADAMW ? golden_decay : 0;
-    return c;
-}
-
-/* m and s are laid out as the flat gradient. */
-static void update(golden_model *model, const train_rule *rule, real *m, real *s) {
-    for (int i = 0; i < ag_params_count(model->params); i++) {
-        ag_param_entry *p = ag_params_at(model->params, i);
-        train_apply(rule, p->val.shape.rank == 2, p->val.n, p->val.x,
-                    ag_grads(model->graph) + p->offset, m + p->offset, s + p->offset);
-    }
+static qkv_optim_settings settings_of(int method) {
+    qkv_optim_settings s = qkv_optim_adam(golden_lr);
+    s.method = method;
+    s.beta1 = golden_beta1;
+    s.beta2 = golden_beta2;
+    s.eps = golden_eps;
+    s.weight_decay = method == QKV_OPTIM_ADAMW ? golden_decay : 0;
+    return s;
 }
 
 static void train(int optimizer) {
-    const double *losses = optimizer == TRAIN_ADAM ? golden_adam_losses : golden_adamw_losses;
-    const train_config c = config_of(optimizer);
+    const double *losses = optimizer == QKV_OPTIM_ADAM ? golden_adam_losses : golden_adamw_losses;
     golden_model model = golden_model_new();
-    real *m = calloc(ag_params_size(model.params), sizeof *m);
-    real *s = calloc(ag_params_size(model.params), sizeof *s);
-    assert_true(m && s);
+    tensor_arena *arena = tensor_arena_new(NULL);
+    qkv_optim optim;
+    assert_true(qkv_optim_init(&optim, arena, model.params, settings_of(optimizer)));
     for (int step = 0; step < GOLDEN_STEPS; step++) {
         assert_close(golden_step(&model), losses[step], TOLERANCE);
-        const train_rule rule = train_rule_at(&c, step, 0);
-        update(&model, &rule, m, s);
+        qkv_optim_step(&optim, model.graph);
     }
     for (int i = 0; i < ag_params_count(model.params); i++) {
         const ag_param_entry *p = ag_params_at(model.params, i);
         const golden_param *golden = golden_find(p->name);
-        const double *last = optimizer == TRAIN_ADAM ? golden->adam : golden->adamw;
+        const double *last = optimizer == QKV_OPTIM_ADAM ? golden->adam : golden->adamw;
         for (size_t k = 0; k < p->val.n; k++) assert_close(p->val.x[k], last[k], TOLERANCE);
     }
-    free(m);
-    free(s);
+    tensor_arena_free(arena);
     golden_model_free(&model);
 }
 
@@ -70,12 +56,12 @@ static void first_gradients(void **state) {
 
 static void hundred_steps_of_adam(void **state) {
     (void)state;
-    train(TRAIN_ADAM);
+    train(QKV_OPTIM_ADAM);
 }
 
 static void hundred_steps_of_adamw(void **state) {
     (void)state;
-    train(TRAIN_ADAMW);
+    train(QKV_OPTIM_ADAMW);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -258,7 +258,7 @@ a_directory_in_use_is_left_alone() {
 names_stay_in_the_directory() {
     command -v "${CC:-cc}" >/dev/null || return $SKIP
     cat >evil.c <<'C'
-#include "train/plugin.h"
+#include "train/config/plugin.h"
 static ag_node *block(ag_node *x, ag_node *memory, const char *name, const nn_model_config *c) {
     (void)memory, (void)name, (void)c;
     ag_graph *g = x->graph;
@@ -269,8 +269,8 @@ static ag_node *block(ag_node *x, ag_node *memory, const char *name, const nn_mo
     return ag_name(x, "../up.weights");
 }
 static ag_node *sample(ag_graph *g, int i) { (void)g, (void)i; return NULL; }
-static const train_block blocks[] = {{"evil", "", block, sample}, {NULL, NULL, NULL, NULL}};
-const train_plugin qkv_plugin = {TRAIN_PLUGIN_ABI, sizeof(real), .blocks = blocks};
+static const qkv_config_plugin_block blocks[] = {{"evil", "", block, sample}, {NULL, NULL, NULL, NULL}};
+const qkv_config_plugin qkv_plugin = {QKV_CONFIG_PLUGIN_ABI, sizeof(real), .blocks = blocks};
 C
     ran 0 train --plugin evil.c --block evil --out evil --steps 1 --quiet || return 1
     mkdir -p deep/er && ran 0 export evil --plugin evil.c --csv deep/er/out --npy deep/er/out ||

@@ -1,6 +1,6 @@
 /* Files: written whole or not at all, whatever call fails; read with suspicion; rows appended
  * whole; harmless messages. */
-#include "train/io.h"
+#include "train/io/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "tests/faults.h"
-#include "train/config.h"
+#include "train/config/config.h"
 
 static const char OLD[] = "what was there", NEW[] = "what is to be there, and is longer";
 
@@ -22,9 +22,9 @@ static void put_old(void *ctx) {
 }
 
 static void write_scenario(faults *f, void *ctx) {
-    char error[TRAIN_ERROR] = "";
+    char error[QKV_IO_ERROR] = "";
     (void)ctx;
-    bool done = train_write_file(&f->io, "file", NEW, sizeof NEW, error);
+    bool done = qkv_io_write_file(&f->io, "file", NEW, sizeof NEW, error);
     if (done || f->renamed)
         faults_expect("file", NEW, sizeof NEW);
     else
@@ -50,25 +50,25 @@ static void a_write_survives_every_failure(void **state) {
 }
 
 static void read_scenario(faults *f, void *ctx) {
-    char error[TRAIN_ERROR] = "";
+    char error[QKV_IO_ERROR] = "";
     void *data;
     size_t n;
     check_allocator *c = ctx;
     check_allocator_init(c, 0, false);
-    train_file_status status = train_read_file(&f->io, &c->mem, "file", 100, &data, &n, error);
+    qkv_io_status status = qkv_io_read_file(&f->io, &c->mem, "file", 100, &data, &n, error);
     bool survivable = !f->failed || f->how == FAULT_SHORT || f->failed_call == 'C' ||
                       (f->how == EINTR && !f->from_then_on) ||
                       (f->how == FAULT_ZERO && !strcmp(f->trace, "OZRRC") &&
                        f->fail_at == 4);  // the end, at the end
     if (f->how == EINTR && f->failed_call == 'Z') survivable = false;
-    if ((status == TRAIN_FILE_OK) != survivable)
+    if ((status == QKV_IO_OK) != survivable)
         fail_msg("way %d, %s: %d, %s", f->how, f->trace, status, error);
-    if (status == TRAIN_FILE_OK) {
+    if (status == QKV_IO_OK) {
         assert_memory_equal(data, OLD, n);
         assert_int_equal(((char *)data)[n], 0);
         c->mem.release(c->mem.ctx, data);
     } else {
-        assert_int_equal(status, TRAIN_FILE_UNREADABLE);
+        assert_int_equal(status, QKV_IO_UNREADABLE);
         assert_non_null(strstr(error, "'file'"));
         assert_null(data);
     }
@@ -80,23 +80,23 @@ static void a_read_survives_every_failure(void **state) {
     check_allocator c;
     faults_each(read_scenario, put_old, &c);
     faults f;
-    char error[TRAIN_ERROR];
+    char error[QKV_IO_ERROR];
     void *data;
     size_t n;
     faults_init(&f, 0, 0, false);
     check_allocator_init(&c, 1, true);
-    assert_int_equal(train_read_file(&f.io, &c.mem, "file", 100, &data, &n, error),
-                     TRAIN_FILE_UNREADABLE);
+    assert_int_equal(qkv_io_read_file(&f.io, &c.mem, "file", 100, &data, &n, error),
+                     QKV_IO_UNREADABLE);
     assert_string_equal(error, "cannot read 'file': Cannot allocate memory");
 }
 
-static void expect_refusal(const char *path, size_t most, train_file_status status,
+static void expect_refusal(const char *path, size_t most, qkv_io_status status,
                            const char *sentence) {
-    char error[TRAIN_ERROR];
+    char error[QKV_IO_ERROR];
     void *data;
     size_t n;
     int before = faults_descriptors();
-    assert_int_equal(train_read_file(&train_posix, NULL, path, most, &data, &n, error), status);
+    assert_int_equal(qkv_io_read_file(&qkv_io_posix, NULL, path, most, &data, &n, error), status);
     assert_string_equal(error, sentence);
     assert_int_equal(faults_descriptors(), before);
 }
@@ -105,26 +105,26 @@ static void what_is_no_file_is_not_read(void **state) {
     (void)state;
     assert_int_equal(mkfifo("fifo", 0600), 0);
     faults_put("long", NEW, 11);
-    expect_refusal("none", 10, TRAIN_FILE_ABSENT, "cannot open 'none': No such file or directory");
-    expect_refusal("long/x", 10, TRAIN_FILE_UNREADABLE, "cannot open 'long/x': Not a directory");
-    expect_refusal(".", 10, TRAIN_FILE_UNREADABLE, "cannot read '.': Is a directory");
-    expect_refusal("fifo", 10, TRAIN_FILE_UNREADABLE, "'fifo' is not a regular file");
-    expect_refusal("/dev/zero", 10, TRAIN_FILE_UNREADABLE, "'/dev/zero' is not a regular file");
-    expect_refusal("/proc/self/stat", 10, TRAIN_FILE_UNREADABLE,
+    expect_refusal("none", 10, QKV_IO_ABSENT, "cannot open 'none': No such file or directory");
+    expect_refusal("long/x", 10, QKV_IO_UNREADABLE, "cannot open 'long/x': Not a directory");
+    expect_refusal(".", 10, QKV_IO_UNREADABLE, "cannot read '.': Is a directory");
+    expect_refusal("fifo", 10, QKV_IO_UNREADABLE, "'fifo' is not a regular file");
+    expect_refusal("/dev/zero", 10, QKV_IO_UNREADABLE, "'/dev/zero' is not a regular file");
+    expect_refusal("/proc/self/stat", 10, QKV_IO_UNREADABLE,
                    "'/proc/self/stat' changed while it was read");
-    expect_refusal("long", 10, TRAIN_FILE_DAMAGED, "'long' is longer than 10 bytes");
+    expect_refusal("long", 10, QKV_IO_DAMAGED, "'long' is longer than 10 bytes");
 }
 
 static void sizes_read_back(void **state) {
     (void)state;
     static unsigned char big[3 << 20];
     static const size_t sizes[] = {0, 1, 4095, 4096, 4097, sizeof big};
-    char error[TRAIN_ERROR], *paths[] = {"f", "./f", "d/f"};
+    char error[QKV_IO_ERROR], *paths[] = {"f", "./f", "d/f"};
     for (size_t i = 0; i < sizeof big; i++) big[i] = (unsigned char)(i * 31 >> 3);
-    assert_true(train_make_directory(&train_posix, "d", error));
+    assert_true(qkv_io_make_directory(&qkv_io_posix, "d", error));
     for (size_t p = 0; p < 3; p++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-            if (!train_write_file(&train_posix, paths[p], big, sizes[i], error))
+            if (!qkv_io_write_file(&qkv_io_posix, paths[p], big, sizes[i], error))
                 fail_msg("%s", error);
             faults_expect(paths[p], big, sizes[i]);
         }
@@ -134,24 +134,24 @@ static void sizes_read_back(void **state) {
 
 static void the_system_may_refuse_a_write(void **state) {
     (void)state;
-    char error[TRAIN_ERROR], name[300];
+    char error[QKV_IO_ERROR], name[300];
     put_old(NULL);
     assert_int_equal(mkdir("dir", 0777), 0);
-    assert_false(train_write_file(&train_posix, "dir", NEW, 1, error));
+    assert_false(qkv_io_write_file(&qkv_io_posix, "dir", NEW, 1, error));
     assert_string_equal(error, "cannot replace 'dir': Is a directory");
-    assert_false(train_write_file(&train_posix, "none/f", NEW, 1, error));
+    assert_false(qkv_io_write_file(&qkv_io_posix, "none/f", NEW, 1, error));
     assert_string_equal(
         error, "cannot create a temporary file beside 'none/f': No such file or directory");
     memset(name, 'x', sizeof name);
     name[sizeof name - 1] = 0;
-    assert_false(train_write_file(&train_posix, name, NEW, 1, error));
+    assert_false(qkv_io_write_file(&qkv_io_posix, name, NEW, 1, error));
     struct rlimit was, limit;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
     limit = was;
     limit.rlim_cur = 20;
     void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    bool done = train_write_file(&train_posix, "file", NEW, sizeof NEW, error);
+    bool done = qkv_io_write_file(&qkv_io_posix, "file", NEW, sizeof NEW, error);
     setrlimit(RLIMIT_FSIZE, &was);
     signal(SIGXFSZ, before);
     assert_false(done);
@@ -167,14 +167,14 @@ static int die(void *ctx, int fd) {
 
 static void a_killed_writer_leaves_the_old_file(void **state) {
     (void)state;
-    char error[TRAIN_ERROR];
+    char error[QKV_IO_ERROR];
     int status;
     put_old(NULL);
     pid_t child = fork();
     if (child == 0) {
-        train_io io = train_posix;
+        qkv_io io = qkv_io_posix;
         io.sync = die;
-        train_write_file(&io, "file", NEW, sizeof NEW, error);
+        qkv_io_write_file(&io, "file", NEW, sizeof NEW, error);
         _exit(0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -185,31 +185,31 @@ static void a_killed_writer_leaves_the_old_file(void **state) {
 
 static void names_in_use_are_passed_over(void **state) {
     (void)state;
-    char name[64], error[TRAIN_ERROR];
+    char name[64], error[QKV_IO_ERROR];
     snprintf(name, sizeof name, ".qkv-%ld-0.tmp", (long)getpid());
     faults_put(name, OLD, sizeof OLD);
-    assert_true(train_write_file(&train_posix, "file", NEW, sizeof NEW, error));
+    assert_true(qkv_io_write_file(&qkv_io_posix, "file", NEW, sizeof NEW, error));
     faults_expect(name, OLD, sizeof OLD);
     faults_expect("file", NEW, sizeof NEW);
 }
 
 static void descriptors_close_on_exec(void **state) {
     (void)state;
-    int fd = train_posix.open(NULL, "lock", O_RDWR | O_CREAT),
-        other = train_posix.open(NULL, "lock", O_RDWR);
+    int fd = qkv_io_posix.open(NULL, "lock", O_RDWR | O_CREAT),
+        other = qkv_io_posix.open(NULL, "lock", O_RDWR);
     assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-    assert_int_equal(train_posix.lock(NULL, fd), 0);
-    assert_int_equal(train_posix.lock(NULL, other), -1);
+    assert_int_equal(qkv_io_posix.lock(NULL, fd), 0);
+    assert_int_equal(qkv_io_posix.lock(NULL, other), -1);
     assert_int_equal(errno, EWOULDBLOCK);
     close(fd);
-    assert_int_equal(train_posix.lock(NULL, other), 0);
+    assert_int_equal(qkv_io_posix.lock(NULL, other), 0);
     close(other);
 }
 
 static void make_scenario(faults *f, void *ctx) {
-    char error[TRAIN_ERROR];
+    char error[QKV_IO_ERROR];
     (void)ctx;
-    bool done = train_make_directory(&f->io, "a/b//c/", error);
+    bool done = qkv_io_make_directory(&f->io, "a/b//c/", error);
     if (done) assert_int_equal(faults_count("a/b/c", false), 0);
     if (!f->failed) assert_true(done);
     if (!done) assert_non_null(strstr(error, "'a"));
@@ -224,13 +224,13 @@ static void no_directories(void *ctx) {
 
 static void directories_are_made_with_those_above(void **state) {
     (void)state;
-    char error[TRAIN_ERROR], *good[] = {"x", "x", "x/y", "x/y/", "p//q///r", "/", ".", "x/../z"};
+    char error[QKV_IO_ERROR], *good[] = {"x", "x", "x/y", "x/y/", "p//q///r", "/", ".", "x/../z"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
-        if (!train_make_directory(&train_posix, good[i], error)) fail_msg("%s", error);
+        if (!qkv_io_make_directory(&qkv_io_posix, good[i], error)) fail_msg("%s", error);
     faults_put("file", OLD, sizeof OLD);
-    assert_false(train_make_directory(&train_posix, "file/x", error));
+    assert_false(qkv_io_make_directory(&qkv_io_posix, "file/x", error));
     assert_string_equal(error, "cannot make the directory 'file/x': Not a directory");
-    assert_false(train_make_directory(&train_posix, "", error));
+    assert_false(qkv_io_make_directory(&qkv_io_posix, "", error));
     faults_each(make_scenario, no_directories, NULL);
 }
 

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "tests/faults.h"
-#include "train/run.h"
-#include "train/safetensors.h"
+#include "train/io/safetensors.h"
+#include "train/run/run.h"
 
 enum { STEPS = 5, KEEP = 2 };
 
@@ -75,11 +75,10 @@ static size_t without_clock(char *text, size_t n) {
 static void expect_same_file(const char *a, const char *b, const char *name) {
     void *x[2];
     size_t n[2];
-    char path[TRAIN_PATH], error[TRAIN_ERROR];
+    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
     for (int i = 0; i < 2; i++) {
-        assert_true(train_path(path, i ? b : a, name, error));
-        if (train_read_file(&train_posix, NULL, path, 1 << 24, &x[i], &n[i], error) !=
-            TRAIN_FILE_OK)
+        assert_true(qkv_io_path(path, i ? b : a, name, error));
+        if (qkv_io_read_file(&qkv_io_posix, NULL, path, 1 << 24, &x[i], &n[i], error) != QKV_IO_OK)
             fail_msg("%s", error);
         if (strcmp(name, "metrics.csv") == 0) n[i] = without_clock(x[i], n[i]);
     }
@@ -91,16 +90,16 @@ static void expect_same_file(const char *a, const char *b, const char *name) {
 /* The tensors alone: best.safetensors also holds the configuration of the process that saved it,
  * --steps included. */
 static void expect_same_data(const char *a, const char *b, const char *name) {
-    train_safetensors s[2];
-    char path[2][TRAIN_PATH], error[TRAIN_ERROR];
+    qkv_io_safetensors s[2];
+    char path[2][QKV_IO_PATH], error[QKV_IO_ERROR];
     for (int i = 0; i < 2; i++)
-        if (!train_path(path[i], i ? b : a, name, error) ||
-            train_safetensors_open(&s[i], &train_posix, NULL, path[i], error) != TRAIN_FILE_OK ||
-            train_safetensors_load(&s[i], error) != TRAIN_FILE_OK)
+        if (!qkv_io_path(path[i], i ? b : a, name, error) ||
+            qkv_io_safetensors_open(&s[i], &qkv_io_posix, NULL, path[i], error) != QKV_IO_OK ||
+            qkv_io_safetensors_load(&s[i], error) != QKV_IO_OK)
             fail_msg("%s", error);
     if (s[0].data_bytes != s[1].data_bytes || memcmp(s[0].data, s[1].data, s[0].data_bytes) != 0)
         fail_msg("%s of %s and %s differ", name, a, b);
-    for (int i = 0; i < 2; i++) train_safetensors_close(&s[i]);
+    for (int i = 0; i < 2; i++) qkv_io_safetensors_close(&s[i]);
 }
 
 static void expect_same_run(const char *a, const char *b, int steps) {
@@ -113,7 +112,7 @@ static void expect_same_run(const char *a, const char *b, int steps) {
 }
 
 static void remove_directory(const char *dir) {
-    char command[TRAIN_PATH];
+    char command[QKV_IO_PATH];
     snprintf(command, sizeof command, "rm -rf '%s'", dir);
     assert_int_equal(system(command), 0);
 }
@@ -123,28 +122,28 @@ static void remove_directory(const char *dir) {
 /* Its step, 0 when there is none; a damaged one is a failure, or, when `torn` is given, is counted.
  */
 static int newest(const char *dir, int *torn) {
-    char path[TRAIN_PATH], error[TRAIN_ERROR];
+    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
     int skipped;
-    train_file_status s = train_latest(&train_posix, NULL, dir, path, &skipped, error);
+    qkv_io_status s = qkv_run_latest(&qkv_io_posix, NULL, dir, path, &skipped, error);
     if (torn)
         *torn += skipped > 0;
-    else if (skipped || (s != TRAIN_FILE_OK && s != TRAIN_FILE_ABSENT))
+    else if (skipped || (s != QKV_IO_OK && s != QKV_IO_ABSENT))
         fail_msg("%s", error);
-    return s == TRAIN_FILE_OK ? atoi(strrchr(path, '/') + 6) : 0;
+    return s == QKV_IO_OK ? atoi(strrchr(path, '/') + 6) : 0;
 }
 
 /* ---- a process that does nothing but save ---- */
 
 typedef struct {
-    train_trainer *t;
-    train_io io;
-    int report[2];  // the steps for which train_save() returned true
+    qkv_trainer *t;
+    qkv_io io;
+    int report[2];  // the steps for which qkv_run_save() returned true
 } saver;
 
-static train_config small_config(data_spec *spec) {
-    train_config c;
-    char error[TRAIN_ERROR];
-    train_config_default(&c);
+static qkv_config small_config(data_spec *spec) {
+    qkv_config c;
+    char error[QKV_IO_ERROR];
+    qkv_config_default(&c);
     c.pairs = 2;
     c.keys = c.values = 3;
     c.d_model = 8;
@@ -152,13 +151,13 @@ static train_config small_config(data_spec *spec) {
     c.steps = STEPS;
     c.eval_every = 2;
     c.eval_examples = 4;
-    if (!train_config_resolve(&c, spec, error)) fail_msg("%s", error);
+    if (!qkv_config_resolve(&c, spec, error)) fail_msg("%s", error);
     return c;
 }
 
 /* Every weight is the step's number, so that a mixture of two steps would show. */
-static void set_weights(train_trainer *t, int step) {
-    ag_params *all = train_trainer_params(t);
+static void set_weights(qkv_trainer *t, int step) {
+    ag_params *all = qkv_trainer_params(t);
     for (int i = 0; i < ag_params_count(all); i++) {
         const ag_param_entry *p = ag_params_at(all, i);
         for (size_t k = 0; k < p->val.n; k++) p->val.x[k] = (real)step;
@@ -167,19 +166,19 @@ static void set_weights(train_trainer *t, int step) {
 
 static void save_for_ever(void *ctx) {
     saver *s = ctx;
-    char path[TRAIN_PATH], error[TRAIN_ERROR];
+    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
     int skipped;
-    train_progress p = train_progress_start();
-    if (train_latest(&train_posix, NULL, ".", path, &skipped, error) == TRAIN_FILE_OK)
-        train_restore(&train_posix, s->t, &p, path, error);
+    qkv_run_progress p = qkv_run_progress_start();
+    if (qkv_run_latest(&qkv_io_posix, NULL, ".", path, &skipped, error) == QKV_IO_OK)
+        qkv_run_restore(&qkv_io_posix, s->t, &p, path, error);
     for (;;) {
         p.best_step = ++p.step;
         set_weights(s->t, p.step);
-        if (!train_checkpoint_path(path, ".", p.step, error) ||
-            !train_save(&s->io, s->t, &p, "./best.safetensors", error) ||
-            !train_save(&s->io, s->t, &p, path, error) ||
+        if (!qkv_run_checkpoint_path(path, ".", p.step, error) ||
+            !qkv_run_save(&s->io, s->t, &p, "./best.safetensors", error) ||
+            !qkv_run_save(&s->io, s->t, &p, path, error) ||
             write(s->report[1], &p.step, sizeof p.step) != sizeof p.step ||
-            !train_prune(&s->io, NULL, ".", KEEP, error))
+            !qkv_run_prune(&s->io, NULL, ".", KEEP, error))
             _exit(1);
     }
 }
@@ -197,10 +196,10 @@ static int last_report(int fd, int last, bool wait_for_it) {
 
 /* Is it whole: a checkpoint of one step, not older than the promised? */
 static bool is_whole(saver *s, const char *path, int promised) {
-    char error[TRAIN_ERROR];
-    train_progress p;
-    if (train_restore(&train_posix, s->t, &p, path, error) != TRAIN_FILE_OK) return false;
-    ag_params *all = train_trainer_params(s->t);
+    char error[QKV_IO_ERROR];
+    qkv_run_progress p;
+    if (qkv_run_restore(&qkv_io_posix, s->t, &p, path, error) != QKV_IO_OK) return false;
+    ag_params *all = qkv_trainer_params(s->t);
     for (int i = 0; i < ag_params_count(all); i++)
         for (size_t k = 0; k < ag_params_at(all, i)->val.n; k++)
             if (ag_params_at(all, i)->val.x[k] != (real)p.step) return false;
@@ -210,7 +209,7 @@ static bool is_whole(saver *s, const char *path, int promised) {
 /* Starts the saver, kills it after a while; true: all that was promised is there, and nothing torn.
  */
 static bool survives_a_kill(saver *s, int *promised) {
-    char path[TRAIN_PATH], error[TRAIN_ERROR];
+    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
     int torn = 0;
     pid_t child = start(save_for_ever, s);
     *promised = last_report(s->report[0], *promised, true);
@@ -218,7 +217,7 @@ static bool survives_a_kill(saver *s, int *promised) {
     end(child, true);
     *promised = last_report(s->report[0], *promised, false);
     int found = newest(".", &torn);
-    assert_true(train_checkpoint_path(path, ".", found, error));
+    assert_true(qkv_run_checkpoint_path(path, ".", found, error));
     assert_true(faults_count(".", false) < 12);  // temporary files and old ones go
     return !torn && found >= *promised && is_whole(s, path, *promised) &&
            is_whole(s, "./best.safetensors", *promised);
@@ -226,16 +225,16 @@ static bool survives_a_kill(saver *s, int *promised) {
 
 static saver saver_new(void) {
     data_spec spec;
-    char error[TRAIN_ERROR];
-    train_config c = small_config(&spec);
-    saver s = {.t = train_trainer_new(NULL, &c, &spec, 1, error), .io = train_posix};
+    char error[QKV_IO_ERROR];
+    qkv_config c = small_config(&spec);
+    saver s = {.t = qkv_trainer_new(NULL, &c, &spec, 1, error), .io = qkv_io_posix};
     assert_non_null(s.t);
     assert_int_equal(pipe(s.report), 0);
     return s;
 }
 
 static void saver_free(saver *s) {
-    train_trainer_free(s->t);
+    qkv_trainer_free(s->t);
     close(s->report[0]);
     close(s->report[1]);
 }
@@ -287,7 +286,7 @@ static void overwriting_in_place_is_caught(void **state) {
 /* ---- a run that kills itself at a file call ---- */
 
 typedef struct {
-    train_io io;
+    qkv_io io;
     long calls, die_at;  // 0: never
     bool resume;
     const char *dir;
@@ -299,52 +298,54 @@ static void call(void *ctx) {
 }
 
 static int v_open(void *ctx, const char *path, int flags) {
-    return call(ctx), train_posix.open(NULL, path, flags);
+    return call(ctx), qkv_io_posix.open(NULL, path, flags);
 }
 static ssize_t v_read(void *ctx, int fd, void *to, size_t n) {
-    return call(ctx), train_posix.read(NULL, fd, to, n);
+    return call(ctx), qkv_io_posix.read(NULL, fd, to, n);
 }
 static int v_size(void *ctx, int fd, uint64_t *n) {
-    return call(ctx), train_posix.size(NULL, fd, n);
+    return call(ctx), qkv_io_posix.size(NULL, fd, n);
 }
 static int v_truncate(void *ctx, int fd, uint64_t n) {
-    return call(ctx), train_posix.truncate(NULL, fd, n);
+    return call(ctx), qkv_io_posix.truncate(NULL, fd, n);
 }
 static int v_sync(void *ctx, int fd) {
     return (void)fd, call(ctx), 0;
 }  // a kill takes nothing back that was written
-static int v_close(void *ctx, int fd) { return call(ctx), train_posix.close(NULL, fd); }
+static int v_close(void *ctx, int fd) { return call(ctx), qkv_io_posix.close(NULL, fd); }
 static int v_rename(void *ctx, const char *from, const char *to) {
-    return call(ctx), train_posix.rename(NULL, from, to);
+    return call(ctx), qkv_io_posix.rename(NULL, from, to);
 }
 static int v_unlink(void *ctx, const char *path) {
-    return call(ctx), train_posix.unlink(NULL, path);
+    return call(ctx), qkv_io_posix.unlink(NULL, path);
 }
-static int v_mkdir(void *ctx, const char *path) { return call(ctx), train_posix.mkdir(NULL, path); }
-static int v_lock(void *ctx, int fd) { return call(ctx), train_posix.lock(NULL, fd); }
-static int v_list(void *ctx, const char *dir, train_name_fn *each, void *each_ctx) {
-    return call(ctx), train_posix.list(NULL, dir, each, each_ctx);
+static int v_mkdir(void *ctx, const char *path) {
+    return call(ctx), qkv_io_posix.mkdir(NULL, path);
+}
+static int v_lock(void *ctx, int fd) { return call(ctx), qkv_io_posix.lock(NULL, fd); }
+static int v_list(void *ctx, const char *dir, qkv_io_name_fn *each, void *each_ctx) {
+    return call(ctx), qkv_io_posix.list(NULL, dir, each, each_ctx);
 }
 
 /* Dies with half of the bytes written. */
 static ssize_t v_write(void *ctx, int fd, const void *from, size_t n) {
     victim *v = ctx;
-    if (v->calls + 1 == v->die_at && train_posix.write(NULL, fd, from, n / 2) < 0) _exit(1);
+    if (v->calls + 1 == v->die_at && qkv_io_posix.write(NULL, fd, from, n / 2) < 0) _exit(1);
     call(ctx);
-    return train_posix.write(NULL, fd, from, n);
+    return qkv_io_posix.write(NULL, fd, from, n);
 }
 
 static void run_victim(void *ctx) {
     victim *v = ctx;
     data_spec spec;
-    train_config c = small_config(&spec);
-    train_summary summary = {0};
-    char error[TRAIN_ERROR];
-    v->io = (train_io){v_open,   v_read,   v_write, v_size, v_truncate, v_sync, v_close,
-                       v_rename, v_unlink, v_mkdir, v_lock, v_list,     v};
-    train_run_options o = {
+    qkv_config c = small_config(&spec);
+    qkv_run_summary summary = {0};
+    char error[QKV_IO_ERROR];
+    v->io = (qkv_io){v_open,   v_read,   v_write, v_size, v_truncate, v_sync, v_close,
+                     v_rename, v_unlink, v_mkdir, v_lock, v_list,     v};
+    qkv_run_options o = {
         .dir = v->dir, .threads = 1, .resume = v->resume, .save_every = 1, .keep = KEEP};
-    if (train_run(&v->io, &c, &spec, &o, &summary, error) == TRAIN_DONE) return;
+    if (qkv_run_train(&v->io, &c, &spec, &o, &summary, error) == QKV_RUN_DONE) return;
     fprintf(stderr, "%s\n", error);
     _exit(1);
 }
@@ -377,8 +378,8 @@ typedef struct {
 
 /* Is there a run to go on with, or was it killed before it had begun? */
 static bool has_begun(const char *dir) {
-    char path[TRAIN_PATH], error[TRAIN_ERROR];
-    return train_path(path, dir, "config.json", error) && access(path, F_OK) == 0;
+    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
+    return qkv_io_path(path, dir, "config.json", error) && access(path, F_OK) == 0;
 }
 
 static void run_program(void *ctx) {
@@ -461,9 +462,9 @@ static void a_killed_program_loses_nothing(void **state) {
         int is = newest("run", NULL);
         if (is < seen)
             fail_msg("kill %ld: step %d was there, and now it is step %d", i + 1, seen, is);
-        char error[TRAIN_ERROR];
-        if (seen && train_checkpoint_check(&train_posix, NULL, "run/best.safetensors", error) !=
-                        TRAIN_FILE_OK)
+        char error[QKV_IO_ERROR];
+        if (seen && qkv_run_checkpoint_check(&qkv_io_posix, NULL, "run/best.safetensors", error) !=
+                        QKV_IO_OK)
             fail_msg("kill %ld: %s", i + 1, error);
         seen = is;
     }

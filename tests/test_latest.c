@@ -6,50 +6,50 @@
 #include <unistd.h>
 
 #include "tests/faults.h"
-#include "train/checkpoint.h"
-#include "train/safetensors.h"
+#include "train/io/safetensors.h"
+#include "train/run/checkpoint.h"
 
-static train_trainer *small_trainer(const tensor_allocator *mem, int seed) {
-    train_config c;
+static qkv_trainer *small_trainer(const tensor_allocator *mem, int seed) {
+    qkv_config c;
     data_spec spec;
-    char error[TRAIN_ERROR];
-    train_config_default(&c);
+    char error[QKV_IO_ERROR];
+    qkv_config_default(&c);
     c.pairs = 2;
     c.keys = c.values = 3;
     c.d_model = 2;
     c.batch = 1;
     c.seed = seed;
-    if (!train_config_resolve(&c, &spec, error)) fail_msg("%s", error);
-    train_trainer *t = train_trainer_new(mem, &c, &spec, 1, error);
+    if (!qkv_config_resolve(&c, &spec, error)) fail_msg("%s", error);
+    qkv_trainer *t = qkv_trainer_new(mem, &c, &spec, 1, error);
     if (!t) fail_msg("%s", error);
     return t;
 }
 
-static void save(const train_trainer *t, int step) {
-    char path[TRAIN_PATH], error[TRAIN_ERROR];
-    train_progress p = {step, -1, 0};
+static void save(const qkv_trainer *t, int step) {
+    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
+    qkv_run_progress p = {step, -1, 0};
     faults plain;
     faults_init(&plain, 0, 0, false);
-    assert_true(train_checkpoint_path(path, "", step, error));
-    if (!train_save(&plain.io, t, &p, path, error)) fail_msg("%s", error);
+    assert_true(qkv_run_checkpoint_path(path, "", step, error));
+    if (!qkv_run_save(&plain.io, t, &p, path, error)) fail_msg("%s", error);
 }
 
 /* Cuts the last byte off a checkpoint. */
 static void damage(const char *path) {
     void *data;
     size_t n;
-    char error[TRAIN_ERROR];
-    assert_int_equal(train_read_file(&train_posix, NULL, path, 1 << 20, &data, &n, error),
-                     TRAIN_FILE_OK);
+    char error[QKV_IO_ERROR];
+    assert_int_equal(qkv_io_read_file(&qkv_io_posix, NULL, path, 1 << 20, &data, &n, error),
+                     QKV_IO_OK);
     faults_put(path, data, n - 1);
     tensor_malloc.release(NULL, data);
 }
 
-static void expect_latest(train_file_status status, const char *path, int skipped,
+static void expect_latest(qkv_io_status status, const char *path, int skipped,
                           const char *sentence) {
-    char found[TRAIN_PATH] = "", error[TRAIN_ERROR];
+    char found[QKV_IO_PATH] = "", error[QKV_IO_ERROR];
     int n;
-    assert_int_equal(train_latest(&train_posix, NULL, ".", found, &n, error), status);
+    assert_int_equal(qkv_run_latest(&qkv_io_posix, NULL, ".", found, &n, error), status);
     if (path) assert_string_equal(found, path);
     assert_int_equal(n, skipped);
     if (strncmp(error, sentence, strlen(sentence))) fail_msg("%s\n and not %s", error, sentence);
@@ -58,19 +58,19 @@ static void expect_latest(train_file_status status, const char *path, int skippe
 
 static void the_newest_good_one_is_the_latest(void **state) {
     (void)state;
-    char found[TRAIN_PATH], error[TRAIN_ERROR];
+    char found[QKV_IO_PATH], error[QKV_IO_ERROR];
     int n;
-    train_trainer *t = small_trainer(NULL, 1);
-    expect_latest(TRAIN_FILE_ABSENT, NULL, 0, "there is no checkpoint in '.'");
-    assert_int_equal(train_latest(&train_posix, NULL, "none", found, &n, error),
-                     TRAIN_FILE_UNREADABLE);
+    qkv_trainer *t = small_trainer(NULL, 1);
+    expect_latest(QKV_IO_ABSENT, NULL, 0, "there is no checkpoint in '.'");
+    assert_int_equal(qkv_run_latest(&qkv_io_posix, NULL, "none", found, &n, error),
+                     QKV_IO_UNREADABLE);
     assert_string_equal(error, "cannot list 'none': No such file or directory");
     save(t, 0);
-    expect_latest(TRAIN_FILE_OK, "./step-00000000.safetensors", 0, "");
+    expect_latest(QKV_IO_OK, "./step-00000000.safetensors", 0, "");
     save(t, 1000000000);  // one digit more than usual
     save(t, 99999999);
     save(t, 7);
-    expect_latest(TRAIN_FILE_OK, "./step-1000000000.safetensors", 0, "");
+    expect_latest(QKV_IO_OK, "./step-1000000000.safetensors", 0, "");
     const char *other[] = {"step-9999999999.safetensors",
                            "step-002000000000.safetensors",
                            "step-2.safetensors",
@@ -82,75 +82,74 @@ static void the_newest_good_one_is_the_latest(void **state) {
                            "step--0000009.safetensors",
                            "step-2000000000.safetensors.tmp"};
     for (size_t i = 0; i < sizeof other / sizeof *other; i++) faults_put(other[i], "x", 1);
-    expect_latest(TRAIN_FILE_OK, "./step-1000000000.safetensors", 0, "");
+    expect_latest(QKV_IO_OK, "./step-1000000000.safetensors", 0, "");
     damage("step-1000000000.safetensors");
     faults_put("step-99999999.safetensors", "", 0);
-    expect_latest(TRAIN_FILE_OK, "./step-00000007.safetensors", 2,
+    expect_latest(QKV_IO_OK, "./step-00000007.safetensors", 2,
                   "'./step-1000000000.safetensors' is damaged: it has ");
     damage("step-00000007.safetensors");
     damage("step-00000000.safetensors");
-    expect_latest(TRAIN_FILE_DAMAGED, NULL, 4,
-                  "'./step-1000000000.safetensors' is damaged: it has ");
-    assert_true(train_make_directory(&train_posix, "step-00000005.safetensors", error));
-    expect_latest(TRAIN_FILE_UNREADABLE, NULL, 3,
+    expect_latest(QKV_IO_DAMAGED, NULL, 4, "'./step-1000000000.safetensors' is damaged: it has ");
+    assert_true(qkv_io_make_directory(&qkv_io_posix, "step-00000005.safetensors", error));
+    expect_latest(QKV_IO_UNREADABLE, NULL, 3,
                   "cannot read './step-00000005.safetensors': Is a directory");
-    train_trainer_free(t);
+    qkv_trainer_free(t);
 }
 
 static void others_safetensors_are_no_checkpoints(void **state) {
     (void)state;
-    char error[TRAIN_ERROR];
-    train_config c;
-    train_note notes[] = {{"format", "pt"}, {"config", "{\"steps\": \"many\"}"}};
-    assert_true(train_safetensors_write(&train_posix, NULL, "f", NULL, 0, notes, 1, error));
-    assert_int_equal(train_checkpoint_check(&train_posix, NULL, "f", error), TRAIN_FILE_DAMAGED);
+    char error[QKV_IO_ERROR];
+    qkv_config c;
+    qkv_io_note notes[] = {{"format", "pt"}, {"config", "{\"steps\": \"many\"}"}};
+    assert_true(qkv_io_safetensors_write(&qkv_io_posix, NULL, "f", NULL, 0, notes, 1, error));
+    assert_int_equal(qkv_run_checkpoint_check(&qkv_io_posix, NULL, "f", error), QKV_IO_DAMAGED);
     assert_string_equal(error, "'f' is no checkpoint: its format is 'pt', not 'qkv-checkpoint-1'");
     notes[0].value = "qkv-checkpoint-1";
-    assert_true(train_safetensors_write(&train_posix, NULL, "f", NULL, 0, notes, 2, error));
-    assert_int_equal(train_checkpoint_check(&train_posix, NULL, "f", error), TRAIN_FILE_DAMAGED);
+    assert_true(qkv_io_safetensors_write(&qkv_io_posix, NULL, "f", NULL, 0, notes, 2, error));
+    assert_int_equal(qkv_run_checkpoint_check(&qkv_io_posix, NULL, "f", error), QKV_IO_DAMAGED);
     assert_string_equal(error, "'f' is no checkpoint of this model: it lacks 'state.step'");
-    assert_int_equal(train_checkpoint_config(&train_posix, NULL, "f", &c, error),
-                     TRAIN_FILE_DAMAGED);
+    assert_int_equal(qkv_run_checkpoint_config(&qkv_io_posix, NULL, "f", &c, error),
+                     QKV_IO_DAMAGED);
     assert_string_equal(
         error, "'f' is damaged: its 'config' is wrong: 'steps' has a value of the wrong type");
-    assert_true(train_safetensors_write(&train_posix, NULL, "f", NULL, 0, notes, 1, error));
-    assert_int_equal(train_checkpoint_config(&train_posix, NULL, "f", &c, error),
-                     TRAIN_FILE_DAMAGED);
+    assert_true(qkv_io_safetensors_write(&qkv_io_posix, NULL, "f", NULL, 0, notes, 1, error));
+    assert_int_equal(qkv_run_checkpoint_config(&qkv_io_posix, NULL, "f", &c, error),
+                     QKV_IO_DAMAGED);
     assert_string_equal(error, "'f' is damaged: it lacks 'config'");
 }
 
 /* ---- pruning ---- */
 
 static bool is_there(int step) {
-    char path[TRAIN_PATH], error[TRAIN_ERROR];
-    assert_true(train_checkpoint_path(path, "", step, error));
+    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
+    assert_true(qkv_run_checkpoint_path(path, "", step, error));
     return access(path, F_OK) == 0;
 }
 
 static void old_ones_are_pruned(void **state) {
     (void)state;
-    char error[TRAIN_ERROR];
-    train_trainer *t = small_trainer(NULL, 1);
+    char error[QKV_IO_ERROR];
+    qkv_trainer *t = small_trainer(NULL, 1);
     for (int step = 0; step < 60; step += 10) save(t, step);
     faults_put("best.safetensors", "x", 1);
     faults_put(".qkv-1-0.tmp", "x", 1);
     damage("step-00000010.safetensors");
     damage("step-00000040.safetensors");
-    assert_true(train_prune(&train_posix, NULL, ".", 9, error));
+    assert_true(qkv_run_prune(&qkv_io_posix, NULL, ".", 9, error));
     assert_int_equal(faults_count(".", false), 7);  // all but the temporary one
-    assert_true(train_prune(&train_posix, NULL, ".", 2, error));
+    assert_true(qkv_run_prune(&qkv_io_posix, NULL, ".", 2, error));
     assert_true(is_there(50) && is_there(40) && is_there(30) && !is_there(20) && !is_there(10) &&
                 !is_there(0));
-    assert_true(train_prune(&train_posix, NULL, ".", 0, error));  // never the last one
+    assert_true(qkv_run_prune(&qkv_io_posix, NULL, ".", 0, error));  // never the last one
     assert_true(is_there(50) && !is_there(40));
     assert_int_equal(faults_count(".", false), 2);
-    assert_false(train_prune(&train_posix, NULL, "none", 2, error));
-    assert_true(train_make_directory(&train_posix, "step-00000060.safetensors", error));
+    assert_false(qkv_run_prune(&qkv_io_posix, NULL, "none", 2, error));
+    assert_true(qkv_io_make_directory(&qkv_io_posix, "step-00000060.safetensors", error));
     save(t, 40);
-    assert_false(train_prune(&train_posix, NULL, ".", 1,
-                             error));  // is 60 a good one? Then nothing is removed
+    assert_false(qkv_run_prune(&qkv_io_posix, NULL, ".", 1,
+                               error));  // is 60 a good one? Then nothing is removed
     assert_true(is_there(50) && is_there(40));
-    train_trainer_free(t);
+    qkv_trainer_free(t);
 }
 
 static void put_five(void *ctx) {
@@ -159,26 +158,26 @@ static void put_five(void *ctx) {
 }
 
 static void prune_scenario(faults *f, void *ctx) {
-    char error[TRAIN_ERROR] = "", path[TRAIN_PATH] = "";
+    char error[QKV_IO_ERROR] = "", path[QKV_IO_PATH] = "";
     int skipped;
     (void)ctx;
-    bool done = train_prune(&f->io, NULL, ".", 2, error);
+    bool done = qkv_run_prune(&f->io, NULL, ".", 2, error);
     assert_true(is_there(5) && is_there(3));
     if (done) assert_true(!is_there(2) && !is_there(1));
     if (!f->failed) assert_true(done);
     if (!done) assert_true(error[0] != '\0');
     f->unlink_failed = false;  // no temporary file was there
-    train_file_status status = train_latest(&f->io, NULL, ".", path, &skipped, error);
-    assert_true(status == TRAIN_FILE_OK || status == TRAIN_FILE_UNREADABLE);
-    if (status == TRAIN_FILE_OK) assert_string_equal(path, "./step-00000005.safetensors");
-    if (status != TRAIN_FILE_OK) assert_true(f->failed && error[0] != '\0');
+    qkv_io_status status = qkv_run_latest(&f->io, NULL, ".", path, &skipped, error);
+    assert_true(status == QKV_IO_OK || status == QKV_IO_UNREADABLE);
+    if (status == QKV_IO_OK) assert_string_equal(path, "./step-00000005.safetensors");
+    if (status != QKV_IO_OK) assert_true(f->failed && error[0] != '\0');
 }
 
 static void pruning_survives_every_failure(void **state) {
     (void)state;
-    train_trainer *t = small_trainer(NULL, 1);
+    qkv_trainer *t = small_trainer(NULL, 1);
     faults_each(prune_scenario, put_five, t);
-    train_trainer_free(t);
+    qkv_trainer_free(t);
 }
 
 /* ---- saving and restoring ---- */
@@ -186,11 +185,11 @@ static void pruning_survives_every_failure(void **state) {
 /* A trainer with one state, a file with another's. */
 typedef struct {
     check_allocator memory;
-    train_trainer *mine, *other;
+    qkv_trainer *mine, *other;
     real here, there;  // one weight of each
 } pair;
 
-static real *weight(train_trainer *t) { return ag_params_at(train_trainer_params(t), 0)->val.x; }
+static real *weight(qkv_trainer *t) { return ag_params_at(qkv_trainer_params(t), 0)->val.x; }
 
 static void pair_init(pair *p) {
     check_allocator_init(&p->memory, 0, false);
@@ -202,8 +201,8 @@ static void pair_init(pair *p) {
 }
 
 static void pair_free(pair *p) {
-    train_trainer_free(p->mine);
-    train_trainer_free(p->other);
+    qkv_trainer_free(p->mine);
+    qkv_trainer_free(p->other);
     assert_int_equal(p->memory.live, 0);
 }
 
@@ -216,30 +215,30 @@ static void put_other(void *ctx) {
 /* Saves over the other's file: then that one, or this one's whole, is there. */
 static void save_scenario(faults *f, void *ctx) {
     pair *p = ctx;
-    char error[TRAIN_ERROR] = "", why[TRAIN_ERROR] = "";
+    char error[QKV_IO_ERROR] = "", why[QKV_IO_ERROR] = "";
     f->renamed = false;
     const char *path = "step-00000001.safetensors";
-    train_progress progress = {1, -1, 0};
-    bool done = train_save(&f->io, p->mine, &progress, path, error);
+    qkv_run_progress progress = {1, -1, 0};
+    bool done = qkv_run_save(&f->io, p->mine, &progress, path, error);
     if (!done) assert_non_null(strstr(error, "step-00000001.safetensors': "));
     if (!f->failed && !p->memory.fail_at) assert_true(done);
     p->memory.fail_at = 0;
-    if (train_restore(&train_posix, p->mine, &progress, path, why) != TRAIN_FILE_OK)
+    if (qkv_run_restore(&qkv_io_posix, p->mine, &progress, path, why) != QKV_IO_OK)
         fail_msg("%s", why);
     assert_true(*weight(p->mine) == (done || f->renamed ? p->here : p->there));
 }
 
 static void restore_scenario(faults *f, void *ctx) {
     pair *p = ctx;
-    char error[TRAIN_ERROR] = "";
-    train_progress progress = {0, -1, 5};
-    train_file_status status =
-        train_restore(&f->io, p->mine, &progress, "step-00000001.safetensors", error);
-    assert_true(*weight(p->mine) == (status == TRAIN_FILE_OK ? p->there : p->here));
-    assert_int_equal(progress.step, status == TRAIN_FILE_OK);
-    if (!f->failed && !p->memory.fail_at) assert_int_equal(status, TRAIN_FILE_OK);
-    if (status == TRAIN_FILE_OK) return;
-    assert_int_equal(status, TRAIN_FILE_UNREADABLE);
+    char error[QKV_IO_ERROR] = "";
+    qkv_run_progress progress = {0, -1, 5};
+    qkv_io_status status =
+        qkv_run_restore(&f->io, p->mine, &progress, "step-00000001.safetensors", error);
+    assert_true(*weight(p->mine) == (status == QKV_IO_OK ? p->there : p->here));
+    assert_int_equal(progress.step, status == QKV_IO_OK);
+    if (!f->failed && !p->memory.fail_at) assert_int_equal(status, QKV_IO_OK);
+    if (status == QKV_IO_OK) return;
+    assert_int_equal(status, QKV_IO_UNREADABLE);
     assert_non_null(strstr(error, "step-00000001.safetensors'"));
 }
 

@@ -8,40 +8,40 @@
 #include "train/probe/circuits.h"
 #include "train/probe/interventions.h"
 
-static train_config default_config(void) {
-    train_config c;
-    train_config_default(&c);
+static qkv_config default_config(void) {
+    qkv_config c;
+    qkv_config_default(&c);
     return c;
 }
 
-static train_trainer *trainer_of(train_config c) {
+static qkv_trainer *trainer_of(qkv_config c) {
     data_spec spec;
-    char error[TRAIN_ERROR] = "";
-    if (!train_config_resolve(&c, &spec, error)) fail_msg("%s", error);
-    train_trainer *t = train_trainer_new(NULL, &c, &spec, 2, error);
+    char error[QKV_IO_ERROR] = "";
+    if (!qkv_config_resolve(&c, &spec, error)) fail_msg("%s", error);
+    qkv_trainer *t = qkv_trainer_new(NULL, &c, &spec, 2, error);
     if (!t) fail_msg("%s", error);
     return t;
 }
 
-static void steps(train_trainer *t, int from, int to) {
+static void steps(qkv_trainer *t, int from, int to) {
     for (int step = from; step < to; step++) {
-        train_step s;
-        char error[TRAIN_ERROR] = "";
-        if (!train_gradient(t, step, &s, error)) fail_msg("%s", error);
-        train_update(t, step, &s);
+        qkv_trainer_step s;
+        char error[QKV_IO_ERROR] = "";
+        if (!qkv_trainer_gradient(t, step, &s, error)) fail_msg("%s", error);
+        qkv_trainer_update(t, step, &s);
     }
 }
 
-static train_scores scores_of(train_trainer *t, const char *split, int examples) {
-    train_scores s;
-    char error[TRAIN_ERROR] = "";
-    if (!train_evaluate(t, split, 0, examples, &s, error)) fail_msg("%s", error);
+static qkv_trainer_scores scores_of(qkv_trainer *t, const char *split, int examples) {
+    qkv_trainer_scores s;
+    char error[QKV_IO_ERROR] = "";
+    if (!qkv_trainer_evaluate(t, split, 0, examples, &s, error)) fail_msg("%s", error);
     return s;
 }
 
 /* All steps of the configuration; the first step, in tens, with an accuracy of 0.99 (or -1). */
-static int train(train_trainer *t) {
-    int steps99 = -1, last = train_trainer_config(t)->steps;
+static int train(qkv_trainer *t) {
+    int steps99 = -1, last = qkv_trainer_config(t)->steps;
     for (int step = 0; step < last; step += 10) {
         if (steps99 < 0 && scores_of(t, "valid", 512).accuracy >= 0.99) steps99 = step;
         steps(t, step, step + 10);
@@ -51,11 +51,11 @@ static int train(train_trainer *t) {
 
 /* ---- the default run ---- */
 
-static void check_circuits(train_trainer *t) {
+static void check_circuits(qkv_trainer *t) {
     tensor_arena *arena = tensor_arena_new(NULL);
-    train_circuits c;
-    assert_true(train_circuits_new(arena, t, &c));
-    train_circuits_read(t, 0, 0, &c);
+    qkv_probe_circuits c;
+    assert_true(qkv_probe_circuits_new(arena, t, &c));
+    qkv_probe_circuits_read(t, 0, 0, &c);
     assert_true(c.qk_diag >= 0.97 && c.ov_diag >= 0.97);
     assert_true(c.qk_ratio <= 0.10);  // values do not steer attention
     assert_true(c.ov_ratio <= 0.15);  // keys do not leak into the answer
@@ -64,14 +64,14 @@ static void check_circuits(train_trainer *t) {
 }
 
 /* Q and K decide where, V decides what. */
-static void check_interventions(train_trainer *t) {
-    train_interventions v;
-    char error[TRAIN_ERROR] = "";
-    assert_true(train_intervene(t, "test", 2000, &v, error));
-    const train_intervention *keys = &v.changed[TRAIN_SWAP_KEYS];
-    const train_intervention *values = &v.changed[TRAIN_SWAP_VALUES];
-    const train_intervention *query = &v.changed[TRAIN_OTHER_QUERY];
-    const train_intervention *noise = &v.changed[TRAIN_RANDOM_VALUES];
+static void check_interventions(qkv_trainer *t) {
+    qkv_probe_interventions v;
+    char error[QKV_IO_ERROR] = "";
+    assert_true(qkv_probe_intervene(t, "test", 2000, &v, error));
+    const qkv_probe_intervention *keys = &v.changed[QKV_PROBE_SWAP_KEYS];
+    const qkv_probe_intervention *values = &v.changed[QKV_PROBE_SWAP_VALUES];
+    const qkv_probe_intervention *query = &v.changed[QKV_PROBE_OTHER_QUERY];
+    const qkv_probe_intervention *noise = &v.changed[QKV_PROBE_RANDOM_VALUES];
     assert_true(keys->looks_at_j >= 0.98 && keys->looks_at_t <= 0.02 && keys->moved >= 0.80);
     assert_true(keys->says_j >= 0.98 && keys->says_t <= 0.02);
     assert_true(values->looks_at_t >= 0.98 && values->looks_at_j <= 0.02 && values->moved <= 0.10);
@@ -82,12 +82,12 @@ static void check_interventions(train_trainer *t) {
 }
 
 /* K needs only the key's part of a memory token, V only the value's part. */
-static void check_knockouts(train_trainer *t) {
-    train_interventions v;
-    char error[TRAIN_ERROR] = "";
-    assert_true(train_intervene(t, "test", 1000, &v, error));
-    for (int i = 0; i < TRAIN_KNOCKOUTS; i++) {
-        const train_knockout *k = &v.knocked[i];
+static void check_knockouts(qkv_trainer *t) {
+    qkv_probe_interventions v;
+    char error[QKV_IO_ERROR] = "";
+    assert_true(qkv_probe_intervene(t, "test", 1000, &v, error));
+    for (int i = 0; i < QKV_PROBE_KNOCKOUTS; i++) {
+        const qkv_probe_knockout *k = &v.knocked[i];
         bool enough = strcmp(k->k_sees, "value only") != 0 && strcmp(k->v_sees, "key only") != 0;
         assert_true(enough ? k->accuracy >= 0.98 : k->accuracy <= 0.20);
         assert_true(strcmp(k->k_sees, "value only") == 0 ? k->mass <= 0.15 : k->mass >= 0.85);
@@ -95,11 +95,11 @@ static void check_knockouts(train_trainer *t) {
 }
 
 static void check_seed(int seed) {
-    train_config c = default_config();
+    qkv_config c = default_config();
     c.seed = seed;
-    train_trainer *t = trainer_of(c);
+    qkv_trainer *t = trainer_of(c);
     int steps99 = train(t);
-    train_scores s = scores_of(t, "test", 2048);
+    qkv_trainer_scores s = scores_of(t, "test", 2048);
     print_message("seed %d: accuracy %.4f, steps99 %d, mass %.3f\n", seed, s.accuracy, steps99,
                   s.mass);
     assert_true(s.accuracy >= 0.99 && s.in_bag >= 0.99 && s.mass >= 0.85);
@@ -107,7 +107,7 @@ static void check_seed(int seed) {
     check_circuits(t);
     check_interventions(t);
     check_knockouts(t);
-    train_trainer_free(t);
+    qkv_trainer_free(t);
 }
 
 static void the_default_run_learns(void **state) {
@@ -117,13 +117,13 @@ static void the_default_run_learns(void **state) {
 
 static void plain_gradient_descent_learns(void **state) {
     (void)state;
-    train_config c = default_config();
-    c.optimizer = TRAIN_SGD, c.lr = 0.5;
-    train_trainer *t = trainer_of(c);
+    qkv_config c = default_config();
+    c.optimizer = QKV_OPTIM_SGD, c.lr = 0.5;
+    qkv_trainer *t = trainer_of(c);
     int steps99 = train(t);
     assert_true(steps99 >= 0);
     assert_true(scores_of(t, "test", 2048).accuracy >= 0.99);
-    train_trainer_free(t);
+    qkv_trainer_free(t);
 }
 
 /* V and O are taught first: after 60 steps they know many values, so that the answer is often one
@@ -132,19 +132,19 @@ static void content_is_learned_before_matching(void **state) {
     (void)state;
     double qk = 0, ov = 0, bag = 0, right = 0;
     for (int seed = 1; seed <= 5; seed++) {
-        train_config c = default_config();
+        qkv_config c = default_config();
         c.seed = seed;
-        train_trainer *t = trainer_of(c);
+        qkv_trainer *t = trainer_of(c);
         tensor_arena *arena = tensor_arena_new(NULL);
-        train_circuits circuits;
+        qkv_probe_circuits circuits;
         steps(t, 0, 60);
-        assert_true(train_circuits_new(arena, t, &circuits));
-        train_circuits_read(t, 0, 0, &circuits);
-        train_scores s = scores_of(t, "valid", 512);
+        assert_true(qkv_probe_circuits_new(arena, t, &circuits));
+        qkv_probe_circuits_read(t, 0, 0, &circuits);
+        qkv_trainer_scores s = scores_of(t, "valid", 512);
         qk += circuits.qk_diag / 5, ov += circuits.ov_diag / 5;
         bag += s.in_bag / 5, right += s.accuracy / 5;
         tensor_arena_free(arena);
-        train_trainer_free(t);
+        qkv_trainer_free(t);
     }
     assert_true(ov >= 0.55 && qk <= 0.50 && ov > qk + 0.2);
     assert_true(bag >= 0.40 && right <= 0.20);

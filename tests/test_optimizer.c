@@ -1,13 +1,13 @@
 /* SGD, Adam and AdamW against a second implementation, written apart in double from the papers, and
  * against PyTorch; the schedule; clipping. */
-#include "train/optimizer.h"
+#include "train/optim/optimizer.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "tests/check.h"
-#include "train/schedule.h"
-#include "train/trainer.h"
+#include "train/optim/schedule.h"
+#include "train/trainer/trainer.h"
 
 static const double TOLERANCE = sizeof(real) == sizeof(double) ? 1e-12 : 1e-5;
 
@@ -19,10 +19,10 @@ typedef struct {
 } number;
 
 /* Step t, from 1, of the algorithms as they are printed. */
-static void naive_step(const train_config *c, int t, double lr, bool decay, double g, number *x) {
+static void naive_step(const qkv_config *c, int t, double lr, bool decay, double g, number *x) {
     double lambda = decay ? c->weight_decay : 0;
-    if (c->optimizer != TRAIN_ADAMW) g += lambda * x->w;
-    if (c->optimizer == TRAIN_SGD) {
+    if (c->optimizer != QKV_OPTIM_ADAMW) g += lambda * x->w;
+    if (c->optimizer == QKV_OPTIM_SGD) {
         x->m = c->momentum * x->m + g;
         x->w -= lr * x->m;
         return;
@@ -30,7 +30,7 @@ static void naive_step(const train_config *c, int t, double lr, bool decay, doub
     x->m = c->beta1 * x->m + (1 - c->beta1) * g;
     x->v = c->beta2 * x->v + (1 - c->beta2) * g * g;
     double m_hat = x->m / (1 - pow(c->beta1, t)), v_hat = x->v / (1 - pow(c->beta2, t));
-    if (c->optimizer == TRAIN_ADAMW) x->w -= lr * lambda * x->w;
+    if (c->optimizer == QKV_OPTIM_ADAMW) x->w -= lr * lambda * x->w;
     x->w -= lr * m_hat / (sqrt(v_hat) + c->eps);
 }
 
@@ -38,9 +38,9 @@ static void naive_step(const train_config *c, int t, double lr, bool decay, doub
 
 enum { N = 37, STEPS = 100 };
 
-static train_config config_of(int optimizer) {
-    train_config c;
-    train_config_default(&c);
+static qkv_config config_of(int optimizer) {
+    qkv_config c;
+    qkv_config_default(&c);
     c.optimizer = optimizer;
     c.lr = 0.01;
     c.momentum = 0.9;
@@ -54,6 +54,16 @@ static train_config config_of(int optimizer) {
 static double start(int i) { return (i % 5 - 2) * 0.3; }
 static double gradient(int i, int t, double w) { return ((7 * i + 13 * t) % 11 - 5) / 4.0 + w / 4; }
 
+static qkv_optim_rule rule_at(const qkv_config *c, int step, double norm) {
+    const qkv_optim_settings s = qkv_config_optim(c);
+    return qkv_optim_rule_at(&s, step, norm);
+}
+
+static double rate(const qkv_config *c, int step) {
+    const qkv_optim_settings s = qkv_config_optim(c);
+    return qkv_optim_rate(&s.schedule, step);
+}
+
 static double norm_of(const real *g) {
     double sum = 0;
     for (int i = 0; i < N; i++) sum += (double)g[i] * (double)g[i];
@@ -61,17 +71,18 @@ static double norm_of(const real *g) {
 }
 
 /* The library's result in w; compared at every step with the naive one. */
-static void run_both(const train_config *c, bool decay, real w[N]) {
+static void run_both(const qkv_config *c, bool decay, real w[N]) {
     real g[N], m[N] = {0}, s[N] = {0};
     number x[N] = {0};
     for (int i = 0; i < N; i++) w[i] = (real)(x[i].w = start(i));
     for (int t = 0; t < STEPS; t++) {
         for (int i = 0; i < N; i++) g[i] = (real)gradient(i, t, (double)w[i]);
         double norm = norm_of(g), clip = c->clip > 0 && norm > c->clip ? c->clip / norm : 1;
-        train_rule rule = train_rule_at(c, t, norm);
+        qkv_optim_rule rule = rule_at(c, t, norm);
         for (int i = 0; i < N; i++)
             naive_step(c, t + 1, rule.lr, decay, clip * gradient(i, t, x[i].w), &x[i]);
-        train_apply(&rule, decay, N, w, g, m, c->optimizer == TRAIN_SGD ? NULL : s);
+        qkv_optim_apply(&rule, decay, N, w, g,
+                        (real *[]){m, c->optimizer == QKV_OPTIM_SGD ? NULL : s});
         for (int i = 0; i < N; i++) assert_close(w[i], x[i].w, TOLERANCE);
     }
 }
@@ -79,11 +90,11 @@ static void run_both(const train_config *c, bool decay, real w[N]) {
 static void equal_to_a_naive_implementation(void **state) {
     (void)state;
     real w[N];
-    for (int optimizer = TRAIN_SGD; optimizer <= TRAIN_ADAMW; optimizer++)
+    for (int optimizer = QKV_OPTIM_SGD; optimizer <= QKV_OPTIM_ADAMW; optimizer++)
         for (int variant = 0; variant < 16; variant++) {
-            train_config c = config_of(optimizer);
+            qkv_config c = config_of(optimizer);
             if (variant & 2) c.clip = 4.85;  // of the norms some are longer, some are not
-            if (variant & 4) c.schedule = TRAIN_COSINE, c.steps = STEPS, c.warmup = 20;
+            if (variant & 4) c.schedule = QKV_OPTIM_COSINE, c.steps = STEPS, c.warmup = 20;
             if (variant & 8) c.momentum = 0, c.beta1 = 0, c.beta2 = 0.999, c.eps = 1e-8;
             run_both(&c, variant & 1, w);
         }
@@ -97,14 +108,14 @@ static void equal_to_pytorch(void **state) {
     static const struct {
         int optimizer;
         double w0, w1, w36, sum;
-    } golden[] = {{TRAIN_SGD, -0.0094029112871873571, 0.00021742195646202303,
+    } golden[] = {{QKV_OPTIM_SGD, -0.0094029112871873571, 0.00021742195646202303,
                    6.6055205524539679e-05, -0.011131715978757745},
-                  {TRAIN_ADAM, -0.37540777786222884, -0.20619925278501244, -0.19935742537659182,
+                  {QKV_OPTIM_ADAM, -0.37540777786222884, -0.20619925278501244, -0.19935742537659182,
                    -0.61376956483751088},
-                  {TRAIN_ADAMW, -0.38137988714577886, -0.21083397335932169, -0.20395219470941411,
-                   -0.62529804387094945}};
+                  {QKV_OPTIM_ADAMW, -0.38137988714577886, -0.21083397335932169,
+                   -0.20395219470941411, -0.62529804387094945}};
     for (int i = 0; i < 3; i++) {
-        train_config c = config_of(golden[i].optimizer);
+        qkv_config c = config_of(golden[i].optimizer);
         real w[N];
         double sum = 0;
         run_both(&c, true, w);
@@ -120,20 +131,20 @@ static void equal_to_pytorch(void **state) {
  * through them, so that every weight moves by about lr. */
 static void decay_is_decoupled_in_adamw_only(void **state) {
     (void)state;
-    train_config c = config_of(TRAIN_ADAMW);
+    qkv_config c = config_of(QKV_OPTIM_ADAMW);
     const real zero[2] = {0};
     real w[2] = {(real)0.5, -2}, m[2] = {0}, s[2] = {0};
     for (int t = 0; t < STEPS; t++) {
-        train_rule rule = train_rule_at(&c, t, 0);
-        train_apply(&rule, true, 2, w, zero, m, s);
+        qkv_optim_rule rule = rule_at(&c, t, 0);
+        qkv_optim_apply(&rule, true, 2, w, zero, (real *[]){m, s});
     }
     assert_close(w[0], 0.5 * pow(1 - 0.001, STEPS), TOLERANCE);
     assert_close(w[1], -2 * pow(1 - 0.001, STEPS), TOLERANCE);
     assert_true(m[0] == 0 && s[0] == 0);
-    c.optimizer = TRAIN_ADAM;
+    c.optimizer = QKV_OPTIM_ADAM;
     real v[2] = {(real)0.5, -2};
-    train_rule rule = train_rule_at(&c, 0, 0);
-    train_apply(&rule, true, 2, v, zero, m, s);
+    qkv_optim_rule rule = rule_at(&c, 0, 0);
+    qkv_optim_apply(&rule, true, 2, v, zero, (real *[]){m, s});
     assert_close(v[0], 0.49, 1e-5);
     assert_close(v[1], -1.99, 1e-5);
 }
@@ -144,11 +155,11 @@ enum { MOST = 100000 };
 static number model[MOST];  // as a flat gradient buffer: found by each parameter's offset
 
 /* The naive step for every number, from the gradient that the trainer holds. */
-static void step_model(const train_config *c, train_trainer *t, int step) {
-    ag_params *params = train_trainer_params(t);
+static void step_model(const qkv_config *c, qkv_trainer *t, int step) {
+    ag_params *params = qkv_trainer_params(t);
     for (int i = 0; i < ag_params_count(params); i++) {
         const ag_param_entry *p = ag_params_at(params, i);
-        const real *g = train_trainer_grads(t) + p->offset;
+        const real *g = qkv_trainer_grads(t) + p->offset;
         for (size_t k = 0; k < p->val.n; k++) {
             number *x = &model[p->offset + k];
             x->w = (double)p->val.x[k];
@@ -157,8 +168,8 @@ static void step_model(const train_config *c, train_trainer *t, int step) {
     }
 }
 
-static void compare_model(train_trainer *t) {
-    ag_params *params = train_trainer_params(t);
+static void compare_model(qkv_trainer *t) {
+    ag_params *params = qkv_trainer_params(t);
     for (int i = 0; i < ag_params_count(params); i++) {
         const ag_param_entry *p = ag_params_at(params, i);
         for (size_t k = 0; k < p->val.n; k++)
@@ -168,25 +179,25 @@ static void compare_model(train_trainer *t) {
 
 static void decay_is_for_matrices_only(void **state) {
     (void)state;
-    for (int optimizer = TRAIN_SGD; optimizer <= TRAIN_ADAMW; optimizer++) {
-        train_config c = config_of(optimizer);
+    for (int optimizer = QKV_OPTIM_SGD; optimizer <= QKV_OPTIM_ADAMW; optimizer++) {
+        qkv_config c = config_of(optimizer);
         data_spec spec;
-        char error[TRAIN_ERROR] = "";
+        char error[QKV_IO_ERROR] = "";
         c.bias = true, c.norm = NN_NORM_LAYER, c.d_ff = 9;  // for vectors beside the matrices
         c.batch = 8, c.lanes = 2;
-        assert_true(train_config_resolve(&c, &spec, error));
-        train_trainer *t = train_trainer_new(NULL, &c, &spec, 1, error);
+        assert_true(qkv_config_resolve(&c, &spec, error));
+        qkv_trainer *t = qkv_trainer_new(NULL, &c, &spec, 1, error);
         assert_non_null(t);
-        assert_true(ag_params_size(train_trainer_params(t)) <= MOST);
+        assert_true(ag_params_size(qkv_trainer_params(t)) <= MOST);
         memset(model, 0, sizeof model);
         for (int step = 0; step < 3; step++) {
-            train_step s;
-            assert_true(train_gradient(t, step, &s, error));
+            qkv_trainer_step s;
+            assert_true(qkv_trainer_gradient(t, step, &s, error));
             step_model(&c, t, step);
-            train_update(t, step, &s);
+            qkv_trainer_update(t, step, &s);
             compare_model(t);
         }
-        train_trainer_free(t);
+        qkv_trainer_free(t);
     }
 }
 
@@ -194,36 +205,36 @@ static void decay_is_for_matrices_only(void **state) {
 
 static void clipping_shortens_only_what_is_too_long(void **state) {
     (void)state;
-    train_config c = config_of(TRAIN_SGD);
-    assert_true(train_rule_at(&c, 0, 1e30).grad_scale == 1);  // clip 0: no limit
+    qkv_config c = config_of(QKV_OPTIM_SGD);
+    assert_true(rule_at(&c, 0, 1e30).grad_scale == 1);  // clip 0: no limit
     c.clip = 2;
-    assert_true(train_rule_at(&c, 0, 0).grad_scale == 1);
-    assert_true(train_rule_at(&c, 0, 1.99).grad_scale == 1);
-    assert_true(train_rule_at(&c, 0, 2).grad_scale == 1);
-    assert_close(train_rule_at(&c, 0, 8).grad_scale, 0.25, 1e-15);
-    assert_close(train_rule_at(&c, 0, 1e300).grad_scale, 2e-300, 1e-314);
+    assert_true(rule_at(&c, 0, 0).grad_scale == 1);
+    assert_true(rule_at(&c, 0, 1.99).grad_scale == 1);
+    assert_true(rule_at(&c, 0, 2).grad_scale == 1);
+    assert_close(rule_at(&c, 0, 8).grad_scale, 0.25, 1e-15);
+    assert_close(rule_at(&c, 0, 1e300).grad_scale, 2e-300, 1e-314);
     c.momentum = 0, c.weight_decay = 0, c.lr = 1;
     real w[2] = {0}, g[2] = {3, 4}, m[2] = {0};
-    train_rule rule = train_rule_at(&c, 0, 5);
-    train_apply(&rule, false, 2, w, g, m, NULL);
+    qkv_optim_rule rule = rule_at(&c, 0, 5);
+    qkv_optim_apply(&rule, false, 2, w, g, (real *[]){m, NULL});
     assert_close(w[0], -1.2, 1e-6);  // the direction stays, the length is 2
     assert_close(w[1], -1.6, 1e-6);
 }
 
 /* ---- the schedule ---- */
 
-static void check_schedule(const train_config *c) {
+static void check_schedule(const qkv_config *c) {
     int last = c->steps < 300 ? c->steps : 300;
     double before = 0;
-    assert_true(train_learning_rate(c, 0) > 0);
+    assert_true(rate(c, 0) > 0);
     for (int step = 0; step < last; step++) {
-        double rate = train_learning_rate(c, step);
-        assert_true(isfinite(rate) && rate >= 0 && rate <= c->lr);
-        assert_true(step < c->warmup ? rate > before : step == c->warmup || rate <= before);
-        assert_true(rate == train_learning_rate(c, step));
-        before = rate;
+        double now = rate(c, step);
+        assert_true(isfinite(now) && now >= 0 && now <= c->lr);
+        assert_true(step < c->warmup ? now > before : step == c->warmup || now <= before);
+        assert_true(now == rate(c, step));
+        before = now;
     }
-    double end = train_learning_rate(c, c->steps - 1);
+    double end = rate(c, c->steps - 1);
     assert_true(isfinite(end) && end >= 0 && end <= c->lr);
 }
 
@@ -231,10 +242,10 @@ static void schedules_are_finite_and_below_the_peak(void **state) {
     (void)state;
     static const int grid[] = {0, 1, 2, 3, 10, 99, 100, 101, 1000, 1000000000};
     enum { SIZE = sizeof grid / sizeof *grid };
-    for (int schedule = TRAIN_CONSTANT; schedule <= TRAIN_COSINE; schedule++)
+    for (int schedule = QKV_OPTIM_CONSTANT; schedule <= QKV_OPTIM_COSINE; schedule++)
         for (int w = 0; w < SIZE; w++)
             for (int s = 1; s < SIZE; s++) {  // a run of no steps has no rate
-                train_config c = config_of(TRAIN_ADAM);
+                qkv_config c = config_of(QKV_OPTIM_ADAM);
                 c.schedule = schedule, c.warmup = grid[w], c.steps = grid[s];
                 check_schedule(&c);
             }
@@ -242,16 +253,16 @@ static void schedules_are_finite_and_below_the_peak(void **state) {
 
 static void schedules_have_their_shape(void **state) {
     (void)state;
-    train_config c = config_of(TRAIN_ADAM);
+    qkv_config c = config_of(QKV_OPTIM_ADAM);
     c.lr = 1, c.steps = 110, c.warmup = 10;
-    assert_close(train_learning_rate(&c, 0), 1.0 / 11, 1e-15);
-    assert_close(train_learning_rate(&c, 9), 10.0 / 11, 1e-15);
-    assert_true(train_learning_rate(&c, 10) == 1 && train_learning_rate(&c, 109) == 1);
-    c.schedule = TRAIN_COSINE;
-    assert_close(train_learning_rate(&c, 10), 1, 1e-15);
-    assert_close(train_learning_rate(&c, 35), (1 + sqrt(0.5)) / 2, 1e-15);
-    assert_close(train_learning_rate(&c, 60), 0.5, 1e-15);
-    assert_close(train_learning_rate(&c, 110), 0, 1e-15);
+    assert_close(rate(&c, 0), 1.0 / 11, 1e-15);
+    assert_close(rate(&c, 9), 10.0 / 11, 1e-15);
+    assert_true(rate(&c, 10) == 1 && rate(&c, 109) == 1);
+    c.schedule = QKV_OPTIM_COSINE;
+    assert_close(rate(&c, 10), 1, 1e-15);
+    assert_close(rate(&c, 35), (1 + sqrt(0.5)) / 2, 1e-15);
+    assert_close(rate(&c, 60), 0.5, 1e-15);
+    assert_close(rate(&c, 110), 0, 1e-15);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -63,7 +63,7 @@ edited() {
 block() {
     cat >plugin.c <<END
 #include "autograd/op.h"
-#include "train/plugin.h"
+#include "train/config/plugin.h"
 static ag_node *own(ag_node *x, ag_node *memory, const char *name, const nn_model_config *c) {
     (void)memory, (void)name, (void)c;
     return $1;
@@ -72,8 +72,8 @@ static ag_node *sample(ag_graph *g, int i) {
     nn_model_config c = {.d_model = 4, .init = {.gain = 1}};
     return i ? NULL : own(ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, 2, 3, 4)), NULL, "layer0", &c);
 }
-static const train_block blocks[] = {{"own", "a block", own, sample}, {NULL, NULL, NULL, NULL}};
-const train_plugin qkv_plugin = {TRAIN_PLUGIN_ABI, sizeof(real), .blocks = blocks};
+static const qkv_config_plugin_block blocks[] = {{"own", "a block", own, sample}, {NULL, NULL, NULL, NULL}};
+const qkv_config_plugin qkv_plugin = {QKV_CONFIG_PLUGIN_ABI, sizeof(real), .blocks = blocks};
 END
 }
 
@@ -116,7 +116,7 @@ run_is_resumed() {
 #define qkv_plugin linear_plugin
 #include "$examples/linear_attention.c"
 #undef qkv_plugin
-const train_plugin qkv_plugin = {TRAIN_PLUGIN_ABI, sizeof(real), .blocks = blocks, .tasks = tasks};
+const qkv_config_plugin qkv_plugin = {QKV_CONFIG_PLUGIN_ABI, sizeof(real), .blocks = blocks, .tasks = tasks};
 END
     set -- train --plugin both.c --task successor --block linear_attention --quiet
     gives 0 "$@" --steps 20 --out whole
@@ -134,8 +134,8 @@ shared_object() {
 }
 
 empty_plugin() {
-    echo '#include "train/plugin.h"
-const train_plugin qkv_plugin = {TRAIN_PLUGIN_ABI, sizeof(real)};' >plugin.c
+    echo '#include "train/config/plugin.h"
+const qkv_config_plugin qkv_plugin = {QKV_CONFIG_PLUGIN_ABI, sizeof(real)};' >plugin.c
     gives 0 train --plugin plugin.c --steps 1 --out run --quiet
     gives 0 gradcheck --plugin plugin.c add
 }
@@ -168,7 +168,7 @@ no_object() {
 }
 
 other_version() {
-    edited square.c 's/{TRAIN_PLUGIN_ABI,/{TRAIN_PLUGIN_ABI + 1,/'
+    edited square.c 's/{QKV_CONFIG_PLUGIN_ABI,/{QKV_CONFIG_PLUGIN_ABI + 1,/'
     gives 1 gradcheck --plugin plugin.c square
     says 'version' && alone
 }

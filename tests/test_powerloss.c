@@ -11,8 +11,8 @@
 
 #include "tests/check.h"
 #include "tests/disk.h"
-#include "train/run.h"
-#include "train/safetensors.h"
+#include "train/io/safetensors.h"
+#include "train/run/run.h"
 
 enum { STEPS = 8, KEEP = 2 };
 
@@ -22,10 +22,10 @@ static long states(void) {
     return n > 0 ? n : 400;
 }
 
-static train_config small_config(data_spec *spec) {
-    train_config c;
-    char error[TRAIN_ERROR];
-    train_config_default(&c);
+static qkv_config small_config(data_spec *spec) {
+    qkv_config c;
+    char error[QKV_IO_ERROR];
+    qkv_config_default(&c);
     c.pairs = 2;
     c.keys = c.values = 3;
     c.d_model = 2;
@@ -33,7 +33,7 @@ static train_config small_config(data_spec *spec) {
     c.steps = STEPS;
     c.eval_every = 3;
     c.eval_examples = 4;
-    if (!train_config_resolve(&c, spec, error)) fail_msg("%s", error);
+    if (!qkv_config_resolve(&c, spec, error)) fail_msg("%s", error);
     return c;
 }
 
@@ -52,7 +52,7 @@ static int sync_again(void *ctx, int fd) {
 }
 
 static int write_in_place(void *ctx, const char *from, const char *to) {
-    train_io io = disk_io(ctx);
+    qkv_io io = disk_io(ctx);
     unsigned char part[DISK_BLOCK];
     int in = io.open(ctx, from, O_RDONLY), out = io.open(ctx, to, O_WRONLY | O_CREAT | O_TRUNC);
     for (ssize_t n; (n = io.read(ctx, in, part, sizeof part)) > 0;)
@@ -82,44 +82,44 @@ typedef struct {
     } saved[STEPS + 1];
 } history;
 
-/* What train_save() writes when nothing is in its way. */
-static void remember(history *h, const train_trainer *t, const train_progress *p) {
+/* What qkv_run_save() writes when nothing is in its way. */
+static void remember(history *h, const qkv_trainer *t, const qkv_run_progress *p) {
     disk *calm = disk_new();
-    train_io io = disk_io(calm);
-    char error[TRAIN_ERROR];
+    qkv_io io = disk_io(calm);
+    char error[QKV_IO_ERROR];
     size_t n;
-    if (!train_save(&io, t, p, "f", error)) fail_msg("%s", error);
+    if (!qkv_run_save(&io, t, p, "f", error)) fail_msg("%s", error);
     const unsigned char *bytes = disk_content(calm, "f", &n);
     h->saved[p->step].bytes = malloc(n);
     memcpy(h->saved[p->step].bytes, bytes, h->saved[p->step].n = n);
     disk_free(calm);
 }
 
-/* Saves STEPS checkpoints, each as the best one, too; promises each which train_save() says is
+/* Saves STEPS checkpoints, each as the best one, too; promises each which qkv_run_save() says is
  * saved. */
 static history save_all(const writer *w) {
     history h = {.d = disk_new()};
     data_spec spec;
-    train_config c = small_config(&spec);
-    char path[TRAIN_PATH], error[TRAIN_ERROR];
-    train_io io = disk_io(h.d);
+    qkv_config c = small_config(&spec);
+    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
+    qkv_io io = disk_io(h.d);
     if (w->sync) io.sync = w->sync;
     if (w->rename) io.rename = w->rename;
-    train_trainer *t = train_trainer_new(NULL, &c, &spec, 1, error);
-    assert_true(t && train_make_directory(&io, "RUN", error));
+    qkv_trainer *t = qkv_trainer_new(NULL, &c, &spec, 1, error);
+    assert_true(t && qkv_io_make_directory(&io, "RUN", error));
     for (int step = 1; step <= STEPS; step++) {
-        train_progress p = {step, step, 1.0 / step};
-        *ag_params_at(train_trainer_params(t), 0)->val.x = (real)step;
-        assert_true(train_checkpoint_path(path, "RUN", step, error));
+        qkv_run_progress p = {step, step, 1.0 / step};
+        *ag_params_at(qkv_trainer_params(t), 0)->val.x = (real)step;
+        assert_true(qkv_run_checkpoint_path(path, "RUN", step, error));
         remember(&h, t, &p);
         if (w->syncs_fail) disk_fail_sync(h.d, 1 + step % 4);
-        if (train_save(&io, t, &p, "RUN/best.safetensors", error) &&
-            train_save(&io, t, &p, path, error))
+        if (qkv_run_save(&io, t, &p, "RUN/best.safetensors", error) &&
+            qkv_run_save(&io, t, &p, path, error))
             disk_promise(h.d, step);
         disk_fail_sync(h.d, 0);
-        train_prune(&io, NULL, "RUN", KEEP, error);
+        qkv_run_prune(&io, NULL, "RUN", KEEP, error);
     }
-    train_trainer_free(t);
+    qkv_trainer_free(t);
     return h;
 }
 
@@ -134,19 +134,19 @@ typedef enum { FINE, LOST, TORN, DAMAGED, VERDICTS } verdict;
 static const char *const VERDICT[] = {"fine", "lost", "torn but accepted",
                                       "damaged under its final name"};
 
-typedef train_file_status accept_fn(const train_io *io, const char *path);
+typedef qkv_io_status accept_fn(const qkv_io *io, const char *path);
 
-static train_file_status accept_checked(const train_io *io, const char *path) {
-    char error[TRAIN_ERROR];
-    return train_checkpoint_check(io, NULL, path, error);
+static qkv_io_status accept_checked(const qkv_io *io, const char *path) {
+    char error[QKV_IO_ERROR];
+    return qkv_run_checkpoint_check(io, NULL, path, error);
 }
 
 /* A reader which sees no checksum: it has to be caught, too. */
-static train_file_status accept_header(const train_io *io, const char *path) {
-    char error[TRAIN_ERROR];
-    train_safetensors s;
-    train_file_status status = train_safetensors_open(&s, io, NULL, path, error);
-    if (status == TRAIN_FILE_OK) train_safetensors_close(&s);
+static qkv_io_status accept_header(const qkv_io *io, const char *path) {
+    char error[QKV_IO_ERROR];
+    qkv_io_safetensors s;
+    qkv_io_status status = qkv_io_safetensors_open(&s, io, NULL, path, error);
+    if (status == QKV_IO_OK) qkv_io_safetensors_close(&s);
     return status;
 }
 
@@ -163,19 +163,19 @@ static int step_of(const history *h, const disk *d, const char *path) {
 /* Each file with the name of a checkpoint is accepted only if it was saved, and one is at least as
  * new as the promised. */
 static verdict judge(const history *h, disk *d, int promised, accept_fn *accept) {
-    char path[TRAIN_PATH], error[TRAIN_ERROR];
-    train_io io = disk_io(d);
+    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
+    qkv_io io = disk_io(d);
     int newest = 0, best = 0;
     for (int step = 0; step <= STEPS; step++) {
         if (step)
-            train_checkpoint_path(path, "RUN", step, error);
+            qkv_run_checkpoint_path(path, "RUN", step, error);
         else
             strcpy(path, "RUN/best.safetensors");
-        train_file_status status = accept(&io, path);
+        qkv_io_status status = accept(&io, path);
         int is = step_of(h, d, path);
-        if (status == TRAIN_FILE_OK && (is == 0 || (step && is != step))) return TORN;
-        if (status == TRAIN_FILE_DAMAGED && accept == accept_checked) return DAMAGED;
-        if (status != TRAIN_FILE_OK) continue;
+        if (status == QKV_IO_OK && (is == 0 || (step && is != step))) return TORN;
+        if (status == QKV_IO_DAMAGED && accept == accept_checked) return DAMAGED;
+        if (status != QKV_IO_OK) continue;
         if (step)
             newest = step;
         else
@@ -184,7 +184,7 @@ static verdict judge(const history *h, disk *d, int promised, accept_fn *accept)
     if (newest < promised || best < promised) return LOST;
     if (accept != accept_checked || newest == 0) return FINE;
     int skipped;
-    if (train_latest(&io, NULL, "RUN", path, &skipped, error) != TRAIN_FILE_OK || skipped)
+    if (qkv_run_latest(&io, NULL, "RUN", path, &skipped, error) != QKV_IO_OK || skipped)
         return LOST;
     return step_of(h, d, path) == newest ? FINE : LOST;
 }
@@ -311,15 +311,15 @@ static int sync_and_promise(void *ctx, int fd) {
 
 static void run_to_the_end(disk *d, bool resume) {
     data_spec spec;
-    train_config c = small_config(&spec);
-    train_io io = disk_io(d);
-    char error[TRAIN_ERROR];
-    train_summary summary = {0};
-    train_run_options o = {
+    qkv_config c = small_config(&spec);
+    qkv_io io = disk_io(d);
+    char error[QKV_IO_ERROR];
+    qkv_run_summary summary = {0};
+    qkv_run_options o = {
         .dir = "RUN", .threads = 1, .resume = resume, .save_every = 1, .keep = KEEP};
     io.rename = rename_and_note;
     io.sync = sync_and_promise;
-    if (train_run(&io, &c, &spec, &o, &summary, error) != TRAIN_DONE) fail_msg("%s", error);
+    if (qkv_run_train(&io, &c, &spec, &o, &summary, error) != QKV_RUN_DONE) fail_msg("%s", error);
 }
 
 /* The bytes of a metrics file without the wall clock, its last column. */
@@ -362,13 +362,13 @@ static void a_run_goes_on_to_the_same_bits(void **state) {
     run_to_the_end(whole, false);
     while (s.n < n) {
         int promised, skipped;
-        char path[TRAIN_PATH], error[TRAIN_ERROR];
+        char path[QKV_IO_PATH], error[QKV_IO_ERROR];
         disk *after = draw(&s, whole, &random, &promised);
         assert_non_null(after);
-        train_io io = disk_io(after);
-        train_file_status found = train_latest(&io, NULL, "RUN", path, &skipped, error);
+        qkv_io io = disk_io(after);
+        qkv_io_status found = qkv_run_latest(&io, NULL, "RUN", path, &skipped, error);
         if (promised &&
-            (found != TRAIN_FILE_OK || atoi(strstr(path, "/step-") + 6) < promised || skipped))
+            (found != QKV_IO_OK || atoi(strstr(path, "/step-") + 6) < promised || skipped))
             fail_msg("step %d was promised: found %d, %s, %d skipped: %s", promised, found, path,
                      skipped, error);
         run_to_the_end(after, true);

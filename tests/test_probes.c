@@ -12,40 +12,40 @@
 static const double ROUNDING = sizeof(real) == sizeof(double) ? 1e-12 : 2e-6;
 enum { EXAMPLES = 101 };  // does not fill the last shard
 
-static train_trainer *trained(train_config c, int steps) {
+static qkv_trainer *trained(qkv_config c, int steps) {
     data_spec spec;
-    char error[TRAIN_ERROR] = "";
-    if (!train_config_resolve(&c, &spec, error)) fail_msg("%s", error);
-    train_trainer *t = train_trainer_new(NULL, &c, &spec, 2, error);
+    char error[QKV_IO_ERROR] = "";
+    if (!qkv_config_resolve(&c, &spec, error)) fail_msg("%s", error);
+    qkv_trainer *t = qkv_trainer_new(NULL, &c, &spec, 2, error);
     if (!t) fail_msg("%s", error);
     for (int step = 0; step < steps; step++) {
-        train_step s;
-        if (!train_gradient(t, step, &s, error)) fail_msg("%s", error);
-        train_update(t, step, &s);
+        qkv_trainer_step s;
+        if (!qkv_trainer_gradient(t, step, &s, error)) fail_msg("%s", error);
+        qkv_trainer_update(t, step, &s);
     }
     return t;
 }
 
-static train_config config_of(const char *task, int heads, int batch) {
-    train_config c;
-    train_config_default(&c);
+static qkv_config config_of(const char *task, int heads, int batch) {
+    qkv_config c;
+    qkv_config_default(&c);
     snprintf(c.task, sizeof c.task, "%s", task);
     c.heads = heads, c.batch = batch;
     return c;
 }
 
 /* In the middle of learning, when nothing is 0 or 1; several heads, two layers, dropout. */
-static train_trainer *trainer_of(int variant) {
-    train_config c = config_of(variant == 2 ? "cross" : "pairs", variant == 1 ? 4 : 1, 64);
+static qkv_trainer *trainer_of(int variant) {
+    qkv_config c = config_of(variant == 2 ? "cross" : "pairs", variant == 1 ? 4 : 1, 64);
     if (variant == 1) c.layers = 2, c.d_ff = 16, c.norm = NN_NORM_LAYER, c.dropout = 0.1;
     return trained(c, 100);
 }
 enum { VARIANTS = 3 };
 
-static train_interventions interventions_of(train_trainer *t) {
-    train_interventions v;
-    char error[TRAIN_ERROR] = "";
-    if (!train_intervene(t, "test", EXAMPLES, &v, error)) fail_msg("%s", error);
+static qkv_probe_interventions interventions_of(qkv_trainer *t) {
+    qkv_probe_interventions v;
+    char error[QKV_IO_ERROR] = "";
+    if (!qkv_probe_intervene(t, "test", EXAMPLES, &v, error)) fail_msg("%s", error);
     assert_int_equal(v.examples, EXAMPLES);
     return v;
 }
@@ -58,14 +58,14 @@ typedef struct {
     long hooks;
 } behaviour;
 
-static behaviour behaviour_of(train_trainer *t) {
-    train_scores e;
-    train_step s;
-    char error[TRAIN_ERROR] = "";
-    assert_true(train_evaluate(t, "test", 0, EXAMPLES, &e, error));
-    assert_true(train_gradient(t, 100, &s, error));
+static behaviour behaviour_of(qkv_trainer *t) {
+    qkv_trainer_scores e;
+    qkv_trainer_step s;
+    char error[QKV_IO_ERROR] = "";
+    assert_true(qkv_trainer_evaluate(t, "test", 0, EXAMPLES, &e, error));
+    assert_true(qkv_trainer_gradient(t, 100, &s, error));
     behaviour b = {e.loss, e.accuracy, e.mass, s.loss, s.grad_norm, 0};
-    ag_graph *g = train_trainer_worker(t)->graph;
+    ag_graph *g = qkv_trainer_any_worker(t)->graph;
     for (int i = 0; i < ag_count(g); i++)
         for (ag_hook_entry *h = ag_at(g, i)->hooks; h; h = h->next) b.hooks += h->fn != NULL;
     return b;
@@ -74,45 +74,45 @@ static behaviour behaviour_of(train_trainer *t) {
 static void probes_leave_no_trace(void **state) {
     (void)state;
     for (int variant = 0; variant < VARIANTS; variant++) {
-        train_trainer *t = trainer_of(variant);
+        qkv_trainer *t = trainer_of(variant);
         tensor_arena *arena = tensor_arena_new(NULL);
-        train_text text = {.arena = arena};
+        qkv_io_text text = {.arena = arena};
         behaviour before = behaviour_of(t);
         assert_int_equal(before.hooks, 0);
         interventions_of(t);
         behaviour after = behaviour_of(t);
         assert_same_bits(&after, &before, 1);
-        for (int change = TRAIN_MAP_PLAIN; change <= TRAIN_MAP_VALUES_SWAPPED; change++)
-            assert_true(train_attention_map(t, (train_map_change)change, &text));
+        for (int change = QKV_PROBE_MAP_PLAIN; change <= QKV_PROBE_MAP_VALUES_SWAPPED; change++)
+            assert_true(qkv_probe_attention_map(t, (qkv_probe_map_change)change, &text));
         after = behaviour_of(t);
         assert_same_bits(&after, &before, 1);
         tensor_arena_free(arena);
-        train_trainer_free(t);
+        qkv_trainer_free(t);
     }
 }
 
 /* ---- interventions ---- */
 
 /* Numbers that must agree, whatever the model has learned. */
-static void check_counts(const train_interventions *v) {
-    const train_intervention *clean = &v->changed[TRAIN_CLEAN];
-    const train_knockout *whole = &v->knocked[0];
+static void check_counts(const qkv_probe_interventions *v) {
+    const qkv_probe_intervention *clean = &v->changed[QKV_PROBE_CLEAN];
+    const qkv_probe_knockout *whole = &v->knocked[0];
     assert_string_equal(whole->k_sees, "key+value");
     assert_string_equal(whole->v_sees, "key+value");
     assert_close(whole->accuracy, clean->says_t, 1e-12);  // with nothing hidden: the clean model
     assert_close(whole->mass, clean->mass_t, ROUNDING);
     assert_true(clean->moved == 0);
-    for (int i = 0; i < TRAIN_INTERVENTIONS; i++) {
-        const train_intervention *c = &v->changed[i];
+    for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++) {
+        const qkv_probe_intervention *c = &v->changed[i];
         const double all[] = {c->looks_at_t, c->looks_at_j, c->mass_t, c->mass_j,
                               c->moved,      c->says_t,     c->says_j};
         for (size_t k = 0; k < sizeof all / sizeof *all; k++)
             assert_true(all[k] >= 0 && all[k] <= 1 + 1e-6);
         assert_true(c->looks_at_t + c->looks_at_j <= 1 && c->mass_t + c->mass_j <= 1 + 1e-6);
         assert_true(c->says_t + c->says_j <= 1);
-        assert_true(i == TRAIN_CLEAN || c->moved > 0);
+        assert_true(i == QKV_PROBE_CLEAN || c->moved > 0);
     }
-    for (int i = 0; i < TRAIN_KNOCKOUTS; i++) {
+    for (int i = 0; i < QKV_PROBE_KNOCKOUTS; i++) {
         assert_true(v->knocked[i].accuracy <= v->knocked[i].in_bag);
         // what V sees makes no difference to where attention goes
         for (int k = 0; k < i; k++)
@@ -124,31 +124,31 @@ static void check_counts(const train_interventions *v) {
 static void counts_agree(void **state) {
     (void)state;
     for (int variant = 0; variant < VARIANTS; variant++) {
-        train_trainer *t = trainer_of(variant);
-        train_interventions v = interventions_of(t), again = interventions_of(t);
+        qkv_trainer *t = trainer_of(variant);
+        qkv_probe_interventions v = interventions_of(t), again = interventions_of(t);
         check_counts(&v);
         assert_memory_equal(v.changed, again.changed, sizeof v.changed);
         assert_memory_equal(v.knocked, again.knocked, sizeof v.knocked);
         assert_memory_equal(&v.cross, &again.cross, sizeof v.cross);
-        train_trainer_free(t);
+        qkv_trainer_free(t);
     }
 }
 
 /* Where one position is scored, the clean row is what an evaluation of the same examples says. */
 static void clean_is_what_evaluation_says(void **state) {
     (void)state;
-    train_trainer *t = trainer_of(0);
-    train_interventions v = interventions_of(t);
-    train_scores e;
-    char error[TRAIN_ERROR];
-    assert_true(train_evaluate(t, "test", 0, EXAMPLES, &e, error));
+    qkv_trainer *t = trainer_of(0);
+    qkv_probe_interventions v = interventions_of(t);
+    qkv_trainer_scores e;
+    char error[QKV_IO_ERROR];
+    assert_true(qkv_trainer_evaluate(t, "test", 0, EXAMPLES, &e, error));
     assert_true(e.accuracy > 0.1 && e.accuracy < 0.9);  // or this would show little
-    assert_close(v.changed[TRAIN_CLEAN].says_t, e.accuracy, 1e-12);
-    assert_close(v.changed[TRAIN_CLEAN].mass_t, e.mass, ROUNDING);
+    assert_close(v.changed[QKV_PROBE_CLEAN].says_t, e.accuracy, 1e-12);
+    assert_close(v.changed[QKV_PROBE_CLEAN].mass_t, e.mass, ROUNDING);
     assert_close(v.knocked[0].accuracy, e.accuracy, 1e-12);
     assert_close(v.knocked[0].in_bag, e.in_bag, 1e-12);
     assert_close(v.knocked[0].mass, e.mass, ROUNDING);
-    train_trainer_free(t);
+    qkv_trainer_free(t);
 }
 
 /* ---- the attention map ---- */
@@ -159,12 +159,12 @@ typedef struct {
     double sum[64], top[64];
 } map;
 
-static map map_of(train_trainer *t, train_map_change change) {
+static map map_of(qkv_trainer *t, qkv_probe_map_change change) {
     tensor_arena *arena = tensor_arena_new(NULL);
-    train_text text = {.arena = arena};
+    qkv_io_text text = {.arena = arena};
     map m = {0};
     char *save = NULL;
-    assert_true(train_attention_map(t, change, &text));
+    assert_true(qkv_probe_attention_map(t, change, &text));
     char *line = strtok_r(text.at, "\n", &save);
     assert_string_equal(line, "row,col,weight,target,row_label,col_label");
     while ((line = strtok_r(NULL, "\n", &save))) {
@@ -184,10 +184,10 @@ static map map_of(train_trainer *t, train_map_change change) {
     return m;
 }
 
-static void check_map(train_trainer *t) {
-    const data_spec *s = train_trainer_spec(t);
-    for (int change = TRAIN_MAP_PLAIN; change <= TRAIN_MAP_VALUES_SWAPPED; change++) {
-        map m = map_of(t, (train_map_change)change);
+static void check_map(qkv_trainer *t) {
+    const data_spec *s = qkv_trainer_spec(t);
+    for (int change = QKV_PROBE_MAP_PLAIN; change <= QKV_PROBE_MAP_VALUES_SWAPPED; change++) {
+        map m = map_of(t, (qkv_probe_map_change)change);
         assert_int_equal(m.rows, s->entries);
         assert_int_equal(m.cols, s->side[s->store].T);
         int moved = 0;
@@ -196,34 +196,34 @@ static void check_map(train_trainer *t) {
             assert_int_equal(m.targets[row], 1);
             moved += m.target[row] != row;
         }
-        assert_int_equal(moved, change == TRAIN_MAP_KEYS_SWAPPED ? 2 : 0);
+        assert_int_equal(moved, change == QKV_PROBE_MAP_KEYS_SWAPPED ? 2 : 0);
     }
 }
 
 static void rows_of_the_map_are_distributions(void **state) {
     (void)state;
     for (int variant = 0; variant < VARIANTS; variant++) {
-        train_trainer *t = trainer_of(variant);
+        qkv_trainer *t = trainer_of(variant);
         check_map(t);
-        train_trainer_free(t);
+        qkv_trainer_free(t);
     }
-    train_config c = config_of("pairs", 2, 4);  // more entries than a shard has examples
+    qkv_config c = config_of("pairs", 2, 4);  // more entries than a shard has examples
     c.pairs = 22;
-    train_trainer *t = trained(c, 0);
-    assert_true(train_trainer_worker(t)->B < 22);
+    qkv_trainer *t = trained(c, 0);
+    assert_true(qkv_trainer_any_worker(t)->B < 22);
     check_map(t);
-    train_trainer_free(t);
+    qkv_trainer_free(t);
 }
 
 /* Of a trained model every question finds its key, also where keys were swapped. */
 static void a_trained_map_hits_its_targets(void **state) {
     (void)state;
-    train_trainer *t = trained(config_of("pairs", 1, 64), 400);
-    for (int change = TRAIN_MAP_PLAIN; change <= TRAIN_MAP_VALUES_SWAPPED; change++) {
-        map m = map_of(t, (train_map_change)change);
+    qkv_trainer *t = trained(config_of("pairs", 1, 64), 400);
+    for (int change = QKV_PROBE_MAP_PLAIN; change <= QKV_PROBE_MAP_VALUES_SWAPPED; change++) {
+        map m = map_of(t, (qkv_probe_map_change)change);
         for (int row = 0; row < m.rows; row++) assert_int_equal(m.greatest[row], m.target[row]);
     }
-    train_trainer_free(t);
+    qkv_trainer_free(t);
 }
 
 static const struct CMUnitTest tests[] = {

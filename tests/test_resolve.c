@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "tests/check.h"
-#include "train/config.h"
+#include "train/config/config.h"
 
 /* A configuration with some options, given as text, and the others at their defaults. */
 typedef struct {
@@ -10,37 +10,37 @@ typedef struct {
 } setting;
 #define WITH(...) ((const setting[]){__VA_ARGS__, {NULL, NULL}})
 
-static train_config config_with(const setting *settings) {
-    train_config c;
-    char error[TRAIN_ERROR] = "";
-    train_config_default(&c);
+static qkv_config config_with(const setting *settings) {
+    qkv_config c;
+    char error[QKV_IO_ERROR] = "";
+    qkv_config_default(&c);
     for (; settings->field; settings++)
-        if (!train_config_set(&c, train_option_find(settings->field), settings->text, error))
+        if (!qkv_config_set(&c, qkv_config_option_find(settings->field), settings->text, error))
             fail_msg("%s", error);
     return c;
 }
 
-static train_config resolved(const setting *settings) {
-    train_config c = config_with(settings);
+static qkv_config resolved(const setting *settings) {
+    qkv_config c = config_with(settings);
     data_spec spec;
-    char error[TRAIN_ERROR] = "";
-    if (!train_config_resolve(&c, &spec, error)) fail_msg("%s", error);
+    char error[QKV_IO_ERROR] = "";
+    if (!qkv_config_resolve(&c, &spec, error)) fail_msg("%s", error);
     return c;
 }
 
 /* Is refused by one sentence with `words` in it. */
 static void assert_refused(const setting *settings, const char *words) {
-    train_config c = config_with(settings);
+    qkv_config c = config_with(settings);
     data_spec spec;
-    char error[TRAIN_ERROR] = "";
-    assert_false(train_config_resolve(&c, &spec, error));
+    char error[QKV_IO_ERROR] = "";
+    assert_false(qkv_config_resolve(&c, &spec, error));
     if (!strstr(error, words)) fail_msg("'%s' does not say '%s'", error, words);
     assert_null(strchr(error, '\n'));
 }
 
 static void zeros_stand_for_the_usual(void **state) {
     (void)state;
-    train_config c = resolved(WITH({"heads", "4"}, {"d_model", "48"}));
+    qkv_config c = resolved(WITH({"heads", "4"}, {"d_model", "48"}));
     assert_true(c.pairs == 8 && c.keys == 32 && c.values == 32);
     assert_true(c.d_k == 12 && c.d_v == 12 && c.kv_heads == 4);
     c = resolved(WITH({"heads", "4"}, {"d_model", "48"}, {"d_k", "5"}, {"kv_heads", "2"}));
@@ -53,15 +53,15 @@ static void zeros_stand_for_the_usual(void **state) {
 static void resolving_twice_changes_nothing(void **state) {
     (void)state;
     for (int i = 0; data_tasks[i]; i++) {
-        char first[TRAIN_TEXT + 64], second[TRAIN_TEXT + 64];
-        train_config c = resolved(WITH({"task", data_tasks[i]->name}, {"heads", "2"})), again = c;
+        char first[QKV_CONFIG_TEXT_SIZE + 64], second[QKV_CONFIG_TEXT_SIZE + 64];
+        qkv_config c = resolved(WITH({"task", data_tasks[i]->name}, {"heads", "2"})), again = c;
         data_spec spec;
-        char error[TRAIN_ERROR];
-        assert_true(train_config_resolve(&again, &spec, error));
-        for (const train_option *o = train_options; o->option; o++)
-            if (o->kind != TRAIN_OPT_SECTION)
-                assert_string_equal(train_config_get(&again, o, second, sizeof second),
-                                    train_config_get(&c, o, first, sizeof first));
+        char error[QKV_IO_ERROR];
+        assert_true(qkv_config_resolve(&again, &spec, error));
+        for (const qkv_config_option *o = qkv_config_options; o->option; o++)
+            if (o->kind != QKV_CONFIG_SECTION)
+                assert_string_equal(qkv_config_get(&again, o, second, sizeof second),
+                                    qkv_config_get(&c, o, first, sizeof first));
     }
 }
 
@@ -70,7 +70,7 @@ static void heads_must_divide(void **state) {
     assert_refused(WITH({"heads", "3"}), "3 heads do not divide the width 32");
     assert_refused(WITH({"heads", "3"}, {"d_k", "8"}), "3 heads");  // d_v is still open
     assert_refused(WITH({"heads", "64"}), "64 heads");
-    train_config c = resolved(WITH({"heads", "3"}, {"d_k", "8"}, {"d_v", "6"}));
+    qkv_config c = resolved(WITH({"heads", "3"}, {"d_k", "8"}, {"d_v", "6"}));
     assert_true(c.d_k == 8 && c.d_v == 6 && c.kv_heads == 3);
 }
 
@@ -117,14 +117,14 @@ static void tasks_refuse_in_words(void **state) {
 
 static void the_model_is_told(void **state) {
     (void)state;
-    train_config c = config_with(
+    qkv_config c = config_with(
         WITH({"layers", "2"}, {"heads", "4"}, {"kv_heads", "2"}, {"d_ff", "7"}, {"init", "uniform"},
              {"init_gain", "2"}, {"embed_std", "0.5"}, {"norm", "layer"}, {"positions", "learned"},
              {"residual", "false"}, {"activation", "gelu-tanh"}, {"bias", "true"}));
     data_spec spec;
-    char error[TRAIN_ERROR];
-    assert_true(train_config_resolve(&c, &spec, error));
-    nn_model_config m = train_model_config(&c, &spec);
+    char error[QKV_IO_ERROR];
+    assert_true(qkv_config_resolve(&c, &spec, error));
+    nn_model_config m = qkv_config_model(&c, &spec);
     assert_true(m.layers == 2 && m.d_model == 32 && m.d_ff == 7 && !m.residual);
     assert_true(m.attention.heads == 4 && m.attention.kv_heads == 2);
     assert_true(m.attention.d_k == 8 && m.attention.d_v == 8);
@@ -147,11 +147,11 @@ static void masks_follow_the_option(void **state) {
                  {"task", "false", {.causal = true, .no_self = true}},
                  {"full", "false", {.no_self = true}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        train_config c = config_with(WITH({"mask", cases[i].mask}, {"self", cases[i].self}));
+        qkv_config c = config_with(WITH({"mask", cases[i].mask}, {"self", cases[i].self}));
         data_spec spec;
-        char error[TRAIN_ERROR];
-        assert_true(train_config_resolve(&c, &spec, error));
-        ag_mask mask = train_model_config(&c, &spec).attention.mask;
+        char error[QKV_IO_ERROR];
+        assert_true(qkv_config_resolve(&c, &spec, error));
+        ag_mask mask = qkv_config_model(&c, &spec).attention.mask;
         assert_int_equal(mask.causal, cases[i].expected.causal);
         assert_int_equal(mask.no_self, cases[i].expected.no_self);
         assert_int_equal(mask.memory, cases[i].expected.memory);

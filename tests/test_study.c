@@ -12,9 +12,9 @@
     "\"base\": {\"pairs\": 2, \"keys\": 4, \"values\": 4, \"d_model\": 4, \"batch\": 4, " \
     "\"steps\": 4, \"eval_every\": 2, \"eval_examples\": 8}"
 
-static train_study *parse(const char *text) {
-    char error[TRAIN_ERROR];
-    train_study *s = train_study_parse(text, strlen(text), error);
+static qkv_study *parse(const char *text) {
+    char error[QKV_IO_ERROR];
+    qkv_study *s = qkv_study_parse(text, strlen(text), error);
     if (!s) fail_msg("%s", error);
     return s;
 }
@@ -22,8 +22,8 @@ static train_study *parse(const char *text) {
 /* ---- reading ---- */
 
 static void refused(const char *text, const char *words) {
-    char error[TRAIN_ERROR] = "";
-    train_study *s = train_study_parse(text, strlen(text), error);
+    char error[QKV_IO_ERROR] = "";
+    qkv_study *s = qkv_study_parse(text, strlen(text), error);
     if (s || !strstr(error, words)) fail_msg("%s\n  gives '%s', not '%s'", text, error, words);
     for (const char *p = error; *p; p++)
         if (*p == '\n') fail_msg("'%s' is more than one line", error);
@@ -81,7 +81,7 @@ static void mistakes_are_named(void **state) {
 
 static void later_options_win(void **state) {
     (void)state;
-    train_study *s = parse(
+    qkv_study *s = parse(
         "{\"name\": \"s\", \"seeds\": 2, \"base\": {\"steps\": 1, \"lr\": 0.1, \"heads\": 1},"
         " \"groups\": [{\"name\": \"g\", \"set\": {\"steps\": 2, \"lr\": 0.2}, \"probes\": "
         "[\"norms\"]}, {\"name\": \"h\"}],"
@@ -99,20 +99,19 @@ static void later_options_win(void **state) {
     assert_string_equal(s->variant[0].probe[2]->name, "hull");
     assert_int_equal(s->variant[2].n_probes, 1);
     assert_int_not_equal(s->variant[0].key, s->variant[1].key);
-    train_study_free(s);
+    qkv_study_free(s);
 }
 
 static void the_built_in_ones_are_sound(void **state) {
     (void)state;
-    for (int i = 0; train_study_files[i].name; i++) {
+    for (int i = 0; qkv_study_files[i].name; i++) {
         char text[1 << 15] = "";
-        for (const char *const *line = train_study_files[i].lines; *line; line++)
-            strcat(text, *line);
-        train_study *s = parse(text);
-        assert_string_equal(s->name, train_study_files[i].name);
+        for (const char *const *line = qkv_study_files[i].lines; *line; line++) strcat(text, *line);
+        qkv_study *s = parse(text);
+        assert_string_equal(s->name, qkv_study_files[i].name);
         assert_true(*s->claim && *s->seen && *s->holds && *s->fails);
         assert_true(s->n_bands > 0 && s->n_columns > 0 && *s->picture.kind);
-        train_study_free(s);
+        qkv_study_free(s);
     }
 }
 
@@ -129,58 +128,58 @@ static const char judged[] =
     "mass|1}\","
     " \"holds\": \"yes\", \"fails\": \"no\"}";
 
-static void add_result(train_results *r, int variant, int seed, double accuracy, double loss) {
-    train_result one = {.variant = variant, .seed = seed, .measures = {.arena = r->arena}};
-    train_measure_add(&one.measures, accuracy, "accuracy");
-    train_measure_add(&one.measures, loss, "loss");
-    train_measure_add(&one.measures, 0.5, "mass");
-    assert_true(train_results_add(r, &one));
+static void add_result(qkv_study_results *r, int variant, int seed, double accuracy, double loss) {
+    qkv_study_result one = {.variant = variant, .seed = seed, .measures = {.arena = r->arena}};
+    qkv_probe_measure_add(&one.measures, accuracy, "accuracy");
+    qkv_probe_measure_add(&one.measures, loss, "loss");
+    qkv_probe_measure_add(&one.measures, 0.5, "mass");
+    assert_true(qkv_study_results_add(r, &one));
 }
 
 static void means_bands_and_sums(void **state) {
     (void)state;
-    train_study *s = parse(judged);
-    train_results r = {.arena = tensor_arena_new(NULL)};
-    assert_int_equal(train_band_judge(s, &r, &s->band[0]), TRAIN_BAND_UNKNOWN);
-    assert_true(isnan(train_summarise(s, &r, 0, "accuracy").mean));
+    qkv_study *s = parse(judged);
+    qkv_study_results r = {.arena = tensor_arena_new(NULL)};
+    assert_int_equal(qkv_study_band_judge(s, &r, &s->band[0]), QKV_STUDY_BAND_UNKNOWN);
+    assert_true(isnan(qkv_study_summarise(s, &r, 0, "accuracy").mean));
     add_result(&r, 0, 5, 0.8, 1);
-    assert_close(train_summarise(s, &r, 0, "accuracy").sd, 0, 0);
+    assert_close(qkv_study_summarise(s, &r, 0, "accuracy").sd, 0, 0);
     add_result(&r, 0, 6, 0.9, 2);
     add_result(&r, 0, 7, 1.0, 3);
     add_result(&r, 0, 8, 100, 100);  // another seed than those asked for
-    train_summary_of m = train_summarise(s, &r, 0, "accuracy");
+    qkv_study_summary m = qkv_study_summarise(s, &r, 0, "accuracy");
     assert_int_equal(m.n, 3);
     assert_close(m.mean, 0.9, 1e-12);
     assert_close(m.sd, 0.1, 1e-12);
     assert_close(m.least, 0.8, 0);
     assert_close(m.most, 1.0, 0);
-    assert_close(train_summarise(s, &r, 0, "loss + mass").mean, 2.5, 1e-12);
-    assert_close(train_summarise(s, &r, 0, "loss - mass - mass").mean, 1, 1e-12);
-    assert_true(isnan(train_summarise(s, &r, 0, "loss * mass").mean));
-    assert_true(isnan(train_summarise(s, &r, 0, "loss + ").mean));
-    assert_int_equal(train_band_judge(s, &r, &s->band[0]), TRAIN_BAND_HOLDS);
-    assert_int_equal(train_band_judge(s, &r, &s->band[1]), TRAIN_BAND_FAILS);
-    assert_false(train_study_holds(s, &r));
-    train_result failed = {.variant = 1, .seed = 5, .error = (char[]){"it broke"}};
-    assert_true(train_results_add(&r, &failed));
-    assert_int_equal(train_band_judge(s, &r, &s->band[2]), TRAIN_BAND_FAILS);
-    assert_int_equal(train_summarise(s, &r, 1, "accuracy").failed, 1);
+    assert_close(qkv_study_summarise(s, &r, 0, "loss + mass").mean, 2.5, 1e-12);
+    assert_close(qkv_study_summarise(s, &r, 0, "loss - mass - mass").mean, 1, 1e-12);
+    assert_true(isnan(qkv_study_summarise(s, &r, 0, "loss * mass").mean));
+    assert_true(isnan(qkv_study_summarise(s, &r, 0, "loss + ").mean));
+    assert_int_equal(qkv_study_band_judge(s, &r, &s->band[0]), QKV_STUDY_BAND_HOLDS);
+    assert_int_equal(qkv_study_band_judge(s, &r, &s->band[1]), QKV_STUDY_BAND_FAILS);
+    assert_false(qkv_study_holds(s, &r));
+    qkv_study_result failed = {.variant = 1, .seed = 5, .error = (char[]){"it broke"}};
+    assert_true(qkv_study_results_add(&r, &failed));
+    assert_int_equal(qkv_study_band_judge(s, &r, &s->band[2]), QKV_STUDY_BAND_FAILS);
+    assert_int_equal(qkv_study_summarise(s, &r, 1, "accuracy").failed, 1);
     tensor_arena_free(r.arena);
-    train_study_free(s);
+    qkv_study_free(s);
 }
 
-static void has(const train_text *text, const char *words) {
+static void has(const qkv_io_text *text, const char *words) {
     if (!strstr(text->at, words)) fail_msg("%s\n  does not say '%s'", text->at, words);
 }
 
 static void the_text_says_what_was_found(void **state) {
     (void)state;
-    train_study *s = parse(judged);
-    train_results r = {.arena = tensor_arena_new(NULL)};
+    qkv_study *s = parse(judged);
+    qkv_study_results r = {.arena = tensor_arena_new(NULL)};
     for (int seed = 5; seed < 8; seed++) add_result(&r, 0, seed, 0.9, seed);
     add_result(&r, 1, 5, 0.25, 200);
-    train_text text = {.arena = r.arena};
-    train_study_text(s, &r, &text);
+    qkv_io_text text = {.arena = r.arena};
+    qkv_study_text(s, &r, &text);
     assert_false(text.failed);
     has(&text, "Study s: 2 variants, 3 seeds\n");
     has(&text, "   accuracy  steps99          sum\n");
@@ -192,44 +191,44 @@ static void the_text_says_what_was_found(void **state) {
     const char *blank = strstr(text.at, " \n");
     if (blank) fail_msg("blanks at the end of a line: %s", blank);
     tensor_arena_free(r.arena);
-    train_study_free(s);
+    qkv_study_free(s);
 }
 
 /* ---- the file of results ---- */
 
 static void put(const char *text) { faults_put("results.jsonl", text, strlen(text)); }
 
-static train_results read_back(const train_study *s) {
-    char error[TRAIN_ERROR] = "";
-    train_results r = {.arena = tensor_arena_new(NULL)};
-    train_file_status status = train_results_read(&train_posix, "results.jsonl", s, &r, error);
-    if (status != TRAIN_FILE_OK) fail_msg("%s", error);
+static qkv_study_results read_back(const qkv_study *s) {
+    char error[QKV_IO_ERROR] = "";
+    qkv_study_results r = {.arena = tensor_arena_new(NULL)};
+    qkv_io_status status = qkv_study_results_read(&qkv_io_posix, "results.jsonl", s, &r, error);
+    if (status != QKV_IO_OK) fail_msg("%s", error);
     return r;
 }
 
 static void results_survive_the_file(void **state) {
     (void)state;
-    train_study *s = parse(judged);
-    train_results r = {.arena = tensor_arena_new(NULL)};
+    qkv_study *s = parse(judged);
+    qkv_study_results r = {.arena = tensor_arena_new(NULL)};
     char all[4096] = "";
-    train_results none = read_back(s);  // no file yet
+    qkv_study_results none = read_back(s);  // no file yet
     assert_int_equal(none.n, 0);
     tensor_arena_free(none.arena);
     add_result(&r, 0, 5, 0.123456789, 1e-300);
     add_result(&r, 1, 6, 1, 2);
-    train_result failed = {.variant = 1, .seed = 7, .error = (char[]){"a \"bad\" one\n"}};
-    assert_true(train_results_add(&r, &failed));
+    qkv_study_result failed = {.variant = 1, .seed = 7, .error = (char[]){"a \"bad\" one\n"}};
+    assert_true(qkv_study_results_add(&r, &failed));
     for (int i = 0; i < r.n; i++) {
-        char *line = train_result_line(s, &r.at[i]);
+        char *line = qkv_study_result_line(s, &r.at[i]);
         assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
         strcat(all, line);
         free(line);
     }
     put(all);
-    train_results again = read_back(s);
+    qkv_study_results again = read_back(s);
     assert_int_equal(again.n, 2);  // a failed one is tried again
-    assert_close(train_measure_get(&again.at[0].measures, "accuracy"), 0.123456789, 1e-15);
-    assert_close(train_measure_get(&again.at[0].measures, "loss"), 1e-300, 1e-308);
+    assert_close(qkv_probe_measure_get(&again.at[0].measures, "accuracy"), 0.123456789, 1e-15);
+    assert_close(qkv_probe_measure_get(&again.at[0].measures, "loss"), 1e-300, 1e-308);
     assert_int_equal(again.at[1].seed, 6);
     tensor_arena_free(again.arena);
 
@@ -241,31 +240,31 @@ static void results_survive_the_file(void **state) {
     assert_int_equal(again.n, 1);
     tensor_arena_free(again.arena);
     tensor_arena_free(r.arena);
-    train_study_free(s);
+    qkv_study_free(s);
 }
 
 static void other_set_ups_are_left_out(void **state) {
     (void)state;
-    train_study *s = parse("{\"name\": \"s\", \"variants\": [{\"name\": \"a\"}]}");
-    train_study *steps =
+    qkv_study *s = parse("{\"name\": \"s\", \"variants\": [{\"name\": \"a\"}]}");
+    qkv_study *steps =
         parse("{\"name\": \"s\", \"base\": {\"steps\": 7}, \"variants\": [{\"name\": \"a\"}]}");
-    train_study *probed =
+    qkv_study *probed =
         parse("{\"name\": \"s\", \"variants\": [{\"name\": \"a\"}], \"probes\": [\"hull\"]}");
-    train_results r = {.arena = tensor_arena_new(NULL)};
+    qkv_study_results r = {.arena = tensor_arena_new(NULL)};
     add_result(&r, 0, 1, 1, 0);
-    char *line = train_result_line(s, &r.at[0]);
+    char *line = qkv_study_result_line(s, &r.at[0]);
     put(line);
     free(line);
-    const train_study *all[] = {s, steps, probed};
+    const qkv_study *all[] = {s, steps, probed};
     for (int i = 0; i < 3; i++) {
-        train_results found = read_back(all[i]);
+        qkv_study_results found = read_back(all[i]);
         assert_int_equal(found.n, i == 0);
         tensor_arena_free(found.arena);
     }
     tensor_arena_free(r.arena);
-    train_study_free(s);
-    train_study_free(steps);
-    train_study_free(probed);
+    qkv_study_free(s);
+    qkv_study_free(steps);
+    qkv_study_free(probed);
 }
 
 /* ---- running ---- */
@@ -282,69 +281,70 @@ static void stop_after_two(void *ctx, int done, int total, double seconds) {
     stop = done >= 2;
 }
 
-static train_results run(const train_study *s, const char *dir, int jobs, bool stops,
-                         train_status expected) {
-    char error[TRAIN_ERROR];
-    train_study_options o = {.dir = dir,
-                             .jobs = jobs,
-                             .threads = 1,
-                             .parts = 1,
-                             .stop = &stop,
-                             .progress = stops ? stop_after_two : NULL};
-    train_results r = {.arena = tensor_arena_new(NULL)};
+static qkv_study_results run(const qkv_study *s, const char *dir, int jobs, bool stops,
+                             qkv_run_status expected) {
+    char error[QKV_IO_ERROR];
+    qkv_study_options o = {.dir = dir,
+                           .jobs = jobs,
+                           .threads = 1,
+                           .parts = 1,
+                           .stop = &stop,
+                           .progress = stops ? stop_after_two : NULL};
+    qkv_study_results r = {.arena = tensor_arena_new(NULL)};
     stop = 0;
-    train_status status = train_study_run(&train_posix, s, &o, &r, error);
+    qkv_run_status status = qkv_study_run(&qkv_io_posix, s, &o, &r, error);
     if (status != expected) fail_msg("status %d, expected %d: %s", status, expected, error);
     return r;
 }
 
 /* All that was measured but the time it took. */
-static void same_results(const train_study *s, const train_results *a, const train_results *b) {
+static void same_results(const qkv_study *s, const qkv_study_results *a,
+                         const qkv_study_results *b) {
     for (int v = 0; v < 2; v++)
         for (int seed = 1; seed <= s->seeds; seed++) {
-            const train_result *x = train_results_find(a, v, seed);
-            const train_result *y = train_results_find(b, v, seed);
+            const qkv_study_result *x = qkv_study_results_find(a, v, seed);
+            const qkv_study_result *y = qkv_study_results_find(b, v, seed);
             assert_true(x && y && !x->error && !y->error);
-            assert_true(train_measure_get(&x->measures, "loss") > 0);
+            assert_true(qkv_probe_measure_get(&x->measures, "loss") > 0);
             for (int i = 0; i < x->measures.n; i++) {
-                const train_measure *m = &x->measures.at[i];
+                const qkv_probe_measure *m = &x->measures.at[i];
                 if (strcmp(m->name, "seconds") == 0) continue;
-                assert_close(train_measure_get(&y->measures, m->name), m->x, 1e-8 * fabs(m->x));
+                assert_close(qkv_probe_measure_get(&y->measures, m->name), m->x, 1e-8 * fabs(m->x));
             }
         }
 }
 
 static void an_interrupted_study_goes_on(void **state) {
     (void)state;
-    train_study *s = parse(tiny);
-    train_results whole = run(s, "whole", 1, false, TRAIN_DONE);
-    train_results some = run(s, "pieces", 1, true, TRAIN_STOPPED);
+    qkv_study *s = parse(tiny);
+    qkv_study_results whole = run(s, "whole", 1, false, QKV_RUN_DONE);
+    qkv_study_results some = run(s, "pieces", 1, true, QKV_RUN_STOPPED);
     assert_int_equal(some.n, 2);
-    train_results rest = run(s, "pieces", 2, false, TRAIN_DONE);
+    qkv_study_results rest = run(s, "pieces", 2, false, QKV_RUN_DONE);
     same_results(s, &whole, &rest);
-    train_results again =
-        run(s, "pieces", 2, false, TRAIN_DONE);  // nothing is left but the broken one
+    qkv_study_results again =
+        run(s, "pieces", 2, false, QKV_RUN_DONE);  // nothing is left but the broken one
     same_results(s, &whole, &again);
     tensor_arena_free(whole.arena);
     tensor_arena_free(some.arena);
     tensor_arena_free(rest.arena);
     tensor_arena_free(again.arena);
-    train_study_free(s);
+    qkv_study_free(s);
 }
 
 static void a_broken_variant_does_not_lose_the_others(void **state) {
     (void)state;
-    train_study *s = parse(tiny);
-    train_results r = run(s, "broken", 2, false, TRAIN_DONE);
+    qkv_study *s = parse(tiny);
+    qkv_study_results r = run(s, "broken", 2, false, QKV_RUN_DONE);
     assert_int_equal(r.n, 6);
-    assert_int_equal(train_summarise(s, &r, 0, "loss").n, 2);
-    assert_int_equal(train_summarise(s, &r, 1, "loss").n, 2);
-    assert_int_equal(train_summarise(s, &r, 2, "loss").failed, 2);
-    train_text text = {.arena = r.arena};
-    train_study_text(s, &r, &text);
+    assert_int_equal(qkv_study_summarise(s, &r, 0, "loss").n, 2);
+    assert_int_equal(qkv_study_summarise(s, &r, 1, "loss").n, 2);
+    assert_int_equal(qkv_study_summarise(s, &r, 2, "loss").failed, 2);
+    qkv_io_text text = {.arena = r.arena};
+    qkv_study_text(s, &r, &text);
     has(&text, "failed: broken, seed 1: 3 heads do not divide the width 4");
     tensor_arena_free(r.arena);
-    train_study_free(s);
+    qkv_study_free(s);
 }
 
 /* ---- what is written ---- */
@@ -352,8 +352,8 @@ static void a_broken_variant_does_not_lose_the_others(void **state) {
 static char *content(const char *path) {
     void *text;
     size_t n;
-    char error[TRAIN_ERROR];
-    if (train_read_file(&train_posix, NULL, path, 1 << 20, &text, &n, error) != TRAIN_FILE_OK)
+    char error[QKV_IO_ERROR];
+    if (qkv_io_read_file(&qkv_io_posix, NULL, path, 1 << 20, &text, &n, error) != QKV_IO_OK)
         fail_msg("%s", error);
     return text;
 }
@@ -366,8 +366,8 @@ static void wrote(const char *path, const char *expected) {
 
 static void tables_and_the_numbers_of_pictures(void **state) {
     (void)state;
-    char error[TRAIN_ERROR];
-    train_study *s = parse(
+    char error[QKV_IO_ERROR];
+    qkv_study *s = parse(
         "{\"name\": \"s\", \"seeds\": 1, \"groups\": [{\"name\": \"g, \\\"h\\\"\"}, {\"name\": "
         "\"i\"}],"
         " \"variants\": [{\"name\": \"four\", \"set\": {\"d_k\": 4}}, {\"name\": \"two\", \"set\": "
@@ -377,9 +377,9 @@ static void tables_and_the_numbers_of_pictures(void **state) {
         "\"loss\", \"most\": 3}],"
         " \"picture\": {\"kind\": \"bars\", \"measures\": [\"loss\"], \"title\": \"T\", \"x\": "
         "\"d_k\"}}");
-    train_results r = {.arena = tensor_arena_new(NULL)};
+    qkv_study_results r = {.arena = tensor_arena_new(NULL)};
     for (int v = 0; v < 4; v++) add_result(&r, v, 1, 0, v);
-    assert_true(train_study_write(&train_posix, s, &r, ".", error));
+    assert_true(qkv_study_write(&qkv_io_posix, s, &r, ".", error));
     wrote("table.csv",
           "group,variant,measure,n,mean,sd,least,most\n"
           "\"g, \"\"h\"\"\",\"four\",\"loss\",1,0,0,0,0\n\"g, "
@@ -391,37 +391,37 @@ static void tables_and_the_numbers_of_pictures(void **state) {
           "2,\"two\",1,0,1,1,,,\"T\",\"loss\"\n3.6,\"i\",,,,,,,,\n"
           "4.6,\"four\",2,0,2,2,,,\"T\",\"loss\"\n5.6,\"two\",3,0,3,3,,3,\"T\",\"loss\"\n");
     s->picture.kind = "lines";
-    assert_true(train_study_write(&train_posix, s, &r, ".", error));
+    assert_true(qkv_study_write(&qkv_io_posix, s, &r, ".", error));
     wrote("lines.csv",
           "\"d_k\",title,label,curves,\"g\xe2\x80\x9a \"\"h\"\"\",least,most,\"i\",least,most\n"
           "2,\"T\",\"loss\",2,1,1,1,3,3,3\n4,\"T\",\"loss\",2,0,0,0,2,2,2\n");
     tensor_arena_free(r.arena);
-    train_study_free(s);
+    qkv_study_free(s);
 }
 
 static void curves_over_the_step(void **state) {
     (void)state;
-    char error[TRAIN_ERROR];
-    train_study *s = parse(
+    char error[QKV_IO_ERROR];
+    qkv_study *s = parse(
         "{\"name\": \"s\", \"seeds\": 1, \"variants\": [{\"name\": \"a\"}], \"picture\": "
         "{\"kind\": "
         "\"lines\", \"x\": \"step\", \"label\": \"L\", \"measures\": [{\"measure\": \"mass@#\", "
         "\"as\": "
         "\"M\"}, \"loss@#\"]}}");
-    train_results r = {.arena = tensor_arena_new(NULL)};
-    train_result one = {.seed = 1, .measures = {.arena = r.arena}};
-    train_measure_add(&one.measures, 9, "loss");
-    train_measure_add(&one.measures, 1, "loss@10");
-    train_measure_add(&one.measures, 2, "loss@0");
-    train_measure_add(&one.measures, 0.5, "mass@10");
-    train_measure_add(&one.measures, 7, "mass@");
-    assert_true(train_results_add(&r, &one));
-    assert_true(train_study_write(&train_posix, s, &r, ".", error));
+    qkv_study_results r = {.arena = tensor_arena_new(NULL)};
+    qkv_study_result one = {.seed = 1, .measures = {.arena = r.arena}};
+    qkv_probe_measure_add(&one.measures, 9, "loss");
+    qkv_probe_measure_add(&one.measures, 1, "loss@10");
+    qkv_probe_measure_add(&one.measures, 2, "loss@0");
+    qkv_probe_measure_add(&one.measures, 0.5, "mass@10");
+    qkv_probe_measure_add(&one.measures, 7, "mass@");
+    assert_true(qkv_study_results_add(&r, &one));
+    assert_true(qkv_study_write(&qkv_io_posix, s, &r, ".", error));
     wrote("lines.csv",
           "\"step\",title,label,curves,\"M\",least,most,\"loss@#\",least,most\n"
           "0,\"\",\"L\",2,,,,2,2,2\n10,\"\",\"L\",2,0.5,0.5,0.5,1,1,1\n");
     tensor_arena_free(r.arena);
-    train_study_free(s);
+    qkv_study_free(s);
 }
 
 static const struct CMUnitTest tests[] = {

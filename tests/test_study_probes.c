@@ -5,7 +5,7 @@
 
 #include "autograd/graph_internal.h"  // to see whether hooks are left
 #include "tests/check.h"
-#include "train/plugin.h"
+#include "train/config/plugin.h"
 #include "train/probe/measure.h"
 
 static const double ROUNDING = sizeof(real) == sizeof(double) ? 1e-9 : 2e-5;
@@ -17,34 +17,34 @@ static ag_node *add_linear(ag_node *x, ag_node *memory, const char *name,
     ag_node *y = nn_linear(x, ag_text(x->graph, "%s.only", name), c->d_model, &c->init);
     return ag_name(ag_add(x, y), "%s.out", name);
 }
-static const train_block blocks[] = {{.name = "linear", .summary = "", .block = add_linear},
-                                     {.name = NULL}};
-static const train_plugin plugin = {
-    .abi = TRAIN_PLUGIN_ABI, .real_size = sizeof(real), .blocks = blocks};
+static const qkv_config_plugin_block blocks[] = {
+    {.name = "linear", .summary = "", .block = add_linear}, {.name = NULL}};
+static const qkv_config_plugin plugin = {
+    .abi = QKV_CONFIG_PLUGIN_ABI, .real_size = sizeof(real), .blocks = blocks};
 
 /* "task option=value ...", trained for a few steps. */
-static train_trainer *trained(const char *text, int steps) {
-    char list[256], error[TRAIN_ERROR] = "", *rest = NULL;
-    train_config c;
+static qkv_trainer *trained(const char *text, int steps) {
+    char list[256], error[QKV_IO_ERROR] = "", *rest = NULL;
+    qkv_config c;
     data_spec spec;
     snprintf(list, sizeof list, "%s", text);
-    train_config_default(&c);
+    qkv_config_default(&c);
     c.plugin = &plugin;
     snprintf(c.task, sizeof c.task, "%s", strtok_r(list, " ", &rest));
-    assert_true(train_config_recommend(&c, error));
+    assert_true(qkv_config_recommend(&c, error));
     c.batch = 16;
     for (char *word; (word = strtok_r(NULL, " ", &rest));) {
         char *value = strchr(word, '=');
         *value++ = '\0';
-        if (!train_config_set(&c, train_option_find(word), value, error)) fail_msg("%s", error);
+        if (!qkv_config_set(&c, qkv_config_option_find(word), value, error)) fail_msg("%s", error);
     }
-    if (!train_config_resolve(&c, &spec, error)) fail_msg("%s", error);
-    train_trainer *t = train_trainer_new(NULL, &c, &spec, 2, error);
+    if (!qkv_config_resolve(&c, &spec, error)) fail_msg("%s", error);
+    qkv_trainer *t = qkv_trainer_new(NULL, &c, &spec, 2, error);
     if (!t) fail_msg("%s", error);
     for (int step = 0; step < steps; step++) {
-        train_step s;
-        if (!train_gradient(t, step, &s, error)) fail_msg("%s", error);
-        train_update(t, step, &s);
+        qkv_trainer_step s;
+        if (!qkv_trainer_gradient(t, step, &s, error)) fail_msg("%s", error);
+        qkv_trainer_update(t, step, &s);
     }
     return t;
 }
@@ -57,20 +57,20 @@ typedef struct {
     long hooks;
 } behaviour;
 
-static behaviour behaviour_of(train_trainer *t, int steps) {
-    train_scores e;
-    train_step s;
-    char error[TRAIN_ERROR] = "";
-    assert_true(train_evaluate(t, "test", 0, 50, &e, error));
-    assert_true(train_gradient(t, 5, &s, error));
-    train_at_step(t, steps);
+static behaviour behaviour_of(qkv_trainer *t, int steps) {
+    qkv_trainer_scores e;
+    qkv_trainer_step s;
+    char error[QKV_IO_ERROR] = "";
+    assert_true(qkv_trainer_evaluate(t, "test", 0, 50, &e, error));
+    assert_true(qkv_trainer_gradient(t, 5, &s, error));
+    qkv_trainer_at_step(t, steps);
     behaviour b = {e.loss, e.accuracy, e.mass, s.loss, s.grad_norm, 14695981039346656037u, 0};
-    for (int i = 0; i < ag_params_count(train_trainer_params(t)); i++) {
-        const tensor *x = &ag_params_at(train_trainer_params(t), i)->val;
+    for (int i = 0; i < ag_params_count(qkv_trainer_params(t)); i++) {
+        const tensor *x = &ag_params_at(qkv_trainer_params(t), i)->val;
         for (size_t k = 0; k < x->n * sizeof(real); k++)
             b.parameters = (b.parameters ^ ((const unsigned char *)x->x)[k]) * 1099511628211u;
     }
-    ag_graph *g = train_trainer_worker(t)->graph;
+    ag_graph *g = qkv_trainer_any_worker(t)->graph;
     for (int i = 0; i < ag_count(g); i++)
         for (ag_hook_entry *h = ag_at(g, i)->hooks; h; h = h->next) b.hooks += h->fn != NULL;
     return b;
@@ -106,24 +106,25 @@ static const struct {
     {"pointer", "pointer self=false heads=2", "pointer block=linear"}};
 
 /* Names of one probe, each once, whole, with a number. */
-static void check_names(const char *probe, const train_measures *m) {
+static void check_names(const char *probe, const qkv_probe_measures *m) {
     assert_false(m->failed);
     for (int i = 0; i < m->n; i++) {
         assert_int_equal(strncmp(m->at[i].name, probe, strlen(probe)), 0);
         assert_int_equal(m->at[i].name[strlen(probe)], '.');
-        assert_true(strlen(m->at[i].name) < TRAIN_MEASURE - 1);
+        assert_true(strlen(m->at[i].name) < QKV_PROBE_MEASURE - 1);
         if (!isfinite(m->at[i].x)) fail_msg("%s is %g", m->at[i].name, m->at[i].x);
         for (int k = 0; k < i; k++) assert_string_not_equal(m->at[k].name, m->at[i].name);
     }
 }
 
 static void run_case(const char *name, const char *model, int steps, bool fits) {
-    const train_probe *probe = train_probe_find(name);
+    const qkv_probe *probe = qkv_probe_find(name);
     tensor_arena *arena = tensor_arena_new(NULL);
-    train_measures first = {.arena = arena}, again = {.arena = arena};
-    char error[TRAIN_ERROR] = "";
-    train_trainer *t = trained(model, steps);
-    if (steps == 0) probe->run(t, &(train_measures){.arena = arena}, error);  // before any gradient
+    qkv_probe_measures first = {.arena = arena}, again = {.arena = arena};
+    char error[QKV_IO_ERROR] = "";
+    qkv_trainer *t = trained(model, steps);
+    if (steps == 0)
+        probe->run(t, &(qkv_probe_measures){.arena = arena}, error);  // before any gradient
     behaviour before = behaviour_of(t, steps);
     error[0] = '\0';
     if (probe->run(t, &first, error) != fits) fail_msg("%s on '%s': %s", name, model, error);
@@ -135,7 +136,7 @@ static void run_case(const char *name, const char *model, int steps, bool fits) 
     assert_true(probe->run(t, &again, error) == fits);
     assert_int_equal(first.n, again.n);
     for (int i = 0; i < first.n; i++) assert_same_bits(&first.at[i].x, &again.at[i].x, 1);
-    train_trainer_free(t);
+    qkv_trainer_free(t);
     tensor_arena_free(arena);
 }
 
@@ -151,15 +152,15 @@ static void probes_fit_or_refuse_and_leave_no_trace(void **state) {
 /* ---- numbers known beforehand ---- */
 
 static tensor_arena *memory;
-static train_measures probe(train_trainer *t, const char *name) {
-    train_measures m = {.arena = memory};
-    char error[TRAIN_ERROR] = "";
-    if (!train_probe_find(name)->run(t, &m, error)) fail_msg("%s: %s", name, error);
+static qkv_probe_measures probe(qkv_trainer *t, const char *name) {
+    qkv_probe_measures m = {.arena = memory};
+    char error[QKV_IO_ERROR] = "";
+    if (!qkv_probe_find(name)->run(t, &m, error)) fail_msg("%s: %s", name, error);
     return m;
 }
-static double value_of(train_trainer *t, const char *name, const char *key) {
-    train_measures m = probe(t, name);
-    return train_measure_get(&m, key);
+static double value_of(qkv_trainer *t, const char *name, const char *key) {
+    qkv_probe_measures m = probe(t, name);
+    return qkv_probe_measure_get(&m, key);
 }
 /* Where a probe counts right answers of unchanged examples, it counts what an evaluation does. */
 static void unchanged_is_what_evaluation_says(void **state) {
@@ -174,25 +175,25 @@ static void unchanged_is_what_evaluation_says(void **state) {
              {"pointer", "pointer", "pointer.says_target", 500, false}};
     (void)state;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
-        train_trainer *t = trained(c[i].model, 60);
-        train_scores e;
-        char error[TRAIN_ERROR];
-        assert_true(train_evaluate(t, "test", 0, c[i].examples, &e, error));
+        qkv_trainer *t = trained(c[i].model, 60);
+        qkv_trainer_scores e;
+        char error[QKV_IO_ERROR];
+        assert_true(qkv_trainer_evaluate(t, "test", 0, c[i].examples, &e, error));
         assert_close(value_of(t, c[i].probe, c[i].key), c[i].all ? e.all_right : e.accuracy, 1e-12);
-        train_trainer_free(t);
+        qkv_trainer_free(t);
     }
 }
 
 /* Uniform attention over S positions: entropy ln S, every weight 1/S, ||J|| = sqrt(S-1)/S. */
 static void uniform_attention_has_a_known_sharpness(void **state) {
     (void)state;
-    train_trainer *t = trained("pairs scale=zero", 0);
-    train_measures m = probe(t, "scale");
-    assert_close(train_measure_get(&m, "scale.entropy"), log(9), ROUNDING);
-    assert_close(train_measure_get(&m, "scale.max_weight"), 1. / 9, ROUNDING);
-    assert_close(train_measure_get(&m, "scale.jacobian_median"), sqrt(8) / 9, ROUNDING);
+    qkv_trainer *t = trained("pairs scale=zero", 0);
+    qkv_probe_measures m = probe(t, "scale");
+    assert_close(qkv_probe_measure_get(&m, "scale.entropy"), log(9), ROUNDING);
+    assert_close(qkv_probe_measure_get(&m, "scale.max_weight"), 1. / 9, ROUNDING);
+    assert_close(qkv_probe_measure_get(&m, "scale.jacobian_median"), sqrt(8) / 9, ROUNDING);
     assert_close(value_of(t, "entropy", "entropy.mean"), log(9), ROUNDING);
-    train_trainer_free(t);
+    qkv_trainer_free(t);
 }
 
 /* Which of W^Q, W^K, W^V, W^O get no gradient at all when some of them are zero; and what
@@ -202,37 +203,37 @@ static void pressure_is_exact(void **state) {
                                             {"without_o", "1110"}, {"without_q", "0100"},
                                             {"without_k", "1000"}, {"without_qk", "1100"}};
     (void)state;
-    train_trainer *t = trained("pairs batch=256", 0);
-    train_measures m = probe(t, "pressure"), s = probe(t, "scale");
+    qkv_trainer *t = trained("pairs batch=256", 0);
+    qkv_probe_measures m = probe(t, "pressure"), s = probe(t, "scale");
     for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
         for (int w = 0; w < 4; w++) {
-            char name[TRAIN_MEASURE];
+            char name[QKV_PROBE_MEASURE];
             snprintf(name, sizeof name, "pressure.%s.w%c_zero", silent[i][0], "qkvo"[w]);
-            assert_true(train_measure_get(&m, name) == silent[i][1][w] - '0');
+            assert_true(qkv_probe_measure_get(&m, name) == silent[i][1][w] - '0');
         }
-    assert_close(train_measure_get(&s, "scale.grad.wq"), train_measure_get(&m, "pressure.init.wq"),
-                 ROUNDING);
-    train_trainer_free(t);
+    assert_close(qkv_probe_measure_get(&s, "scale.grad.wq"),
+                 qkv_probe_measure_get(&m, "pressure.init.wq"), ROUNDING);
+    qkv_trainer_free(t);
 }
 
 /* A first layer that writes nothing makes no difference to the last. */
 static void nothing_written_nothing_missed(void **state) {
     (void)state;
-    train_trainer *t = trained("mqar d_model=32", 60);
-    ag_param_entry *wo = ag_params_find(train_trainer_params(t), "layer0.attn.wo");
+    qkv_trainer *t = trained("mqar d_model=32", 60);
+    ag_param_entry *wo = ag_params_find(qkv_trainer_params(t), "layer0.attn.wo");
     memset(wo->val.x, 0, wo->val.n * sizeof(real));
-    train_measures m = probe(t, "layers"), ov = probe(t, "ov_probe");
+    qkv_probe_measures m = probe(t, "layers"), ov = probe(t, "ov_probe");
     for (int i = 1; i < 5; i++) assert_true(m.at[i].x == m.at[0].x);
     assert_true(ov.at[0].x == ov.at[1].x);
-    train_trainer_free(t);
+    qkv_trainer_free(t);
 }
 
 static void tied_scores_are_symmetric_and_outputs_in_the_hull(void **state) {
     (void)state;
-    train_trainer *t = trained("pointer tie=qk heads=2", 30);
+    qkv_trainer *t = trained("pointer tie=qk heads=2", 30);
     assert_close(value_of(t, "pointer", "pointer.asymmetry"), 0, ROUNDING);
     assert_true(value_of(t, "hull", "hull.inside") == 1);
-    train_trainer_free(t);
+    qkv_trainer_free(t);
 }
 
 static int make_memory(void **state) { return (void)state, !(memory = tensor_arena_new(NULL)); }

@@ -1,54 +1,54 @@
 /* The trainer: bits that do not depend on threads, shards that add up to the batch, no allocation,
  * no trace of an evaluation, and what happens when a number is not finite. */
-#include "train/trainer.h"
+#include "train/trainer/trainer.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/check.h"
-#include "train/trainer_internal.h"  // how a batch was cut
+#include "train/trainer/trainer_internal.h"  // how a batch was cut
 
 static const bool DOUBLE = sizeof(real) == sizeof(double);
 
 /* ---- trainers to compare ---- */
 
 /* The default configuration, kept small. */
-static train_config small(void) {
-    train_config c;
-    train_config_default(&c);
+static qkv_config small(void) {
+    qkv_config c;
+    qkv_config_default(&c);
     c.d_model = 16;
     return c;
 }
 
-static train_trainer *trainer_on(const tensor_allocator *mem, train_config c, int threads) {
+static qkv_trainer *trainer_on(const tensor_allocator *mem, qkv_config c, int threads) {
     data_spec spec;
-    char error[TRAIN_ERROR] = "";
-    if (!train_config_resolve(&c, &spec, error)) fail_msg("%s", error);
-    train_trainer *t = train_trainer_new(mem, &c, &spec, threads, error);
+    char error[QKV_IO_ERROR] = "";
+    if (!qkv_config_resolve(&c, &spec, error)) fail_msg("%s", error);
+    qkv_trainer *t = qkv_trainer_new(mem, &c, &spec, threads, error);
     if (!t) fail_msg("%s", error);
     return t;
 }
 
-static void steps(train_trainer *t, int from, int to) {
-    char error[TRAIN_ERROR];
+static void steps(qkv_trainer *t, int from, int to) {
+    char error[QKV_IO_ERROR];
     for (int step = from; step < to; step++) {
-        train_step s;
-        if (!train_gradient(t, step, &s, error)) fail_msg("%s", error);
-        train_update(t, step, &s);
+        qkv_trainer_step s;
+        if (!qkv_trainer_gradient(t, step, &s, error)) fail_msg("%s", error);
+        qkv_trainer_update(t, step, &s);
     }
 }
 
-static train_scores scores_of(train_trainer *t) {
-    train_scores s;
-    char error[TRAIN_ERROR];
-    if (!train_evaluate(t, "valid", 3, 101, &s, error)) fail_msg("%s", error);
+static qkv_trainer_scores scores_of(qkv_trainer *t) {
+    qkv_trainer_scores s;
+    char error[QKV_IO_ERROR];
+    if (!qkv_trainer_evaluate(t, "valid", 3, 101, &s, error)) fail_msg("%s", error);
     return s;
 }
 
 /* All weights, one after the other; malloc'd. */
-static real *weights_of(train_trainer *t) {
-    ag_params *params = train_trainer_params(t);
+static real *weights_of(qkv_trainer *t) {
+    ag_params *params = qkv_trainer_params(t);
     real *all = calloc(ag_params_size(params), sizeof *all);
     for (int i = 0; i < ag_params_count(params); i++) {
         const ag_param_entry *p = ag_params_at(params, i);
@@ -58,47 +58,47 @@ static real *weights_of(train_trainer *t) {
 }
 
 /* The same bits in every weight. */
-static void assert_same_weights(train_trainer *a, train_trainer *b) {
+static void assert_same_weights(qkv_trainer *a, qkv_trainer *b) {
     real *x = weights_of(a), *y = weights_of(b);
-    assert_same_bits(x, y, ag_params_size(train_trainer_params(a)));
+    assert_same_bits(x, y, ag_params_size(qkv_trainer_params(a)));
     free(x);
     free(y);
 }
 
-static void assert_same_scores(train_trainer *a, train_trainer *b) {
-    train_scores x = scores_of(a), y = scores_of(b);
+static void assert_same_scores(qkv_trainer *a, qkv_trainer *b) {
+    qkv_trainer_scores x = scores_of(a), y = scores_of(b);
     double one[] = {x.loss, x.accuracy, x.all_right, x.in_bag, x.mass};
     double two[] = {y.loss, y.accuracy, y.all_right, y.in_bag, y.mass};
-    const train_config *c = train_trainer_config(a);
+    const qkv_config *c = qkv_trainer_config(a);
     assert_same_bits(one, two, sizeof one / sizeof *one);
     assert_same_bits(x.head_mass, y.head_mass, (size_t)(c->layers * c->heads));
 }
 
 /* ---- threads ---- */
 
-static void check_threads(train_config c) {
+static void check_threads(qkv_config c) {
     static const int threads[] = {2, 3, 8};
-    train_trainer *one = trainer_on(NULL, c, 1);
+    qkv_trainer *one = trainer_on(NULL, c, 1);
     steps(one, 0, 30);
     for (int i = 0; i < 3; i++) {
-        train_trainer *several = trainer_on(NULL, c, threads[i]);
+        qkv_trainer *several = trainer_on(NULL, c, threads[i]);
         steps(several, 0, 30);
         assert_same_weights(several, one);
         assert_same_scores(several, one);
-        train_trainer_free(several);
+        qkv_trainer_free(several);
     }
-    train_trainer_free(one);
+    qkv_trainer_free(one);
 }
 
 static void threads_change_no_bit(void **state) {
     (void)state;
-    train_config c = small();
+    qkv_config c = small();
     check_threads(c);
     c.batch = 250, c.lanes = 8;  // the last shard is short
     c.heads = 2, c.layers = 2, c.d_ff = 20, c.norm = NN_NORM_LAYER, c.bias = true;
     check_threads(c);
     c = small();
-    c.dropout = 0.1, c.lanes = 3, c.batch = 47, c.optimizer = TRAIN_SGD, c.clip = 0.1;
+    c.dropout = 0.1, c.lanes = 3, c.batch = 47, c.optimizer = QKV_OPTIM_SGD, c.clip = 0.1;
     check_threads(c);
     c = small();
     strcpy(c.task, "cross");
@@ -108,23 +108,23 @@ static void threads_change_no_bit(void **state) {
 /* ---- shards ---- */
 
 /* The gradient of step 5; malloc'd. Says how the batch was cut. */
-static real *gradient_of(train_config c, int lanes, int *shards, train_step *s) {
-    char error[TRAIN_ERROR];
+static real *gradient_of(qkv_config c, int lanes, int *shards, qkv_trainer_step *s) {
+    char error[QKV_IO_ERROR];
     c.lanes = lanes;
-    train_trainer *t = trainer_on(NULL, c, 1);
-    if (!train_gradient(t, 5, s, error)) fail_msg("%s", error);
-    size_t size = ag_params_size(train_trainer_params(t)) * sizeof(real);
+    qkv_trainer *t = trainer_on(NULL, c, 1);
+    if (!qkv_trainer_gradient(t, 5, s, error)) fail_msg("%s", error);
+    size_t size = ag_params_size(qkv_trainer_params(t)) * sizeof(real);
     real *g = malloc(size);
-    memcpy(g, train_trainer_grads(t), size);
+    memcpy(g, qkv_trainer_grads(t), size);
     *shards = t->shards;
-    train_trainer_free(t);
+    qkv_trainer_free(t);
     return g;
 }
 
-static size_t size_of_model(train_config c) {
-    train_trainer *t = trainer_on(NULL, c, 1);
-    size_t n = ag_params_size(train_trainer_params(t));
-    train_trainer_free(t);
+static size_t size_of_model(qkv_config c) {
+    qkv_trainer *t = trainer_on(NULL, c, 1);
+    size_t n = ag_params_size(qkv_trainer_params(t));
+    qkv_trainer_free(t);
     return n;
 }
 
@@ -133,11 +133,11 @@ static size_t size_of_model(train_config c) {
  */
 static void shards_add_up_to_the_batch(void **state) {
     (void)state;
-    train_config c = small();
+    qkv_config c = small();
     c.batch = 25, c.bias = true;
     static const int lanes[] = {2, 4, 5};
     int pieces;
-    train_step whole, cut;
+    qkv_trainer_step whole, cut;
     real *g = gradient_of(c, 1, &pieces, &whole);
     size_t n = size_of_model(c);
     assert_int_equal(pieces, 1);
@@ -160,17 +160,17 @@ static void shards_add_up_to_the_batch(void **state) {
 /* Step 5's batch is examples 5 * batch .. of "train": evaluating them gives the step's loss. */
 static void a_batch_is_the_next_examples(void **state) {
     (void)state;
-    train_config c = small();
-    char error[TRAIN_ERROR];
-    train_step s;
-    train_scores e;
+    qkv_config c = small();
+    char error[QKV_IO_ERROR];
+    qkv_trainer_step s;
+    qkv_trainer_scores e;
     c.batch = 47;
-    train_trainer *t = trainer_on(NULL, c, 2);
-    assert_true(train_gradient(t, 5, &s, error));
-    assert_true(train_evaluate(t, "train", 5 * 47, 47, &e, error));
+    qkv_trainer *t = trainer_on(NULL, c, 2);
+    assert_true(qkv_trainer_gradient(t, 5, &s, error));
+    assert_true(qkv_trainer_evaluate(t, "train", 5 * 47, 47, &e, error));
     assert_close(s.loss, e.loss, DOUBLE ? 1e-14 : 1e-6);
     assert_true(fabs(s.loss - log(32)) < 0.5);  // nothing is learned yet
-    train_trainer_free(t);
+    qkv_trainer_free(t);
 }
 
 /* The gradient is the derivative of the loss, from ids through shards and lanes to the sum; by
@@ -178,11 +178,11 @@ static void a_batch_is_the_next_examples(void **state) {
 static void the_gradient_is_the_derivative(void **state) {
     (void)state;
     if (!DOUBLE) return;  // differences need doubles
-    train_config c = small();
-    char error[TRAIN_ERROR];
+    qkv_config c = small();
+    char error[QKV_IO_ERROR];
     c.batch = 33, c.d_ff = 12, c.heads = 2;
-    train_trainer *t = trainer_on(NULL, c, 1);
-    ag_params *params = train_trainer_params(t);
+    qkv_trainer *t = trainer_on(NULL, c, 1);
+    ag_params *params = qkv_trainer_params(t);
     steps(t, 0, 20);
     for (int i = 0; i < ag_params_count(params); i++)
         for (size_t k = 0, n = ag_params_at(params, i)->val.n; k < n; k += n / 7 + 1) {
@@ -190,28 +190,28 @@ static void the_gradient_is_the_derivative(void **state) {
             const ag_param_entry *p = ag_params_at(params, i);
             real kept = p->val.x[k];
             double slope = 0, h = 1e-3;
-            train_step s;
+            qkv_trainer_step s;
             for (int j = 0; j < 4; j++) {
                 p->val.x[k] = kept + (real)(at[j] * h);
-                assert_true(train_gradient(t, 20, &s, error));
+                assert_true(qkv_trainer_gradient(t, 20, &s, error));
                 slope += weight[j] * s.loss / (12 * h);
             }
             p->val.x[k] = kept;
-            assert_true(train_gradient(t, 20, &s, error));
-            assert_close(train_trainer_grads(t)[p->offset + k], slope, 1e-9);
+            assert_true(qkv_trainer_gradient(t, 20, &s, error));
+            assert_close(qkv_trainer_grads(t)[p->offset + k], slope, 1e-9);
         }
-    train_trainer_free(t);
+    qkv_trainer_free(t);
 }
 
 /* ---- memory ---- */
 
 static void steps_allocate_nothing(void **state) {
     (void)state;
-    train_config c = small();
+    qkv_config c = small();
     c.dropout = 0.1, c.d_ff = 12, c.norm = NN_NORM_LAYER;
     check_allocator mem;
     check_allocator_init(&mem, 0, false);
-    train_trainer *t = trainer_on(&mem.mem, c, 1);
+    qkv_trainer *t = trainer_on(&mem.mem, c, 1);
     steps(t, 0, 1);
     long calls = mem.calls;
     steps(t, 1, 20);
@@ -223,28 +223,29 @@ static void steps_allocate_nothing(void **state) {
     assert_int_equal(mem.calls, calls);
     scores_of(t);
     assert_int_equal(mem.live, live);
-    train_trainer_free(t);
+    qkv_trainer_free(t);
     assert_int_equal(mem.live, 0);
 }
 
 static bool trains_a_little(const tensor_allocator *mem, void *ctx) {
-    const train_config *c = ctx;
+    const qkv_config *c = ctx;
     data_spec spec;
-    train_config resolved = *c;
-    char error[TRAIN_ERROR] = "";
-    train_step s;
-    train_scores e;
-    assert_true(train_config_resolve(&resolved, &spec, error));
-    train_trainer *t = train_trainer_new(mem, &resolved, &spec, 1, error);
-    bool ok = t && train_gradient(t, 0, &s, error) && train_evaluate(t, "valid", 0, 20, &e, error);
+    qkv_config resolved = *c;
+    char error[QKV_IO_ERROR] = "";
+    qkv_trainer_step s;
+    qkv_trainer_scores e;
+    assert_true(qkv_config_resolve(&resolved, &spec, error));
+    qkv_trainer *t = qkv_trainer_new(mem, &resolved, &spec, 1, error);
+    bool ok = t && qkv_trainer_gradient(t, 0, &s, error) &&
+              qkv_trainer_evaluate(t, "valid", 0, 20, &e, error);
     assert_int_equal(ok, error[0] == '\0');  // what fails says so
-    train_trainer_free(t);
+    qkv_trainer_free(t);
     return ok;
 }
 
 static void running_out_of_memory_is_an_error(void **state) {
     (void)state;
-    train_config c = small();
+    qkv_config c = small();
     c.batch = 16;
     check_every_failure(trains_a_little, &c);
 }
@@ -254,9 +255,9 @@ static void running_out_of_memory_is_an_error(void **state) {
 static void evaluating_leaves_no_trace(void **state) {
     (void)state;
     for (int dropout = 0; dropout < 2; dropout++) {
-        train_config c = small();
+        qkv_config c = small();
         c.dropout = 0.2 * dropout;
-        train_trainer *watched = trainer_on(NULL, c, 2), *alone = trainer_on(NULL, c, 2);
+        qkv_trainer *watched = trainer_on(NULL, c, 2), *alone = trainer_on(NULL, c, 2);
         for (int step = 0; step < 30; step++) {
             scores_of(watched);
             steps(watched, step, step + 1);
@@ -264,50 +265,50 @@ static void evaluating_leaves_no_trace(void **state) {
         steps(alone, 0, 30);
         assert_same_weights(watched, alone);
         assert_same_scores(watched, alone);
-        train_trainer_free(watched);
-        train_trainer_free(alone);
+        qkv_trainer_free(watched);
+        qkv_trainer_free(alone);
     }
 }
 
 static void what_is_frozen_stays(void **state) {
     (void)state;
-    train_config c = small();
-    c.optimizer = TRAIN_ADAMW, c.weight_decay = 0.1;
-    train_trainer *start = trainer_on(NULL, c, 1);
+    qkv_config c = small();
+    c.optimizer = QKV_OPTIM_ADAMW, c.weight_decay = 0.1;
+    qkv_trainer *start = trainer_on(NULL, c, 1);
     strcpy(c.freeze, "layer0.attn.wq,embed.*");
-    train_trainer *t = trainer_on(NULL, c, 2);
+    qkv_trainer *t = trainer_on(NULL, c, 2);
     steps(t, 0, 10);
-    for (int i = 0; i < ag_params_count(train_trainer_params(t)); i++) {
-        const ag_param_entry *p = ag_params_at(train_trainer_params(t), i);
-        const real *was = ag_params_find(train_trainer_params(start), p->name)->val.x;
+    for (int i = 0; i < ag_params_count(qkv_trainer_params(t)); i++) {
+        const ag_param_entry *p = ag_params_at(qkv_trainer_params(t), i);
+        const real *was = ag_params_find(qkv_trainer_params(start), p->name)->val.x;
         bool frozen = strcmp(p->name, "layer0.attn.wq") == 0 || strncmp(p->name, "embed.", 6) == 0;
         assert_int_equal(p->frozen, frozen);
         assert_int_equal(memcmp(p->val.x, was, p->val.n * sizeof(real)) == 0, frozen);
     }
-    train_trainer_free(start);
-    train_trainer_free(t);
+    qkv_trainer_free(start);
+    qkv_trainer_free(t);
 }
 
 static void a_misspelt_freeze_is_refused(void **state) {
     (void)state;
-    train_config c = small();
+    qkv_config c = small();
     data_spec spec;
-    char error[TRAIN_ERROR] = "";
+    char error[QKV_IO_ERROR] = "";
     strcpy(c.freeze, "layer0.attn.wq,layer0.attn.qw");
-    assert_true(train_config_resolve(&c, &spec, error));
-    assert_null(train_trainer_new(NULL, &c, &spec, 1, error));
+    assert_true(qkv_config_resolve(&c, &spec, error));
+    assert_null(qkv_trainer_new(NULL, &c, &spec, 1, error));
     assert_non_null(strstr(error, "'layer0.attn.qw'"));
 }
 
 /* ---- numbers that are not finite ---- */
 
 /* Is the first parameter with a gradient that is not finite the one that the sentence names? */
-static bool names_the_culprit(train_trainer *t, const char *error) {
-    ag_params *params = train_trainer_params(t);
+static bool names_the_culprit(qkv_trainer *t, const char *error) {
+    ag_params *params = qkv_trainer_params(t);
     for (int i = 0; i < ag_params_count(params); i++) {
         const ag_param_entry *p = ag_params_at(params, i);
         for (size_t k = 0; k < p->val.n; k++)
-            if (!isfinite(train_trainer_grads(t)[p->offset + k])) {
+            if (!isfinite(qkv_trainer_grads(t)[p->offset + k])) {
                 char quoted[128];
                 snprintf(quoted, sizeof quoted, "'%s'", p->name);
                 return strstr(error, quoted) != NULL;
@@ -321,15 +322,15 @@ static void a_gradient_that_is_not_finite_is_refused(void **state) {
     static const char *const names[] = {"embed.key", "layer0.attn.wq", "layer0.attn.wv",
                                         "unembed.value"};
     static const double poison[] = {NAN, INFINITY, -INFINITY};
-    train_trainer *t = trainer_on(NULL, small(), 2), *healthy = trainer_on(NULL, small(), 2);
+    qkv_trainer *t = trainer_on(NULL, small(), 2), *healthy = trainer_on(NULL, small(), 2);
     steps(t, 0, 7);
     steps(healthy, 0, 7);
     for (int i = 0; i < 12; i++) {
-        real *weight = ag_params_find(train_trainer_params(t), names[i / 3])->val.x, kept = *weight;
-        train_step s;
-        char error[TRAIN_ERROR] = "";
+        real *weight = ag_params_find(qkv_trainer_params(t), names[i / 3])->val.x, kept = *weight;
+        qkv_trainer_step s;
+        char error[QKV_IO_ERROR] = "";
         *weight = (real)poison[i % 3];
-        assert_false(train_gradient(t, 7, &s, error));
+        assert_false(qkv_trainer_gradient(t, 7, &s, error));
         assert_true(s.diverged);
         assert_true(strncmp(error, "step 7: ", 8) == 0 && names_the_culprit(t, error));
         *weight = kept;
@@ -338,24 +339,24 @@ static void a_gradient_that_is_not_finite_is_refused(void **state) {
     steps(t, 7, 12);  // and it can go on
     steps(healthy, 7, 12);
     assert_same_weights(t, healthy);
-    train_trainer_free(t);
-    train_trainer_free(healthy);
+    qkv_trainer_free(t);
+    qkv_trainer_free(healthy);
 }
 
 /* Squares are summed in double: gradients near 1e25 have a finite norm in float, too. */
 static void a_huge_gradient_is_finite(void **state) {
     (void)state;
-    train_config c = small();
-    train_step s;
-    char error[TRAIN_ERROR] = "";
-    c.clip = 1, c.optimizer = TRAIN_SGD, c.lr = 1;
-    train_trainer *t = trainer_on(NULL, c, 1);
-    const ag_param_entry *u = ag_params_find(train_trainer_params(t), "unembed.value");
+    qkv_config c = small();
+    qkv_trainer_step s;
+    char error[QKV_IO_ERROR] = "";
+    c.clip = 1, c.optimizer = QKV_OPTIM_SGD, c.lr = 1;
+    qkv_trainer *t = trainer_on(NULL, c, 1);
+    const ag_param_entry *u = ag_params_find(qkv_trainer_params(t), "unembed.value");
     for (size_t i = 0; i < u->val.n; i++) u->val.x[i] *= (real)1e25;
     real *before = weights_of(t);
-    if (!train_gradient(t, 0, &s, error)) fail_msg("%s", error);
+    if (!qkv_trainer_gradient(t, 0, &s, error)) fail_msg("%s", error);
     assert_true(s.grad_norm > 1e22 && isfinite(s.grad_norm));
-    train_update(t, 0, &s);  // clipped to a step of length 1
+    qkv_trainer_update(t, 0, &s);  // clipped to a step of length 1
     real *after = weights_of(t);
     double moved = 0;
     for (size_t i = 0; i < u->offset; i++)
@@ -363,7 +364,7 @@ static void a_huge_gradient_is_finite(void **state) {
     assert_close(sqrt(moved), 1, 1e-3);
     free(before);
     free(after);
-    train_trainer_free(t);
+    qkv_trainer_free(t);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -6,33 +6,33 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "train/config.h"
+#include "train/config/config.h"
 
-static void check_round_trip(const train_config *c) {
-    train_config again;
-    char error[TRAIN_ERROR] = "", a[TRAIN_TEXT + 64], b[TRAIN_TEXT + 64];
-    char *text = train_config_to_json(c);
+static void check_round_trip(const qkv_config *c) {
+    qkv_config again;
+    char error[QKV_IO_ERROR] = "", a[QKV_CONFIG_TEXT_SIZE + 64], b[QKV_CONFIG_TEXT_SIZE + 64];
+    char *text = qkv_config_to_json(c);
     PROMISE(text);
-    train_config_default(&again);
-    PROMISE(train_config_from_json(&again, text, strlen(text), error));
-    for (const train_option *o = train_options; o->option; o++)
-        PROMISE(strcmp(train_config_get(c, o, a, sizeof a),
-                       train_config_get(&again, o, b, sizeof b)) == 0);
+    qkv_config_default(&again);
+    PROMISE(qkv_config_from_json(&again, text, strlen(text), error));
+    for (const qkv_config_option *o = qkv_config_options; o->option; o++)
+        PROMISE(strcmp(qkv_config_get(c, o, a, sizeof a), qkv_config_get(&again, o, b, sizeof b)) ==
+                0);
     fuzz_json_release(text);  // it was jansson's
 }
 
 static void read_config(const uint8_t *data, size_t n) {
-    train_config c;
+    qkv_config c;
     data_spec spec;
-    char error[TRAIN_ERROR] = "";
-    train_config_default(&c);
-    if (!train_config_from_json(&c, (const char *)data, n, error)) {
-        PROMISE(error[0] && strlen(error) < TRAIN_ERROR);
+    char error[QKV_IO_ERROR] = "";
+    qkv_config_default(&c);
+    if (!qkv_config_from_json(&c, (const char *)data, n, error)) {
+        PROMISE(error[0] && strlen(error) < QKV_IO_ERROR);
         return;
     }
     check_round_trip(&c);
-    if (!train_config_resolve(&c, &spec, error)) {
-        PROMISE(error[0] && strlen(error) < TRAIN_ERROR);
+    if (!qkv_config_resolve(&c, &spec, error)) {
+        PROMISE(error[0] && strlen(error) < QKV_IO_ERROR);
         return;
     }
     PROMISE(c.d_k > 0 && c.d_v > 0 && c.kv_heads > 0 && c.d_model > 0 && c.layers > 0);

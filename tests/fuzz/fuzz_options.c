@@ -7,39 +7,39 @@
 
 #include "tests/fuzz/fuzz.h"
 #include "train/cli/cli.h"
-#include "train/number.h"
+#include "train/io/number.h"
 
 enum { MAX_ARGS = 64, MAX_OPTIONS = 128 };
 
 static void check_number(const char *text) {
     double x, again;
     long whole;
-    char shown[TRAIN_NUMBER];
-    if (train_parse_real(text, &x)) {
+    char shown[QKV_IO_NUMBER];
+    if (qkv_io_parse_real(text, &x)) {
         PROMISE(isfinite(x));
-        PROMISE(train_parse_real(train_format_exact(x, shown), &again) && again == x &&
+        PROMISE(qkv_io_parse_real(qkv_io_format_exact(x, shown), &again) && again == x &&
                 signbit(again) == signbit(x));
     }
-    if (train_parse_int(text, &whole)) {
+    if (qkv_io_parse_int(text, &whole)) {
         snprintf(shown, sizeof shown, "%ld", whole);
         long back;
-        PROMISE(train_parse_int(shown, &back) && back == whole);
+        PROMISE(qkv_io_parse_int(shown, &back) && back == whole);
     }
 }
 
 static int found(void *ctx, const char *name, const char *value) {
-    train_config *c = ctx, again;
-    char error[TRAIN_ERROR] = "", text[TRAIN_TEXT + 64], same[TRAIN_TEXT + 64];
-    for (const train_option *o = train_options; o->option; o++) {
-        if (o->kind == TRAIN_OPT_SECTION || strcmp(o->option, name) != 0) continue;
-        if (!train_config_set(c, o, o->kind == TRAIN_OPT_FLAG ? "true" : value, error)) {
-            PROMISE(error[0] && strlen(error) < TRAIN_ERROR);
+    qkv_config *c = ctx, again;
+    char error[QKV_IO_ERROR] = "", text[QKV_CONFIG_TEXT_SIZE + 64], same[QKV_CONFIG_TEXT_SIZE + 64];
+    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
+        if (o->kind == QKV_CONFIG_SECTION || strcmp(o->option, name) != 0) continue;
+        if (!qkv_config_set(c, o, o->kind == QKV_CONFIG_FLAG ? "true" : value, error)) {
+            PROMISE(error[0] && strlen(error) < QKV_IO_ERROR);
             return cli_error(CLI_USAGE, "train", "--%s: %s", name, error);
         }
-        train_config_default(&again);
-        train_config_get(c, o, text, sizeof text);
-        PROMISE(train_config_set(&again, o, text, error));
-        PROMISE(strcmp(text, train_config_get(&again, o, same, sizeof same)) == 0);
+        qkv_config_default(&again);
+        qkv_config_get(c, o, text, sizeof text);
+        PROMISE(qkv_config_set(&again, o, text, error));
+        PROMISE(strcmp(text, qkv_config_get(&again, o, same, sizeof same)) == 0);
     }
     return CLI_OK;
 }
@@ -63,26 +63,26 @@ FUZZ(fuzz_options) {
     char *argv[MAX_ARGS + 1], *text = malloc(n + 1);
     int k = 0, first = 0;
     bool done;
-    train_config c;
+    qkv_config c;
     data_spec spec;
-    char error[TRAIN_ERROR];
+    char error[QKV_IO_ERROR];
     if (!text) abort();
     if (n) memcpy(text, data, n);
     text[n] = '\0';
-    for (const train_option *o = train_options; o->option; o++)
-        if (o->kind != TRAIN_OPT_SECTION)
-            all[k++] = (cli_option){o->option, o->kind == TRAIN_OPT_FLAG ? NULL : o->argument,
+    for (const qkv_config_option *o = qkv_config_options; o->option; o++)
+        if (o->kind != QKV_CONFIG_SECTION)
+            all[k++] = (cli_option){o->option, o->kind == QKV_CONFIG_FLAG ? NULL : o->argument,
                                     o->help, o->def};
     all[k] = (cli_option){NULL, NULL, NULL, NULL};
     int argc = arguments(text, argv);
     for (int i = 1; i < argc; i++) check_number(argv[i]);
-    train_config_default(&c);
+    qkv_config_default(&c);
     int code = cli_parse(argc, argv, all, found, &c, &first, &done);
     PROMISE(code == CLI_OK || code == CLI_USAGE);
     if (code == CLI_OK && !done) {
         PROMISE(first >= 1 && first <= argc);
-        if (!train_config_resolve(&c, &spec, error))
-            PROMISE(error[0] && strlen(error) < TRAIN_ERROR);
+        if (!qkv_config_resolve(&c, &spec, error))
+            PROMISE(error[0] && strlen(error) < QKV_IO_ERROR);
     }
     free(text);
     return 0;

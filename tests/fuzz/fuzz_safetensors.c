@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "train/checkpoint.h"
-#include "train/safetensors_internal.h"
+#include "train/io/safetensors_internal.h"
+#include "train/run/checkpoint.h"
 
 /* ---- a file in memory, and memory that is counted ---- */
 
@@ -69,26 +69,25 @@ static void release(void *ctx, void *block) {
 
 enum { SAVED = 5 };
 
-static train_trainer *model(void) {
-    static train_trainer *t;
-    train_config c;
+static qkv_trainer *model(void) {
+    static qkv_trainer *t;
+    qkv_config c;
     data_spec spec;
-    char error[TRAIN_ERROR];
+    char error[QKV_IO_ERROR];
     if (t) return t;
-    train_config_default(&c);
+    qkv_config_default(&c);
     c.pairs = 2;
     c.keys = c.values = 3;
     c.d_model = c.batch = c.lanes = 1;
-    c.optimizer = TRAIN_SGD;
-    if (!train_config_resolve(&c, &spec, error) ||
-        !(t = train_trainer_new(NULL, &c, &spec, 1, error)))
+    c.optimizer = QKV_OPTIM_SGD;
+    if (!qkv_config_resolve(&c, &spec, error) || !(t = qkv_trainer_new(NULL, &c, &spec, 1, error)))
         abort();
     return t;
 }
 
 static uint32_t model_sum(void) {
     uint32_t sum = 2166136261u;
-    ag_params *p = train_trainer_params(model());
+    ag_params *p = qkv_trainer_params(model());
     for (int i = 0; i < ag_params_count(p); i++) {
         const ag_param_entry *e = ag_params_at(p, i);
         const unsigned char *x = (const unsigned char *)e->val.x;
@@ -99,32 +98,32 @@ static uint32_t model_sum(void) {
 
 /* ---- the promises ---- */
 
-static void check_said(train_file_status status, const char *error) {
-    if (status == TRAIN_FILE_OK) return;
-    PROMISE(status == TRAIN_FILE_DAMAGED);  // this file can always be read, and memory is not out
-    PROMISE(error[0] && strlen(error) < TRAIN_ERROR);
+static void check_said(qkv_io_status status, const char *error) {
+    if (status == QKV_IO_OK) return;
+    PROMISE(status == QKV_IO_DAMAGED);  // this file can always be read, and memory is not out
+    PROMISE(error[0] && strlen(error) < QKV_IO_ERROR);
 }
 
-static void check_sentence(train_file_status status, const char *error) {
-    char shown[TRAIN_ERROR];
+static void check_sentence(qkv_io_status status, const char *error) {
+    char shown[QKV_IO_ERROR];
     check_said(status, error);
-    if (status != TRAIN_FILE_OK)
-        PROMISE(strcmp(train_printable(error, shown, sizeof shown), error) == 0);
+    if (status != QKV_IO_OK)
+        PROMISE(strcmp(qkv_io_printable(error, shown, sizeof shown), error) == 0);
 }
 
 /* The product of the shape, where it cannot wrap around. */
-static bool has_bytes_of_shape(const train_stored *t) {
-    long double bytes = (long double)train_dtype_size(t->dtype);
+static bool has_bytes_of_shape(const qkv_io_stored *t) {
+    long double bytes = (long double)qkv_io_dtype_size(t->dtype);
     for (int i = 0; i < t->rank; i++) bytes *= (long double)t->dim[i];
     return bytes == (long double)t->bytes;
 }
 
-static void read_tensors(const train_io *io, const tensor_allocator *mem, size_t size) {
-    train_safetensors s;
-    char error[TRAIN_ERROR] = "";
-    train_file_status status = train_safetensors_open(&s, io, mem, "a file", error);
+static void read_tensors(const qkv_io *io, const tensor_allocator *mem, size_t size) {
+    qkv_io_safetensors s;
+    char error[QKV_IO_ERROR] = "";
+    qkv_io_status status = qkv_io_safetensors_open(&s, io, mem, "a file", error);
     check_sentence(status, error);
-    if (status != TRAIN_FILE_OK) return;
+    if (status != QKV_IO_OK) return;
     size_t covered = 0, sum = 0;
     for (int i = 0; i < s.n; i++) {
         PROMISE(s.tensor[i].offset == covered && !s.tensor[i].data);
@@ -132,37 +131,36 @@ static void read_tensors(const train_io *io, const tensor_allocator *mem, size_t
         covered += s.tensor[i].bytes;
     }
     PROMISE(covered == s.data_bytes && 8 + s.header + covered == size);
-    status = train_safetensors_load(&s, error);
+    status = qkv_io_safetensors_load(&s, error);
     check_sentence(status, error);
-    for (int i = 0; status == TRAIN_FILE_OK && i < s.n; i++)
+    for (int i = 0; status == QKV_IO_OK && i < s.n; i++)
         for (size_t k = 0; k < s.tensor[i].bytes; k++)
             sum += ((const unsigned char *)s.tensor[i].data)[k];
     for (int i = 0; i < s.n_notes; i++)
-        PROMISE(train_safetensors_note(&s, s.note[i].key) == s.note[i].value);
+        PROMISE(qkv_io_safetensors_note(&s, s.note[i].key) == s.note[i].value);
     for (int i = 0; i < s.n; i++)
-        PROMISE(train_safetensors_find(&s, s.tensor[i].name) == &s.tensor[i]);
+        PROMISE(qkv_io_safetensors_find(&s, s.tensor[i].name) == &s.tensor[i]);
     PROMISE(sum <= 255 * size);
-    train_safetensors_close(&s);
+    qkv_io_safetensors_close(&s);
 }
 
-static void read_checkpoint(const train_io *io, const tensor_allocator *mem) {
-    char error[TRAIN_ERROR] = "";
-    train_config c;
+static void read_checkpoint(const qkv_io *io, const tensor_allocator *mem) {
+    char error[QKV_IO_ERROR] = "";
+    qkv_config c;
     memset(&c, 0x5a, sizeof c);
-    train_file_status check = train_checkpoint_check(io, mem, "a file", error);
+    qkv_io_status check = qkv_run_checkpoint_check(io, mem, "a file", error);
     check_sentence(check, error);
-    train_file_status config = train_checkpoint_config(io, mem, "a file", &c, error);
+    qkv_io_status config = qkv_run_checkpoint_config(io, mem, "a file", &c, error);
     check_said(
         config,
         error);  // may quote the configuration as it stands: cli_error() makes that printable
-    if (config != TRAIN_FILE_OK) PROMISE(c.steps == 0x5a5a5a5a);
+    if (config != QKV_IO_OK) PROMISE(c.steps == 0x5a5a5a5a);
     uint32_t before = model_sum();
-    train_progress p = {SAVED, SAVED, SAVED};
-    train_file_status restored = train_restore(io, model(), &p, "a file", error);
+    qkv_run_progress p = {SAVED, SAVED, SAVED};
+    qkv_io_status restored = qkv_run_restore(io, model(), &p, "a file", error);
     check_sentence(restored, error);
-    if (restored == TRAIN_FILE_OK)
-        PROMISE(check == TRAIN_FILE_OK && p.step >= 0 && p.best_step >= -1 &&
-                p.best_step <= p.step);
+    if (restored == QKV_IO_OK)
+        PROMISE(check == QKV_IO_OK && p.step >= 0 && p.best_step >= -1 && p.best_step <= p.step);
     else
         PROMISE(model_sum() == before && p.step == SAVED && p.best_step == SAVED);
 }
@@ -177,10 +175,10 @@ static uint8_t *make_file(const uint8_t *data, size_t n, size_t *size) {
     if (!f) abort();
     for (int i = 0; framed && i < 8; i++) f[i] = (uint8_t)((uint64_t)header >> 8 * i);
     memcpy(f + (framed ? 8 : 0), data + skip, header);
-    if (framed && data[0] & 2 && (digits = train_safetensors_digits(f, 8 + header)) != NULL) {
+    if (framed && data[0] & 2 && (digits = qkv_io_safetensors_digits(f, 8 + header)) != NULL) {
         char crc[9];
         snprintf(crc, sizeof crc, "%08x",
-                 train_safetensors_crc(f, 8 + header, digits, f + 8 + header, room));
+                 qkv_io_safetensors_crc(f, 8 + header, digits, f + 8 + header, room));
         memcpy(digits, crc, 8);
     }
     return f;
@@ -193,7 +191,7 @@ FUZZ(fuzz_safetensors) {
     fuzz_count_json();
     uint8_t *bytes = make_file(data, n, &f.n);
     f.bytes = bytes;
-    train_io io = {
+    qkv_io io = {
         .open = file_open, .read = file_read, .size = file_size, .close = file_close, .ctx = &f};
     tensor_allocator mem = {counted, release, &f};
     if (data[0] & 4)

@@ -7,8 +7,8 @@
 
 #include "tests/check.h"
 #include "tests/fuzz/fuzz.h"
-#include "train/config.h"
-#include "train/io.h"
+#include "train/config/config.h"
+#include "train/io/io.h"
 
 typedef struct {
     const char *dir;
@@ -27,11 +27,11 @@ static void give(const corpus *c, const void *data, size_t n) {
 
 static bool replay_file(void *ctx, const char *name) {
     corpus *c = ctx;
-    char path[TRAIN_PATH], error[TRAIN_ERROR];
+    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
     void *data;
     size_t n = 0;
-    if (!train_path(path, c->dir, name, error) ||
-        train_read_file(&train_posix, NULL, path, 1 << 20, &data, &n, error) != TRAIN_FILE_OK)
+    if (!qkv_io_path(path, c->dir, name, error) ||
+        qkv_io_read_file(&qkv_io_posix, NULL, path, 1 << 20, &data, &n, error) != QKV_IO_OK)
         fail_msg("%s", error);
     for (size_t k = 0; k <= n; k++) give(c, data, k);
     tensor_malloc.release(NULL, data);
@@ -46,7 +46,7 @@ static void replay(const char *dir, int (*target)(const uint8_t *data, size_t n)
     int nowhere = open("/dev/null", O_WRONLY), out = dup(1), err = dup(2);
     dup2(nowhere, 1);
     dup2(nowhere, 2);
-    int listed = train_posix.list(NULL, dir, replay_file, &c);
+    int listed = qkv_io_posix.list(NULL, dir, replay_file, &c);
     fflush(stdout);
     dup2(out, 1);
     dup2(err, 2);

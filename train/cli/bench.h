@@ -1,11 +1,11 @@
 /* bench.h - what `qkv bench` measures beside a whole step, and how. */
-#ifndef TRAIN_CLI_BENCH_H
-#define TRAIN_CLI_BENCH_H
+#ifndef QKV_CLI_BENCH_H
+#define QKV_CLI_BENCH_H
 
 #include <stdbool.h>
 #include <time.h>
 
-#include "train/trainer.h"
+#include "train/trainer/trainer.h"
 
 /* A clock's reading in seconds. */
 double bench_clock(clockid_t clock);
@@ -23,7 +23,7 @@ bench_peak bench_measure_peak(void);
 
 /* The tables, on stdout, one line of JSON a row if `json`; an exit code. `seconds` is for the
  * whole. */
-int bench_ops(train_trainer *t, double seconds, bool json);
+int bench_ops(qkv_trainer *t, double seconds, bool json);
 int bench_gemm(double seconds, bool json);
 int bench_startup(bool json);
 

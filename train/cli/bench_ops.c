@@ -84,20 +84,20 @@ static cost *find(cost *costs, int *n, const char *name) {
 }
 
 /* Runs steps for so many seconds with a meter in each node; `whole` is the time of one, update included. */
-static bool run_steps(train_trainer *t, meter *meters, double seconds, cost *costs, int *n,
+static bool run_steps(qkv_trainer *t, meter *meters, double seconds, cost *costs, int *n,
                       double *whole, char *error) {
-    ag_graph *g = train_trainer_worker(t)->graph;
-    const train_config *c = train_trainer_config(t);
-    double shards = c->batch / (double)train_trainer_worker(t)->B, began = 0, now = 0;
+    ag_graph *g = qkv_trainer_any_worker(t)->graph;
+    const qkv_config *c = qkv_trainer_config(t);
+    double shards = c->batch / (double)qkv_trainer_any_worker(t)->B, began = 0, now = 0;
     int steps = -2;  // to warm up
     for (; steps < 3 || now - began < seconds; steps++) {
         if (steps == 0) {
             for (int i = 0; i < ag_count(g); i++) meters[i].forward = meters[i].backward = 0;
             began = bench_clock(CLOCK_MONOTONIC);
         }
-        train_step s;
-        if (!train_gradient(t, steps + 2, &s, error)) return false;
-        train_update(t, steps + 2, &s);
+        qkv_trainer_step s;
+        if (!qkv_trainer_gradient(t, steps + 2, &s, error)) return false;
+        qkv_trainer_update(t, steps + 2, &s);
         now = bench_clock(CLOCK_MONOTONIC);
     }
     *whole = (now - began) / steps;
@@ -113,11 +113,11 @@ static bool run_steps(train_trainer *t, meter *meters, double seconds, cost *cos
     return true;
 }
 
-static bool measure_step(train_trainer *t, double seconds, cost *costs, int *n, double *whole,
+static bool measure_step(qkv_trainer *t, double seconds, cost *costs, int *n, double *whole,
                          char *error) {
-    ag_graph *g = train_trainer_worker(t)->graph;
+    ag_graph *g = qkv_trainer_any_worker(t)->graph;
     meter *meters = calloc((size_t)ag_count(g), sizeof *meters);
-    if (!meters) return snprintf(error, TRAIN_ERROR, "out of memory"), false;
+    if (!meters) return qkv_io_fail(error, "out of memory");
     for (int i = 0; i < ag_count(g); i++)
         if (ag_at(g, i)->op) attach(ag_at(g, i), &meters[i]);
     bool ok = run_steps(t, meters, seconds, costs, n, whole, error);
@@ -215,10 +215,10 @@ static bool measure_alone(const char *name, const sizes *z, double seconds, cost
         out->backward = bench_time(run_backward, node, seconds / 2);
         add_sizes(out, node, 1);
     } else
-        snprintf(error, TRAIN_ERROR, "%s: %s", name,
-                 !g                    ? "out of memory"
-                 : node && ag_error(g) ? ag_error(g)
-                                       : "no way to time it is known");
+        qkv_io_fail(error, "%s: %s", name,
+                    !g                    ? "out of memory"
+                    : node && ag_error(g) ? ag_error(g)
+                                          : "no way to time it is known");
     if (g) ag_graph_free(g);
     if (params) ag_params_free(params);
     return ok;
@@ -267,19 +267,19 @@ static int dearest_first(const void *a, const void *b) {
     return (p < q) - (p > q);
 }
 
-int bench_ops(train_trainer *t, double seconds, bool json) {
-    char error[TRAIN_ERROR];
+int bench_ops(qkv_trainer *t, double seconds, bool json) {
+    char error[QKV_IO_ERROR];
     cost costs[256];
     int n = 0, in_step;
-    double whole, sum = 0;
-    const train_config *c = train_trainer_config(t);
-    const data_spec *spec = train_trainer_spec(t);
+    double whole = 0, sum = 0;
+    const qkv_config *c = qkv_trainer_config(t);
+    const data_spec *spec = qkv_trainer_spec(t);
     bench_peak peak = bench_measure_peak();
     if (!measure_step(t, seconds / 2, costs, &n, &whole, error))
         return cli_error(CLI_FAILED, "bench", "%s", error);
     in_step = n;
     qsort(costs, (size_t)n, sizeof *costs, dearest_first);
-    sizes z = {train_trainer_worker(t)->B, spec->side[DATA_SEQUENCE].T, c->d_model, c->heads,
+    sizes z = {qkv_trainer_any_worker(t)->B, spec->side[DATA_SEQUENCE].T, c->d_model, c->heads,
                spec->readout[0].classes};
     for (int i = 0; ag_ops[i]; i++) {
         bool known = false;

@@ -39,19 +39,19 @@ static double median(double *x) {
 
 /* Seconds until a trainer of the default run stands, and for its first step. */
 static bool time_trainer(double *make, double *step, char *error) {
-    train_config c;
+    qkv_config c;
     data_spec spec;
-    train_step s;
-    train_config_default(&c);
-    if (!train_config_resolve(&c, &spec, error)) return false;
+    qkv_trainer_step s;
+    qkv_config_default(&c);
+    if (!qkv_config_resolve(&c, &spec, error)) return false;
     double began = bench_clock(CLOCK_MONOTONIC);
-    train_trainer *t = train_trainer_new(NULL, &c, &spec, 1, error);
+    qkv_trainer *t = qkv_trainer_new(NULL, &c, &spec, 1, error);
     double made = bench_clock(CLOCK_MONOTONIC);
-    bool ok = t && train_gradient(t, 0, &s, error);
-    if (ok) train_update(t, 0, &s);
+    bool ok = t && qkv_trainer_gradient(t, 0, &s, error);
+    if (ok) qkv_trainer_update(t, 0, &s);
     *make = made - began;
     *step = bench_clock(CLOCK_MONOTONIC) - made;
-    train_trainer_free(t);
+    qkv_trainer_free(t);
     return ok;
 }
 
@@ -74,12 +74,12 @@ static double time_node(char *error) {
         ag_graph_free(g);
     }
     ag_params_free(params);
-    if (seconds <= 0) snprintf(error, TRAIN_ERROR, "out of memory");
+    if (seconds <= 0) qkv_io_fail(error, "out of memory");
     return seconds;
 }
 
 int bench_startup(bool json) {
-    char error[TRAIN_ERROR];
+    char error[QKV_IO_ERROR];
     double process[TIMES], make[TIMES], step[TIMES];
     for (int i = 0; i < TIMES; i++) {
         double began = bench_clock(CLOCK_MONOTONIC);

@@ -1,11 +1,11 @@
 /* cli.h - what the commands of the program share. Only train/cli/ prints, reads the environment or
  * exits. */
-#ifndef TRAIN_CLI_CLI_H
-#define TRAIN_CLI_CLI_H
+#ifndef QKV_CLI_CLI_H
+#define QKV_CLI_CLI_H
 
 #include <stdbool.h>
 
-#include "train/run.h"
+#include "train/run/run.h"
 
 enum {
     CLI_OK,
@@ -45,10 +45,10 @@ int cli_error(int code, const char *command, const char *format, ...)
 
 /* Opens what --plugin names: a shared object, or a C file which is compiled first. An exit code,
  * and a message. */
-int cli_load_plugin(const char *command, const char *path, const struct train_plugin **out);
+int cli_load_plugin(const char *command, const char *path, const struct qkv_config_plugin **out);
 
 /* The exit code for what the library said. */
-int cli_code(train_status s);
+int cli_code(qkv_run_status s);
 
 /* The name nearest to a misspelt one (at most a third of it wrong), or NULL; names end with NULL.
  * */

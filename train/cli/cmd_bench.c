@@ -14,7 +14,7 @@
 #include "train/cli/bench.h"
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
-#include "train/number.h"
+#include "train/io/number.h"
 
 static const cli_option options[] = {
     {"preset", "tiny|small|medium|large|pairs", "sizes of the step", "small"},
@@ -68,7 +68,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "startup") == 0) return r->startup = true, CLI_OK;
     if (strcmp(name, "preset") == 0) return take_preset(r, value);
     if (strcmp(name, "seconds") == 0) {
-        if (train_parse_real(value, &r->seconds) && r->seconds > 0 && r->seconds <= 3600)
+        if (qkv_io_parse_real(value, &r->seconds) && r->seconds > 0 && r->seconds <= 3600)
             return CLI_OK;
         return cli_error(CLI_USAGE, "bench", "--seconds: '%s' is no number of seconds up to 3600",
                          value);
@@ -83,7 +83,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (strcmp(numbers[i].name, name) != 0) continue;
         r->sized = r->sized || numbers[i].to != &r->threads;
-        if (train_parse_int(value, numbers[i].to) && *numbers[i].to >= 1 &&
+        if (qkv_io_parse_int(value, numbers[i].to) && *numbers[i].to >= 1 &&
             *numbers[i].to <= numbers[i].most)
             return CLI_OK;
         return cli_error(CLI_USAGE, "bench", "--%s: '%s' is not a whole number from 1 to %ld", name,
@@ -115,9 +115,9 @@ static void noise(const data_spec *s, rng *r, const data_example *out) {
 
 static const data_task task_noise = {"noise", "random tokens", "", configure_noise, noise, NULL};
 
-static bool configure(const request *r, train_config *c, data_spec *spec, char *error) {
-    train_config_default(c);
-    if (r->pairs) return train_config_resolve(c, spec, error);
+static bool configure(const request *r, qkv_config *c, data_spec *spec, char *error) {
+    qkv_config_default(c);
+    if (r->pairs) return qkv_config_resolve(c, spec, error);
     c->batch = (int)r->batch;
     c->d_model = (int)r->d_model;
     c->heads = (int)r->heads;
@@ -129,11 +129,10 @@ static bool configure(const request *r, train_config *c, data_spec *spec, char *
     c->positions = NN_POSITIONS_LEARNED;
     c->bias = true;
     c->lr = 1e-3;
-    if (!train_config_resolve(c, spec, error))
-        return false;  // the widths; then the task is replaced
+    if (!qkv_config_resolve(c, spec, error)) return false;  // the widths; then the task is replaced
     return data_configure(&task_noise,
                           (data_options){.keys = (int)r->vocab, .queries = (int)r->time}, spec,
-                          error, TRAIN_ERROR);
+                          error, QKV_IO_ERROR);
 }
 
 /* ---- measuring ---- */
@@ -150,13 +149,13 @@ typedef struct {
 
 enum { MOST_STEPS = 1000000, WARM_UP = 5 };
 
-static bool measure(train_trainer *t, double seconds, samples *out, char *error) {
+static bool measure(qkv_trainer *t, double seconds, samples *out, char *error) {
     double end = 0;
     for (int step = 0; out->n < MOST_STEPS; step++) {
         double wall = bench_clock(CLOCK_MONOTONIC), cpu = bench_clock(CLOCK_PROCESS_CPUTIME_ID);
-        train_step s;
-        if (!train_gradient(t, step, &s, error)) return false;
-        train_update(t, step, &s);
+        qkv_trainer_step s;
+        if (!qkv_trainer_gradient(t, step, &s, error)) return false;
+        qkv_trainer_update(t, step, &s);
         double now = bench_clock(CLOCK_MONOTONIC);
         out->loss_last = s.loss;
         if (step == 0) out->loss_first = s.loss;
@@ -187,9 +186,9 @@ static double peak_memory(void) {
     return (double)(kib < 0 ? use.ru_maxrss : kib) / 1024;
 }
 
-static void print(const request *r, const train_trainer *t, const samples *s, size_t params) {
-    const train_config *c = train_trainer_config(t);
-    const data_spec *spec = train_trainer_spec(t);
+static void print(const request *r, const qkv_trainer *t, const samples *s, size_t params) {
+    const qkv_config *c = qkv_trainer_config(t);
+    const data_spec *spec = qkv_trainer_spec(t);
     double B = c->batch, T = spec->side[DATA_SEQUENCE].T, D = c->d_model,
            V = spec->readout[0].classes;
     double L = c->layers, P = L * (4 * D * D + 2 * (double)c->d_ff * D) + D * V,
@@ -214,21 +213,21 @@ static void print(const request *r, const train_trainer *t, const samples *s, si
     cli_print_json(o);
 }
 
-static int bench_step(const request *r, train_trainer *t) {
-    char error[TRAIN_ERROR] = "out of memory";
+static int bench_step(const request *r, qkv_trainer *t) {
+    char error[QKV_IO_ERROR] = "out of memory";
     samples s = {.wall = malloc(MOST_STEPS * sizeof(double)),
                  .cpu = malloc(MOST_STEPS * sizeof(double))};
     bool ok = s.wall && s.cpu && measure(t, r->seconds, &s, error);
-    if (ok) print(r, t, &s, ag_params_learned(train_trainer_params(t)));
+    if (ok) print(r, t, &s, ag_params_learned(qkv_trainer_params(t)));
     free(s.wall);
     free(s.cpu);
     return ok ? CLI_OK : cli_error(CLI_FAILED, "bench", "%s", error);
 }
 
 int cli_bench(int argc, char **argv) {
-    char error[TRAIN_ERROR];
+    char error[QKV_IO_ERROR];
     request r = {.threads = 1, .seconds = 3, .lanes = 4, .layers = 1};
-    train_config c;
+    qkv_config c;
     data_spec spec;
     int first = 0;
     bool done;
@@ -243,11 +242,11 @@ int cli_bench(int argc, char **argv) {
     if (r.gemm) return bench_gemm(r.seconds, r.json);
     if (r.startup) return bench_startup(r.json);
     if (!configure(&r, &c, &spec, error)) return cli_error(CLI_USAGE, "bench", "%s", error);
-    train_trainer *t = train_trainer_new(NULL, &c, &spec, (int)r.threads, error);
+    qkv_trainer *t = qkv_trainer_new(NULL, &c, &spec, (int)r.threads, error);
     if (!t)
         code = cli_error(CLI_FAILED, "bench", "%s", error);
     else
         code = r.ops ? bench_ops(t, r.seconds, r.json) : bench_step(&r, t);
-    train_trainer_free(t);
+    qkv_trainer_free(t);
     return code;
 }

@@ -6,7 +6,7 @@
 
 #include "train/cli/data_check.h"
 #include "train/cli/json.h"
-#include "train/number.h"
+#include "train/io/number.h"
 
 enum { MAX_OPTIONS = 24 };
 
@@ -14,7 +14,7 @@ typedef struct {
     long n;
     bool json, check;
     const char *split;
-    const struct train_plugin *plugin;
+    const struct qkv_config_plugin *plugin;
     struct {
         const char *name, *value;
     } given[64];
@@ -34,12 +34,12 @@ static const cli_option own[] = {
 static void list_options(cli_option *all) {
     int n = 0;
     bool in_task = false;
-    for (const train_option *o = train_options; o->option; o++) {
-        if (o->kind == TRAIN_OPT_SECTION) in_task = strcmp(o->option, "Task") == 0;
-        bool wanted = (in_task && o->kind != TRAIN_OPT_SECTION && strcmp(o->field, "task") != 0) ||
+    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
+        if (o->kind == QKV_CONFIG_SECTION) in_task = strcmp(o->option, "Task") == 0;
+        bool wanted = (in_task && o->kind != QKV_CONFIG_SECTION && strcmp(o->field, "task") != 0) ||
                       strcmp(o->field, "seed") == 0;
         if (wanted)
-            all[n++] = (cli_option){o->option, o->kind == TRAIN_OPT_FLAG ? NULL : o->argument,
+            all[n++] = (cli_option){o->option, o->kind == QKV_CONFIG_FLAG ? NULL : o->argument,
                                     o->help, NULL};
     }
     memcpy(all + n, own, sizeof own);
@@ -52,7 +52,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "split") == 0) return r->split = value, CLI_OK;
     if (strcmp(name, "plugin") == 0) return cli_load_plugin("data", value, &r->plugin);
     if (strcmp(name, "n") == 0) {
-        if (train_parse_int(value, &r->n) && r->n >= 0 && r->n <= 1000000) return CLI_OK;
+        if (qkv_io_parse_int(value, &r->n) && r->n >= 0 && r->n <= 1000000) return CLI_OK;
         return cli_error(CLI_USAGE, "data", "--n: '%s' is not a whole number from 0 to 1000000",
                          value);
     }
@@ -62,23 +62,22 @@ static int take_option(void *ctx, const char *name, const char *value) {
     return CLI_OK;
 }
 
-static int configure(const request *r, const char *task, train_config *c, data_spec *spec) {
-    char error[TRAIN_ERROR];
-    train_config_default(c);
+static int configure(const request *r, const char *task, qkv_config *c, data_spec *spec) {
+    char error[QKV_IO_ERROR];
+    qkv_config_default(c);
     c->plugin = r->plugin;
-    if (!train_config_set(c, train_option_find("task"), task, error))
+    if (!qkv_config_set(c, qkv_config_option_find("task"), task, error))
         return cli_error(CLI_USAGE, "data", "%s", error);
-    if (!train_find_task(c)) return cli_unknown_task("data", task);
-    if (!train_config_recommend(c, error)) return cli_error(CLI_FAILED, "data", "%s", error);
+    if (!qkv_config_task(c)) return cli_unknown_task("data", task);
+    if (!qkv_config_recommend(c, error)) return cli_error(CLI_FAILED, "data", "%s", error);
     for (int i = 0; i < r->n_given; i++)
-        for (const train_option *o = train_options; o->option; o++) {
-            if (o->kind == TRAIN_OPT_SECTION || strcmp(o->option, r->given[i].name) != 0) continue;
-            const char *value = o->kind == TRAIN_OPT_FLAG ? "true" : r->given[i].value;
-            if (!train_config_set(c, o, value, error))
+        for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
+            if (o->kind == QKV_CONFIG_SECTION || strcmp(o->option, r->given[i].name) != 0) continue;
+            const char *value = o->kind == QKV_CONFIG_FLAG ? "true" : r->given[i].value;
+            if (!qkv_config_set(c, o, value, error))
                 return cli_error(CLI_USAGE, "data", "--%s: %s", o->option, error);
         }
-    return train_config_resolve(c, spec, error) ? CLI_OK
-                                                : cli_error(CLI_USAGE, "data", "%s", error);
+    return qkv_config_resolve(c, spec, error) ? CLI_OK : cli_error(CLI_USAGE, "data", "%s", error);
 }
 
 /* ---- showing ---- */
@@ -151,7 +150,7 @@ static void print_json(const data_spec *s, const data_batch *b, long number) {
 int cli_data(int argc, char **argv) {
     cli_option options[MAX_OPTIONS];
     request r = {.n = 3, .split = "train"};
-    train_config c;
+    qkv_config c;
     data_spec spec = {0};
     int first = 0;
     bool done;

@@ -7,7 +7,7 @@
 
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
-#include "train/number.h"
+#include "train/io/number.h"
 #include "train/probe/interventions.h"
 
 static const cli_option options[] = {
@@ -19,27 +19,27 @@ static const cli_option options[] = {
 typedef struct {
     long examples;
     bool json;
-    const struct train_plugin *plugin;
+    const struct qkv_config_plugin *plugin;
 } request;
 
 static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
     if (strcmp(name, "plugin") == 0) return cli_load_plugin("eval", value, &r->plugin);
-    if (!train_parse_int(value, &r->examples))
+    if (!qkv_io_parse_int(value, &r->examples))
         return cli_error(CLI_USAGE, "eval", "--examples: '%s' is not a whole number", value);
     if (r->examples < 1 || r->examples > 10000000)
         return cli_error(CLI_USAGE, "eval", "--examples: %s is not between 1 and 10000000", value);
     return CLI_OK;
 }
 
-static void print_table(const train_interventions *v) {
+static void print_table(const qkv_probe_interventions *v) {
     printf(
         "\nWhat follows from one change (t: the entry asked for, j: another one; %d examples)\n\n",
         v->examples);
     printf("%-36s looks at t      j  weight t      j   moved  says t's    j's\n", "");
-    for (int i = 0; i < TRAIN_INTERVENTIONS; i++) {
-        const train_intervention *c = &v->changed[i];
+    for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++) {
+        const qkv_probe_intervention *c = &v->changed[i];
         printf("%-36s %8.1f%% %5.1f%%  %8.3f %6.3f  %6.3f  %7.1f%% %5.1f%%\n", c->name,
                100 * c->looks_at_t, 100 * c->looks_at_j, c->mass_t, c->mass_j, c->moved,
                100 * c->says_t, 100 * c->says_j);
@@ -52,23 +52,23 @@ static void print_table(const train_interventions *v) {
         100 * v->cross.says_y_at_t, 100 * v->cross.says_x, 100 * v->cross.says_y);
     printf("\nEach part of the memory's embedding, hidden from K or from V\n\n");
     printf("%-12s %-12s %9s %9s %8s\n", "K sees", "V sees", "accuracy", "in bag", "weight t");
-    for (int i = 0; i < TRAIN_KNOCKOUTS; i++)
+    for (int i = 0; i < QKV_PROBE_KNOCKOUTS; i++)
         printf("%-12s %-12s %8.1f%% %8.1f%% %8.3f\n", v->knocked[i].k_sees, v->knocked[i].v_sees,
                100 * v->knocked[i].accuracy, 100 * v->knocked[i].in_bag, v->knocked[i].mass);
 }
 
-static json_t *json_interventions(const train_interventions *v) {
+static json_t *json_interventions(const qkv_probe_interventions *v) {
     json_t *o = json_object(), *changed = json_array(), *knocked = json_array();
-    for (int i = 0; i < TRAIN_INTERVENTIONS; i++) {
-        const train_intervention *c = &v->changed[i];
+    for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++) {
+        const qkv_probe_intervention *c = &v->changed[i];
         json_array_append_new(
             changed,
             json_pack("{s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "name", c->name, "looks_at_t",
                       c->looks_at_t, "looks_at_j", c->looks_at_j, "mass_t", c->mass_t, "mass_j",
                       c->mass_j, "moved", c->moved, "says_t", c->says_t, "says_j", c->says_j));
     }
-    for (int i = 0; i < TRAIN_KNOCKOUTS; i++) {
-        const train_knockout *k = &v->knocked[i];
+    for (int i = 0; i < QKV_PROBE_KNOCKOUTS; i++) {
+        const qkv_probe_knockout *k = &v->knocked[i];
         json_array_append_new(
             knocked, json_pack("{s:s,s:s,s:f,s:f,s:f}", "k_sees", k->k_sees, "v_sees", k->v_sees,
                                "accuracy", k->accuracy, "in_bag", k->in_bag, "mass", k->mass));
@@ -82,12 +82,12 @@ static json_t *json_interventions(const train_interventions *v) {
     return o;
 }
 
-static void print_json(const char *run, const train_progress *p, const train_scores *s,
-                       const train_interventions *v) {
-    char shown[TRAIN_PATH];
+static void print_json(const char *run, const qkv_run_progress *p, const qkv_trainer_scores *s,
+                       const qkv_probe_interventions *v) {
+    char shown[QKV_IO_PATH];
     json_t *name = json_string(run);
     json_t *o = json_pack("{s:o,s:i,s:f,s:f}", "run",
-                          name ? name : json_string(train_printable(run, shown, sizeof shown)),
+                          name ? name : json_string(qkv_io_printable(run, shown, sizeof shown)),
                           "step", p->step, "accuracy", s->accuracy, "loss", s->loss);
     json_object_set_new(o, "mass", isnan(s->mass) ? json_null() : json_real(s->mass));
     json_object_set_new(o, "in_bag", isnan(s->in_bag) ? json_null() : json_real(s->in_bag));
@@ -96,7 +96,7 @@ static void print_json(const char *run, const train_progress *p, const train_sco
 }
 
 int cli_eval(int argc, char **argv) {
-    char error[TRAIN_ERROR], shown[TRAIN_PATH];
+    char error[QKV_IO_ERROR], shown[QKV_IO_PATH];
     request r = {.examples = 2000};
     int first = 0;
     bool done;
@@ -106,26 +106,28 @@ int cli_eval(int argc, char **argv) {
         return cli_error(CLI_USAGE, "eval", "one run directory is needed, %d are given",
                          argc - first);
     const char *run = argv[first];
-    train_progress progress;
-    train_status status;
-    train_scores scores;
-    train_interventions v;
-    train_trainer *t = train_open_run(&train_posix, run, r.plugin, 1, &progress, &status, error);
+    qkv_run_progress progress;
+    qkv_run_status status;
+    qkv_trainer_scores scores;
+    qkv_probe_interventions v;
+    qkv_trainer *t = qkv_run_open(&qkv_io_posix, run, r.plugin, 1, &progress, &status, error);
     if (!t) return cli_error(cli_code(status), "eval", "%s", error);
-    bool evaluated = train_evaluate(t, "test", 0, (int)r.examples, &scores, error);
-    bool has_roles = train_trainer_spec(t)->roles.key >= 0 && train_trainer_spec(t)->entries >= 2 &&
-                     train_has_attention(t) && train_trainer_worker(t)->out.logits[0] != NULL;
-    bool ok = evaluated && (!has_roles || train_intervene(t, "test", (int)r.examples, &v, error));
+    bool evaluated = qkv_trainer_evaluate(t, "test", 0, (int)r.examples, &scores, error);
+    bool has_roles = qkv_trainer_spec(t)->roles.key >= 0 && qkv_trainer_spec(t)->entries >= 2 &&
+                     qkv_trainer_has_attention(t) &&
+                     qkv_trainer_any_worker(t)->out.logits[0] != NULL;
+    bool ok =
+        evaluated && (!has_roles || qkv_probe_intervene(t, "test", (int)r.examples, &v, error));
     if (!ok) code = cli_error(CLI_FAILED, "eval", "%s", error);
     if (ok && r.json) print_json(run, &progress, &scores, has_roles ? &v : NULL);
     if (ok && !r.json) {
         printf("%s after %d steps, on %ld held-out examples: accuracy %.2f %%, loss %.4f",
-               train_printable(run, shown, sizeof shown), progress.step, r.examples,
+               qkv_io_printable(run, shown, sizeof shown), progress.step, r.examples,
                100 * scores.accuracy, scores.loss);
         if (!isnan(scores.mass)) printf(", attention on the answer %.3f", scores.mass);
         printf("\n");
         if (has_roles) print_table(&v);
     }
-    train_trainer_free(t);
+    qkv_trainer_free(t);
     return code;
 }

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "train/cli/cli.h"
-#include "train/export.h"
-#include "train/number.h"
+#include "train/io/number.h"
+#include "train/run/export.h"
 
 static const cli_option options[] = {
     {"npy", "DIR", "write .npy files, for numpy, into this directory", NULL},
@@ -15,8 +15,8 @@ static const cli_option options[] = {
     {NULL, NULL, NULL, NULL}};
 
 typedef struct {
-    train_export_options o;
-    const struct train_plugin *plugin;
+    qkv_run_export_options o;
+    const struct qkv_config_plugin *plugin;
 } request;
 
 static int take_option(void *ctx, const char *name, const char *value) {
@@ -26,7 +26,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "csv") == 0) return r->o.csv = value, CLI_OK;
     if (strcmp(name, "force") == 0) return r->o.force = true, CLI_OK;
     if (strcmp(name, "plugin") == 0) return cli_load_plugin("export", value, &r->plugin);
-    if (!train_parse_int(value, &example))
+    if (!qkv_io_parse_int(value, &example))
         return cli_error(CLI_USAGE, "export", "--example: '%s' is not a whole number", value);
     if (example < 0 || example > 1000000000)
         return cli_error(CLI_USAGE, "export", "--example: %s is not between 0 and 1000000000",
@@ -35,22 +35,22 @@ static int take_option(void *ctx, const char *name, const char *value) {
     return CLI_OK;
 }
 
-static void report(const request *r, const train_exported *e) {
+static void report(const request *r, const qkv_run_exported *e) {
     const char *dirs[] = {r->o.npy, r->o.csv};
-    char shown[TRAIN_PATH];
+    char shown[QKV_IO_PATH];
     for (int i = 0; i < 2; i++)
         if (dirs[i])
             printf("%s: %d parameters, attention of %d heads in test example %d, %d circuits\n",
-                   train_printable(dirs[i], shown, sizeof shown), e->weights, e->attention,
+                   qkv_io_printable(dirs[i], shown, sizeof shown), e->weights, e->attention,
                    r->o.example, e->circuits);
 }
 
 int cli_export(int argc, char **argv) {
-    char error[TRAIN_ERROR];
+    char error[QKV_IO_ERROR];
     request r = {.plugin = NULL};
-    train_exported exported;
-    train_progress progress;
-    train_status status;
+    qkv_run_exported exported;
+    qkv_run_progress progress;
+    qkv_run_status status;
     int first = 0;
     bool done;
     int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
@@ -60,13 +60,13 @@ int cli_export(int argc, char **argv) {
                          argc - first);
     if (!r.o.npy && !r.o.csv)
         return cli_error(CLI_USAGE, "export", "--npy DIR or --csv DIR is needed");
-    train_trainer *t =
-        train_open_run(&train_posix, argv[first], r.plugin, 1, &progress, &status, error);
+    qkv_trainer *t =
+        qkv_run_open(&qkv_io_posix, argv[first], r.plugin, 1, &progress, &status, error);
     if (!t) return cli_error(cli_code(status), "export", "%s", error);
-    if (train_export(&train_posix, t, &r.o, &exported, error))
+    if (qkv_run_export(&qkv_io_posix, t, &r.o, &exported, error))
         report(&r, &exported);
     else
         code = cli_error(CLI_FAILED, "export", "%s", error);
-    train_trainer_free(t);
+    qkv_trainer_free(t);
     return code;
 }

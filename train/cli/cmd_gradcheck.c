@@ -11,7 +11,7 @@
 #include "autograd/gradcheck.h"
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
-#include "train/plugin.h"
+#include "train/config/plugin.h"
 
 static const cli_option options[] = {
     {"plugin", "FILE", "your own ops, layers and blocks too", NULL},
@@ -54,11 +54,11 @@ static void add_lists(subjects *all, const ag_op *const *ops, const nn_layer *la
     for (; layers && layers->name; layers++) add(all, "layer", layers->name, layers->sample, false);
 }
 
-static void collect(subjects *all, const train_plugin *plugin) {
+static void collect(subjects *all, const qkv_config_plugin *plugin) {
     add_lists(all, ag_ops, nn_layers);
     if (!plugin) return;
     add_lists(all, plugin->ops, plugin->layers);
-    for (const train_block *b = plugin->blocks; b && b->name; b++)
+    for (const qkv_config_plugin_block *b = plugin->blocks; b && b->name; b++)
         add(all, "block", b->name, b->sample, b->has_kinks);
 }
 
@@ -127,7 +127,7 @@ static int check_all(const request *r, const subjects *all, int n, char **names)
 
 /* Becomes "qkv-double" from the directory of this program. */
 static int hand_over(char **argv) {
-    char path[TRAIN_PATH];
+    char path[QKV_IO_PATH];
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 16);
     if (n < 0)
         return cli_error(CLI_FAILED, "gradcheck", "cannot find this program's own path: %s",
@@ -143,7 +143,7 @@ static int hand_over(char **argv) {
 int cli_gradcheck(int argc, char **argv) {
     request r = {0};
     subjects all = {.n = 0};
-    const train_plugin *plugin = NULL;
+    const qkv_config_plugin *plugin = NULL;
     int first = 0;
     bool done;
     int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);

@@ -6,7 +6,7 @@
 #include "train/cli/cli.h"
 #include "train/cli/info.h"
 
-enum { WIDTH = 80, CELL = 25, VALUE = TRAIN_TEXT + 8 };
+enum { WIDTH = 80, CELL = 25, VALUE = QKV_CONFIG_TEXT_SIZE + 8 };
 
 static const cli_option options[] = {
     {"plugin", "FILE", "the plugin with the run's task or block", NULL},
@@ -15,7 +15,7 @@ static const cli_option options[] = {
 
 typedef struct {
     bool json;
-    const struct train_plugin *plugin;
+    const struct qkv_config_plugin *plugin;
 } request;
 
 static int take_option(void *ctx, const char *name, const char *value) {
@@ -26,29 +26,29 @@ static int take_option(void *ctx, const char *name, const char *value) {
 
 /* ---- the configuration ---- */
 
-static bool same_value(const train_config *a, const train_config *b, const train_option *o) {
+static bool same_value(const qkv_config *a, const qkv_config *b, const qkv_config_option *o) {
     char x[VALUE], y[VALUE];
-    return strcmp(train_config_get(a, o, x, sizeof x), train_config_get(b, o, y, sizeof y)) == 0;
+    return strcmp(qkv_config_get(a, o, x, sizeof x), qkv_config_get(b, o, y, sizeof y)) == 0;
 }
 
-bool info_differs(const train_config *c, const train_option *o) {
-    train_config other = *c;
+bool info_differs(const qkv_config *c, const qkv_config_option *o) {
+    qkv_config other = *c;
     data_spec spec;
-    char error[TRAIN_ERROR];
-    if (!train_config_set(&other, o, o->def, error)) return true;
-    if (!train_config_resolve(&other, &spec, error)) return true;
+    char error[QKV_IO_ERROR];
+    if (!qkv_config_set(&other, o, o->def, error)) return true;
+    if (!qkv_config_resolve(&other, &spec, error)) return true;
     return !same_value(c, &other, o);
 }
 
 /* Is the option what its task recommends? */
-static bool is_recommended(const train_config *c, const train_option *o) {
-    train_config plain, r;
-    char error[TRAIN_ERROR];
-    train_config_default(&plain);
+static bool is_recommended(const qkv_config *c, const qkv_config_option *o) {
+    qkv_config plain, r;
+    char error[QKV_IO_ERROR];
+    qkv_config_default(&plain);
     plain.plugin = c->plugin;
     memcpy(plain.task, c->task, sizeof plain.task);
     r = plain;
-    return train_config_recommend(&r, error) && !same_value(&plain, &r, o) && same_value(c, &r, o);
+    return qkv_config_recommend(&r, error) && !same_value(&plain, &r, o) && same_value(c, &r, o);
 }
 
 /* Prints words from column `at` on, later lines indented. */
@@ -62,11 +62,11 @@ static void print_words(const char *text, int at, int indent) {
     printf("\n");
 }
 
-static void print_difference(const train_config *c, const train_option *o) {
+static void print_difference(const qkv_config *c, const qkv_config_option *o) {
     enum { INDENT = 31 };
     char value[VALUE], shown[VALUE], words[512];
-    bool flag = o->kind == TRAIN_OPT_FLAG;
-    train_printable(train_config_get(c, o, value, sizeof value), shown, sizeof shown);
+    bool flag = o->kind == QKV_CONFIG_FLAG;
+    qkv_io_printable(qkv_config_get(c, o, value, sizeof value), shown, sizeof shown);
     int n = printf("  --%s%s", flag && *shown == 'f' ? "no-" : "", o->option);
     if (!flag) n += printf(" %s", shown);
     snprintf(words, sizeof words, "%s%s", o->help,
@@ -79,17 +79,17 @@ static void print_difference(const train_config *c, const train_option *o) {
 }
 
 /* Every option and its value, several in a line: a long one takes more than one cell. */
-static void print_all(const train_config *c) {
+static void print_all(const qkv_config *c) {
     int column = WIDTH, gap = 0;
     printf("\nAll options");
-    for (const train_option *o = train_options; o->option; o++) {
-        char value[VALUE], shown[VALUE], item[TRAIN_TEXT + 64];
-        if (o->kind == TRAIN_OPT_SECTION) {
+    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
+        char value[VALUE], shown[VALUE], item[QKV_CONFIG_TEXT_SIZE + 64];
+        if (o->kind == QKV_CONFIG_SECTION) {
             printf("\n  %s", o->option);
             column = WIDTH;
             continue;
         }
-        train_printable(train_config_get(c, o, value, sizeof value), shown, sizeof shown);
+        qkv_io_printable(qkv_config_get(c, o, value, sizeof value), shown, sizeof shown);
         int n = snprintf(item, sizeof item, "%s %s", o->option, *shown ? shown : "(none)");
         bool fits = column + gap + n < WIDTH;
         printf("%*s%s", fits ? gap : 0, "", fits ? "" : "\n    ");
@@ -100,11 +100,11 @@ static void print_all(const train_config *c) {
     printf("\n");
 }
 
-static void print_config(const train_config *c) {
+static void print_config(const qkv_config *c) {
     int n = 0;
     printf("\nWhat differs from the defaults\n");
-    for (const train_option *o = train_options; o->option; o++) {
-        if (o->kind == TRAIN_OPT_SECTION || !info_differs(c, o)) continue;
+    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
+        if (o->kind == QKV_CONFIG_SECTION || !info_differs(c, o)) continue;
         print_difference(c, o);
         n++;
     }
@@ -123,13 +123,13 @@ double info_norm(const tensor *x) {
 bool info_decays(const ag_param_entry *p) { return p->val.shape.rank >= 2 && !p->frozen; }
 
 static void print_parameters(const info *i) {
-    ag_params *params = train_trainer_params(i->t);
-    const train_account *a = &i->account;
+    ag_params *params = qkv_trainer_params(i->t);
+    const qkv_probe_account *a = &i->account;
     printf("\nParameters                      shape          count      norm  decays  frozen\n");
     for (int k = 0; k < ag_params_count(params); k++) {
         const ag_param_entry *p = ag_params_at(params, k);
         char name[256], shape[TENSOR_SHAPE_TEXT];
-        train_printable(p->name, name, sizeof name);
+        qkv_io_printable(p->name, name, sizeof name);
         printf("  %-28s ", name);
         if (strlen(name) > 28) printf("\n%31s", "");
         printf("%-12s %8zu %9.4g  %-6s  %s\n", tensor_shape_text(p->val.shape, shape), p->val.n,
@@ -138,43 +138,43 @@ static void print_parameters(const info *i) {
     printf("  %-28s %-12s %8zu   %zu learn, %zu frozen\n", "all", "", a->total, a->learned,
            a->total - a->learned);
     printf("  (decays: shrunk by --weight-decay, which is %.9g here)\n",
-           train_trainer_config(i->t)->weight_decay);
+           qkv_trainer_config(i->t)->weight_decay);
 }
 
 /* ---- the command ---- */
 
 /* The run's latest weights; its initial ones where there is no checkpoint. An exit code. */
-static int open_run(const char *run, const struct train_plugin *plugin, info *out) {
-    char path[TRAIN_PATH], error[TRAIN_ERROR];
-    train_config c;
+static int open_run(const char *run, const struct qkv_config_plugin *plugin, info *out) {
+    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
+    qkv_config c;
     data_spec spec;
     int skipped;
-    train_status status = train_open_config(&train_posix, run, plugin, &c, &spec, error);
-    if (status != TRAIN_DONE) return cli_error(cli_code(status), "info", "%s", error);
-    train_file_status f = train_latest(&train_posix, NULL, run, path, &skipped, error);
-    if (f == TRAIN_FILE_OK || f == TRAIN_FILE_ABSENT) {
-        out->t = train_trainer_new(NULL, &c, &spec, 1, error);
+    qkv_run_status status = qkv_run_open_config(&qkv_io_posix, run, plugin, &c, &spec, error);
+    if (status != QKV_RUN_DONE) return cli_error(cli_code(status), "info", "%s", error);
+    qkv_io_status f = qkv_run_latest(&qkv_io_posix, NULL, run, path, &skipped, error);
+    if (f == QKV_IO_OK || f == QKV_IO_ABSENT) {
+        out->t = qkv_trainer_new(NULL, &c, &spec, 1, error);
         if (!out->t) return cli_error(CLI_FAILED, "info", "%s", error);
     }
-    out->trained = f == TRAIN_FILE_OK;
-    out->progress = train_progress_start();
-    if (out->trained) f = train_restore(&train_posix, out->t, &out->progress, path, error);
-    if (f == TRAIN_FILE_OK || f == TRAIN_FILE_ABSENT) return CLI_OK;
-    return cli_error(f == TRAIN_FILE_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "info", "%s", error);
+    out->trained = f == QKV_IO_OK;
+    out->progress = qkv_run_progress_start();
+    if (out->trained) f = qkv_run_restore(&qkv_io_posix, out->t, &out->progress, path, error);
+    if (f == QKV_IO_OK || f == QKV_IO_ABSENT) return CLI_OK;
+    return cli_error(f == QKV_IO_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "info", "%s", error);
 }
 
 static void print_text(const info *i) {
-    char shown[TRAIN_PATH];
-    printf("%s: ", train_printable(i->run, shown, sizeof shown));
+    char shown[QKV_IO_PATH];
+    printf("%s: ", qkv_io_printable(i->run, shown, sizeof shown));
     if (i->trained)
-        printf("%d of %d steps done", i->progress.step, train_trainer_config(i->t)->steps);
+        printf("%d of %d steps done", i->progress.step, qkv_trainer_config(i->t)->steps);
     else
         printf("no checkpoint; the weights are the initial ones");
     if (i->progress.best_step >= 0)
         printf("; lowest held-out loss %.4g at step %d", i->progress.best_loss,
                i->progress.best_step);
     printf("\n");
-    print_config(train_trainer_config(i->t));
+    print_config(qkv_trainer_config(i->t));
     print_parameters(i);
     info_print_account(i);
 }
@@ -192,9 +192,9 @@ int cli_info(int argc, char **argv) {
     i.run = argv[first];
     code = open_run(i.run, r.plugin, &i);
     if (code == CLI_OK) {
-        train_account_of(i.t, &i.account);
+        qkv_probe_account_of(i.t, &i.account);
         (r.json ? info_print_json : print_text)(&i);
     }
-    train_trainer_free(i.t);
+    qkv_trainer_free(i.t);
     return code;
 }

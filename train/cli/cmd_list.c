@@ -25,7 +25,7 @@ static void list_layers(void) {
 }
 
 static void list_plots(void) {
-    for (const train_plot_info *p = train_plot_list(); p->name; p++)
+    for (const qkv_plot_info *p = qkv_plot_list(); p->name; p++)
         printf("%-12s %s%s\n", p->name, p->shows, p->runs == 1 ? " (several runs)" : "");
 }
 

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "train/cli/cli.h"
-#include "train/number.h"
+#include "train/io/number.h"
 #include "train/plot/plot.h"
-#include "train/run_files.h"
+#include "train/run/files.h"
 
 static const cli_option options[] = {
     {"format", "png|svg|pdf|txt", "", "png"},
@@ -19,11 +19,11 @@ static const cli_option options[] = {
     {NULL, NULL, NULL, NULL}};
 
 typedef struct {
-    train_plot_format format;
+    qkv_plot_format format;
     const char *only, *out;
     bool attention;
     long example;
-    const struct train_plugin *plugin;
+    const struct qkv_config_plugin *plugin;
     bool said_no_gnuplot;  // one line is enough
 } request;
 
@@ -32,7 +32,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "only") == 0) {
         const char *names[32] = {NULL};
         int n = 0;
-        for (const train_plot_info *p = train_plot_list(); p->name && n < 31; p++) {
+        for (const qkv_plot_info *p = qkv_plot_list(); p->name && n < 31; p++) {
             names[n++] = p->name;
             if (strcmp(p->name, value) == 0) return r->only = value, CLI_OK;
         }
@@ -46,61 +46,58 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "attention") == 0) return r->attention = true, CLI_OK;
     if (strcmp(name, "plugin") == 0) return cli_load_plugin("plot", value, &r->plugin);
     if (strcmp(name, "example") == 0) {
-        if (train_parse_int(value, &r->example) && r->example >= 0) return CLI_OK;
+        if (qkv_io_parse_int(value, &r->example) && r->example >= 0) return CLI_OK;
         return cli_error(CLI_USAGE, "plot", "--example: '%s' is no number of an example", value);
     }
-    if (train_plot_format_parse(value, &r->format)) return CLI_OK;
+    if (qkv_plot_format_parse(value, &r->format)) return CLI_OK;
     return cli_error(CLI_USAGE, "plot", "--format: '%s' is none of png, svg, pdf, txt", value);
 }
 
 static void copy_to_stdout(const char *path) {
-    char error[TRAIN_ERROR];
+    char error[QKV_IO_ERROR];
     void *text;
     size_t n;
-    if (train_read_file(&train_posix, NULL, path, 1 << 20, &text, &n, error) != TRAIN_FILE_OK)
-        return;
+    if (qkv_io_read_file(&qkv_io_posix, NULL, path, 1 << 20, &text, &n, error) != QKV_IO_OK) return;
     for (size_t i = 0; i < n; i++)
         if (((char *)text)[i] != '\f') putchar(((char *)text)[i]);  // gnuplot's end of a page
     tensor_malloc.release(NULL, text);
 }
 
-static void report(void *ctx, const char *name, train_plot_status status, const char *text) {
+static void report(void *ctx, const char *name, qkv_plot_status status, const char *text) {
     request *r = ctx;
     char shown[1024];
-    train_printable(text, shown, sizeof shown);
-    if (status == TRAIN_PLOT_NO_GNUPLOT && r->said_no_gnuplot) return;
-    r->said_no_gnuplot |= status == TRAIN_PLOT_NO_GNUPLOT;
-    if (status == TRAIN_PLOT_OK && r->format == TRAIN_PLOT_TXT)
+    qkv_io_printable(text, shown, sizeof shown);
+    if (status == QKV_PLOT_NO_GNUPLOT && r->said_no_gnuplot) return;
+    r->said_no_gnuplot |= status == QKV_PLOT_NO_GNUPLOT;
+    if (status == QKV_PLOT_OK && r->format == QKV_PLOT_TXT)
         copy_to_stdout(text);
-    else if (status == TRAIN_PLOT_OK)
+    else if (status == QKV_PLOT_OK)
         printf("%s\n", shown);
     else
-        fprintf(stderr, "qkv plot: %s%s: %s\n", name,
-                status == TRAIN_PLOT_SKIPPED ? " skipped" : "", shown);
+        fprintf(stderr, "qkv plot: %s%s: %s\n", name, status == QKV_PLOT_SKIPPED ? " skipped" : "",
+                shown);
 }
 
-static int code_of(train_plot_status s) {
-    return s == TRAIN_PLOT_NO_GNUPLOT ? CLI_NO_GNUPLOT
-           : s == TRAIN_PLOT_FAILED   ? CLI_FAILED
-                                      : CLI_OK;
+static int code_of(qkv_plot_status s) {
+    return s == QKV_PLOT_NO_GNUPLOT ? CLI_NO_GNUPLOT : s == QKV_PLOT_FAILED ? CLI_FAILED : CLI_OK;
 }
 
 /* The attention of one example of a run. */
 static int plot_example(request *r, const char *run) {
-    char error[TRAIN_ERROR];
-    train_progress progress;
-    train_status status;
-    train_trainer *t = train_open_run(&train_posix, run, r->plugin, 1, &progress, &status, error);
+    char error[QKV_IO_ERROR];
+    qkv_run_progress progress;
+    qkv_run_status status;
+    qkv_trainer *t = qkv_run_open(&qkv_io_posix, run, r->plugin, 1, &progress, &status, error);
     if (!t) return cli_error(cli_code(status), "plot", "%s", error);
-    bool written = train_write_example(&train_posix, t, run, (uint64_t)r->example, error);
-    train_trainer_free(t);
+    bool written = qkv_run_write_example(&qkv_io_posix, t, run, (uint64_t)r->example, error);
+    qkv_trainer_free(t);
     if (!written) return cli_error(CLI_FAILED, "plot", "%s", error);
-    return code_of(train_plot_example(run, r->format, report, r));
+    return code_of(qkv_plot_example(run, r->format, report, r));
 }
 
 int cli_plot(int argc, char **argv) {
-    request r = {.format = TRAIN_PLOT_PNG, .out = "runs/compare"};
-    char error[TRAIN_ERROR];
+    request r = {.format = QKV_PLOT_PNG, .out = "runs/compare"};
+    char error[QKV_IO_ERROR];
     int first = 0;
     bool done;
     int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
@@ -111,8 +108,8 @@ int cli_plot(int argc, char **argv) {
     if (n > 32)
         return cli_error(CLI_USAGE, "plot", "at most 32 runs can be compared, %d are given", n);
     for (int i = 0; i < n; i++) {
-        char path[TRAIN_PATH];
-        if (!train_path(path, runs[i], "metrics.csv", error))
+        char path[QKV_IO_PATH];
+        if (!qkv_io_path(path, runs[i], "metrics.csv", error))
             return cli_error(CLI_USAGE, "plot", "%s", error);
         if (access(path, R_OK) != 0)
             return cli_error(CLI_FAILED, "plot", "'%s' is no run: %s", runs[i], strerror(errno));
@@ -120,12 +117,12 @@ int cli_plot(int argc, char **argv) {
     if (r.attention && n > 1)
         return cli_error(CLI_USAGE, "plot", "--attention is of one run, %d are given", n);
     if (r.attention) return plot_example(&r, runs[0]);
-    if (n > 1) return code_of(train_plot_compare(runs, n, r.out, r.format, report, &r));
-    train_plot_status s = train_plot_run(runs[0], r.format, r.only, report, &r);
-    if (s == TRAIN_PLOT_OK && r.format != TRAIN_PLOT_TXT && !r.only && isatty(STDOUT_FILENO)) {
-        r.format = TRAIN_PLOT_TXT;  // a first look without leaving the terminal
-        train_plot_run(runs[0], r.format, "loss", report, &r);
-        train_plot_run(runs[0], r.format, "learning", report, &r);
+    if (n > 1) return code_of(qkv_plot_compare(runs, n, r.out, r.format, report, &r));
+    qkv_plot_status s = qkv_plot_run(runs[0], r.format, r.only, report, &r);
+    if (s == QKV_PLOT_OK && r.format != QKV_PLOT_TXT && !r.only && isatty(STDOUT_FILENO)) {
+        r.format = QKV_PLOT_TXT;  // a first look without leaving the terminal
+        qkv_plot_run(runs[0], r.format, "loss", report, &r);
+        qkv_plot_run(runs[0], r.format, "learning", report, &r);
     }
     return code_of(s);
 }

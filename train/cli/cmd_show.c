@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "train/cli/cli.h"
-#include "train/number.h"
+#include "train/io/number.h"
 #include "train/probe/explain.h"
 #include "train/probe/observe.h"
 
@@ -18,22 +18,22 @@ static const cli_option options[] = {
 
 typedef struct {
     long example, head;
-    const struct train_plugin *plugin;
+    const struct qkv_config_plugin *plugin;
 } request;
 
 static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "plugin") == 0) return cli_load_plugin("show", value, &r->plugin);
     long *to = strcmp(name, "head") == 0 ? &r->head : &r->example;
-    if (train_parse_int(value, to) && *to >= (to == &r->head ? -1 : 0) && *to <= 2000000000)
+    if (qkv_io_parse_int(value, to) && *to >= (to == &r->head ? -1 : 0) && *to <= 2000000000)
         return CLI_OK;
     return cli_error(CLI_USAGE, "show", "--%s: '%s' is not such a number", name, value);
 }
 
 /* One open run. */
 typedef struct {
-    train_trainer *t;
-    train_worker *w;
+    qkv_trainer *t;
+    qkv_trainer_worker *w;
     const data_spec *spec;
     tensor_arena *arena;
     int head;
@@ -70,12 +70,12 @@ static void print_tokens(const view *v) {
     }
 }
 
-static void print_table(const view *v, const train_explanation *e) {
+static void print_table(const view *v, const qkv_probe_explanation *e) {
     char text[128], symbol[DATA_SYMBOL];
     printf("\n    %-22s %9s %9s %8s  %-10s %s\n", "position", "q.k", "score", "weight", "says",
            "|weight v|");
     for (int p = 0; p < e->S; p++) {
-        const train_step_of *s = &e->at[p];
+        const qkv_probe_step_of *s = &e->at[p];
         bool right = p == e->source;
         position(v, v->spec->store, p, text, sizeof text);
         if (!s->visible) {
@@ -92,7 +92,7 @@ static void print_table(const view *v, const train_explanation *e) {
     }
 }
 
-static void print_answer(const view *v, const train_explanation *e) {
+static void print_answer(const view *v, const qkv_probe_explanation *e) {
     char said[DATA_SYMBOL], wanted[DATA_SYMBOL];
     answer_text(v, e->answer, said);
     answer_text(v, e->target, wanted);
@@ -104,21 +104,21 @@ static void print_answer(const view *v, const train_explanation *e) {
                plain(v), e->confidence, wanted);
 }
 
-static bool explain(view *v, train_explanation *out) {
-    char error[TRAIN_ERROR];
-    if (train_explain(v->t, v->arena, v->head, out, error)) return true;
+static bool explain(view *v, qkv_probe_explanation *out) {
+    char error[QKV_IO_ERROR];
+    if (qkv_probe_explain(v->t, v->arena, v->head, out, error)) return true;
     cli_error(CLI_FAILED, "show", "%s", error);
     return false;
 }
 
 /* The same example with two symbols of the store exchanged: a line for each of the two positions,
  * and what followed. */
-static bool print_change(view *v, const char *what, const train_explanation *before, int stream,
+static bool print_change(view *v, const char *what, const qkv_probe_explanation *before, int stream,
                          int i, int j) {
-    train_explanation e;
+    qkv_probe_explanation e;
     char text[128], said[DATA_SYMBOL];
     int *ids = v->w->data.rows.ids[v->spec->store][stream];
-    train_swap(ids, i, j);
+    qkv_probe_swap(ids, i, j);
     bool ok = explain(v, &e);
     if (ok) {
         bool moved = e.at[j].weight > e.at[i].weight, changed = e.answer != before->answer;
@@ -133,13 +133,13 @@ static bool print_change(view *v, const char *what, const train_explanation *bef
         printf("    answer %s, with probability %.3f\n", answer_text(v, e.answer, said),
                e.confidence);
     }
-    train_swap(ids, i, j);
+    qkv_probe_swap(ids, i, j);
     return ok;
 }
 
 /* Keys, then values, of the right entry and another one exchanged; in coref the nouns, then their
  * colours. */
-static bool print_changes(view *v, const train_explanation *e) {
+static bool print_changes(view *v, const qkv_probe_explanation *e) {
     const data_spec *s = v->spec;
     int i = e->source, j = e->decoy >= 0    ? e->decoy
                            : s->entries > 1 ? (i + s->entries / 2) % s->entries
@@ -153,10 +153,10 @@ static bool print_changes(view *v, const train_explanation *e) {
 }
 
 static int show(view *v, const request *r) {
-    const train_config *c = train_trainer_config(v->t);
-    train_explanation e;
+    const qkv_config *c = qkv_trainer_config(v->t);
+    qkv_probe_explanation e;
     char text[128];
-    train_load(v->t, v->w, "test", (uint64_t)r->example, 1, 1);
+    qkv_trainer_load(v->t, v->w, "test", (uint64_t)r->example, 1, 1);
     if (v->head < 0) {  // the head with most weight on the answer
         double most = -1;
         int best = 0;
@@ -181,7 +181,7 @@ static int show(view *v, const request *r) {
 }
 
 int cli_show(int argc, char **argv) {
-    char error[TRAIN_ERROR];
+    char error[QKV_IO_ERROR];
     request r = {.head = -1};
     int first = 0;
     bool done;
@@ -190,20 +190,20 @@ int cli_show(int argc, char **argv) {
     if (argc - first != 1)
         return cli_error(CLI_USAGE, "show", "one run directory is needed, %d are given",
                          argc - first);
-    train_progress progress;
-    train_status status;
-    train_trainer *t =
-        train_open_run(&train_posix, argv[first], r.plugin, 1, &progress, &status, error);
+    qkv_run_progress progress;
+    qkv_run_status status;
+    qkv_trainer *t =
+        qkv_run_open(&qkv_io_posix, argv[first], r.plugin, 1, &progress, &status, error);
     if (!t) return cli_error(cli_code(status), "show", "%s", error);
     const char *no_colour = getenv("NO_COLOR");
     view v = {.t = t,
-              .w = train_trainer_worker(t),
-              .spec = train_trainer_spec(t),
+              .w = qkv_trainer_any_worker(t),
+              .spec = qkv_trainer_spec(t),
               .arena = tensor_arena_new(NULL),
               .head = (int)r.head,
               .colour = cli_terminal(STDOUT_FILENO) && !(no_colour && *no_colour)};
     code = v.arena ? show(&v, &r) : cli_error(CLI_FAILED, "show", "out of memory");
     tensor_arena_free(v.arena);
-    train_trainer_free(t);
+    qkv_trainer_free(t);
     return code;
 }

@@ -9,7 +9,7 @@
 
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
-#include "train/number.h"
+#include "train/io/number.h"
 #include "train/plot/plot.h"
 #include "train/study/study.h"
 
@@ -30,12 +30,12 @@ static const cli_option options[] = {
 typedef struct {
     long seeds, first_seed, jobs, threads, part, parts;
     const char *out;
-    const struct train_plugin *plugin;
+    const struct qkv_config_plugin *plugin;
     bool merge, quiet, json;
 } request;
 
 static int whole_number(const char *name, const char *text, long least, long most, long *out) {
-    if (train_parse_int(text, out) && *out >= least && *out <= most) return CLI_OK;
+    if (qkv_io_parse_int(text, out) && *out >= least && *out <= most) return CLI_OK;
     return cli_error(CLI_USAGE, "study", "--%s: '%s' is not a whole number from %ld to %ld", name,
                      text, least, most);
 }
@@ -44,7 +44,7 @@ static int take_part(request *r, const char *text) {
     char first[32];
     const char *slash = strchr(text, '/');
     snprintf(first, sizeof first, "%.*s", slash ? (int)(slash - text) : 0, text);
-    if (slash && train_parse_int(first, &r->part) && train_parse_int(slash + 1, &r->parts) &&
+    if (slash && qkv_io_parse_int(first, &r->part) && qkv_io_parse_int(slash + 1, &r->parts) &&
         r->part >= 1 && r->parts >= r->part && r->parts <= 100000)
         return CLI_OK;
     return cli_error(CLI_USAGE, "study", "--part: '%s' is not of the form I/N with 1 <= I <= N",
@@ -78,15 +78,15 @@ static char *joined(const char *const *lines) {
 }
 
 /* A built-in study, or a file whose name ends in .json. NULL with an exit code in *code. */
-static train_study *open_study(const char *name, int *code) {
-    char error[TRAIN_ERROR];
+static qkv_study *open_study(const char *name, int *code) {
+    char error[QKV_IO_ERROR];
     const char *names[64] = {NULL};
     size_t length = strlen(name), n;
-    for (int i = 0; i < 63 && train_study_files[i].name; i++) {
-        names[i] = train_study_files[i].name;
+    for (int i = 0; i < 63 && qkv_study_files[i].name; i++) {
+        names[i] = qkv_study_files[i].name;
         if (strcmp(names[i], name) != 0) continue;
-        char *text = joined(train_study_files[i].lines);
-        train_study *s = text ? train_study_parse(text, strlen(text), error) : NULL;
+        char *text = joined(qkv_study_files[i].lines);
+        qkv_study *s = text ? qkv_study_parse(text, strlen(text), error) : NULL;
         if (!s) *code = cli_error(CLI_FAILED, "study", "the built-in study '%s': %s", name, error);
         free(text);
         return s;
@@ -101,25 +101,24 @@ static train_study *open_study(const char *name, int *code) {
         return NULL;
     }
     void *text;
-    train_file_status read = train_read_file(&train_posix, NULL, name, 1 << 22, &text, &n, error);
-    if (read != TRAIN_FILE_OK) {
-        *code =
-            cli_error(read == TRAIN_FILE_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "study", "%s", error);
+    qkv_io_status read = qkv_io_read_file(&qkv_io_posix, NULL, name, 1 << 22, &text, &n, error);
+    if (read != QKV_IO_OK) {
+        *code = cli_error(read == QKV_IO_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "study", "%s", error);
         return NULL;
     }
-    train_study *s = train_study_parse(text, n, error);
+    qkv_study *s = qkv_study_parse(text, n, error);
     tensor_malloc.release(NULL, text);
     if (!s) *code = cli_error(CLI_DAMAGED, "study", "'%s': %s", name, error);
     return s;
 }
 
 static int list_studies(void) {
-    for (int i = 0; train_study_files[i].name; i++) {
+    for (int i = 0; qkv_study_files[i].name; i++) {
         int code = CLI_OK;
-        train_study *s = open_study(train_study_files[i].name, &code);
+        qkv_study *s = open_study(qkv_study_files[i].name, &code);
         if (!s) return code;
-        printf("%-14s %s\n", train_study_files[i].name, s->claim);
-        train_study_free(s);
+        printf("%-14s %s\n", qkv_study_files[i].name, s->claim);
+        qkv_study_free(s);
     }
     return CLI_OK;
 }
@@ -139,11 +138,11 @@ static void show_progress(void *ctx, int done, int total, double seconds) {
             seconds / done * (total - done));
 }
 
-static void print_json(const train_study *s, const train_results *r, const char *dir) {
+static void print_json(const qkv_study *s, const qkv_study_results *r, const char *dir) {
     json_t *o = json_object(), *table = json_array(), *bands = json_array();
     for (int v = 0; v < s->n_variants; v++)
         for (int c = 0; c < s->n_columns; c++) {
-            train_summary_of m = train_summarise(s, r, v, s->column[c].measure);
+            qkv_study_summary m = qkv_study_summarise(s, r, v, s->column[c].measure);
             json_t *row = json_pack("{s:s,s:s,s:s,s:i,s:i}", "group", s->variant[v].group,
                                     "variant", s->variant[v].name, "measure", s->column[c].measure,
                                     "n", m.n, "failed", m.failed);
@@ -154,16 +153,16 @@ static void print_json(const train_study *s, const train_results *r, const char 
             json_array_append_new(table, row);
         }
     for (int i = 0; i < s->n_bands; i++) {
-        const train_band *b = &s->band[i];
+        const qkv_study_band *b = &s->band[i];
         json_t *row =
             json_pack("{s:s,s:s,s:s,s:b}", "group", b->group, "variant", b->variant, "measure",
-                      b->measure, "holds", train_band_judge(s, r, b) == TRAIN_BAND_HOLDS);
+                      b->measure, "holds", qkv_study_band_judge(s, r, b) == QKV_STUDY_BAND_HOLDS);
         if (isfinite(b->least)) json_object_set_new(row, "least", json_real(b->least));
         if (isfinite(b->most)) json_object_set_new(row, "most", json_real(b->most));
         json_array_append_new(bands, row);
     }
     json_object_set_new(o, "study", json_string(s->name));
-    json_object_set_new(o, "holds", json_boolean(train_study_holds(s, r)));
+    json_object_set_new(o, "holds", json_boolean(qkv_study_holds(s, r)));
     json_object_set_new(o, "seeds", json_integer(s->seeds));
     json_object_set_new(o, "out", json_string(dir));
     json_object_set_new(o, "table", table);
@@ -171,13 +170,12 @@ static void print_json(const train_study *s, const train_results *r, const char 
     cli_print_json(o);
 }
 
-static void report_picture(void *ctx, const char *name, train_plot_status status,
-                           const char *text) {
+static void report_picture(void *ctx, const char *name, qkv_plot_status status, const char *text) {
     const request *r = ctx;
     char shown[1024];
-    train_printable(text, shown, sizeof shown);
-    if (status == TRAIN_PLOT_OK && !r->quiet && !r->json) printf("Picture  %s\n", shown);
-    if (status != TRAIN_PLOT_OK && status != TRAIN_PLOT_SKIPPED)
+    qkv_io_printable(text, shown, sizeof shown);
+    if (status == QKV_PLOT_OK && !r->quiet && !r->json) printf("Picture  %s\n", shown);
+    if (status != QKV_PLOT_OK && status != QKV_PLOT_SKIPPED)
         fprintf(stderr, "qkv study: %s: %s\n", name, shown);
 }
 
@@ -188,98 +186,98 @@ static void on_signal(int number) {
     caught = number;
 }
 
-static int conclude(const request *r, const train_study *s, const train_results *results,
+static int conclude(const request *r, const qkv_study *s, const qkv_study_results *results,
                     const char *dir) {
-    char error[TRAIN_ERROR];
-    if (!train_study_write(&train_posix, s, results, dir, error))
+    char error[QKV_IO_ERROR];
+    if (!qkv_study_write(&qkv_io_posix, s, results, dir, error))
         return cli_error(CLI_FAILED, "study", "%s", error);
     tensor_arena *arena = tensor_arena_new(NULL);
-    train_text text = {.arena = arena, .failed = !arena};
-    train_study_text(s, results, &text);
+    qkv_io_text text = {.arena = arena, .failed = !arena};
+    qkv_study_text(s, results, &text);
     if (r->json)
         print_json(s, results, dir);
     else if (!r->quiet && text.at)
         fputs(text.at, stdout);
     tensor_arena_free(arena);
     if (*s->picture.kind)
-        train_plot_study(dir, s->picture.kind, TRAIN_PLOT_PNG, report_picture, (void *)(size_t)r);
+        qkv_plot_study(dir, s->picture.kind, QKV_PLOT_PNG, report_picture, (void *)(size_t)r);
     if (!r->json && !r->quiet) printf("\n");
     return CLI_OK;
 }
 
 static int run_study(const request *r, const char *name) {
-    char error[TRAIN_ERROR], dir[TRAIN_PATH];
+    char error[QKV_IO_ERROR], dir[QKV_IO_PATH];
     int code = CLI_OK;
-    train_study *s = open_study(name, &code);
+    qkv_study *s = open_study(name, &code);
     if (!s) return code;
     if (r->seeds) s->seeds = (int)r->seeds;
     if (r->first_seed >= 0) s->first_seed = (int)r->first_seed;
     snprintf(dir, sizeof dir, "runs/study/%s", s->name);
     bar progress = {.on_terminal = cli_terminal(STDERR_FILENO) && !r->quiet, .name = s->name};
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    train_study_options o = {.dir = r->out ? r->out : dir,
-                             .jobs = (int)(r->jobs          ? r->jobs
-                                           : processors > 0 ? processors
-                                                            : 1),
-                             .threads = (int)r->threads,
-                             .part = (int)r->part - 1,
-                             .parts = (int)r->parts,
-                             .plugin = r->plugin,
-                             .stop = &caught,
-                             .progress = show_progress,
-                             .ctx = &progress};
-    train_results results = {.arena = tensor_arena_new(NULL)};
-    train_status status =
-        results.arena ? train_study_run(&train_posix, s, &o, &results, error) : TRAIN_FAILED;
+    qkv_study_options o = {.dir = r->out ? r->out : dir,
+                           .jobs = (int)(r->jobs          ? r->jobs
+                                         : processors > 0 ? processors
+                                                          : 1),
+                           .threads = (int)r->threads,
+                           .part = (int)r->part - 1,
+                           .parts = (int)r->parts,
+                           .plugin = r->plugin,
+                           .stop = &caught,
+                           .progress = show_progress,
+                           .ctx = &progress};
+    qkv_study_results results = {.arena = tensor_arena_new(NULL)};
+    qkv_run_status status =
+        results.arena ? qkv_study_run(&qkv_io_posix, s, &o, &results, error) : QKV_RUN_FAILED;
     if (progress.shown) fprintf(stderr, "\r\033[K");
-    if (status == TRAIN_STOPPED && caught)
+    if (status == QKV_RUN_STOPPED && caught)
         code = cli_error(CLI_SIGNAL + caught, "study", "%s", error);
-    else if (status != TRAIN_DONE)
+    else if (status != QKV_RUN_DONE)
         code = cli_error(cli_code(status), "study", "%s", error);
     else
         code = conclude(r, s, &results, o.dir);
     tensor_arena_free(results.arena);
-    train_study_free(s);
+    qkv_study_free(s);
     return code;
 }
 
 /* Adds the results in other directories to those in --out. */
 static int merge(const request *r, int n, char **operands) {
-    char error[TRAIN_ERROR], path[TRAIN_PATH];
+    char error[QKV_IO_ERROR], path[QKV_IO_PATH];
     int code = CLI_OK;
     if (n < 2 || !r->out)
         return cli_error(CLI_USAGE, "study",
                          "--merge needs --out, a study and the directories of its parts");
-    train_study *s = open_study(operands[0], &code);
+    qkv_study *s = open_study(operands[0], &code);
     if (!s) return code;
     if (r->seeds) s->seeds = (int)r->seeds;
     if (r->first_seed >= 0) s->first_seed = (int)r->first_seed;
-    train_results all = {.arena = tensor_arena_new(NULL)};
+    qkv_study_results all = {.arena = tensor_arena_new(NULL)};
     tensor_arena *arena = tensor_arena_new(NULL);
-    train_text lines = {.arena = arena, .failed = !arena || !all.arena};
+    qkv_io_text lines = {.arena = arena, .failed = !arena || !all.arena};
     for (int i = 0; i < n && code == CLI_OK; i++) {
         const char *dir = i == 0 ? r->out : operands[i];
-        train_file_status read = train_path(path, dir, "results.jsonl", error)
-                                     ? train_results_read(&train_posix, path, s, &all, error)
-                                     : TRAIN_FILE_UNREADABLE;
-        if (read != TRAIN_FILE_OK)
-            code = cli_error(read == TRAIN_FILE_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "study", "%s",
-                             error);
+        qkv_io_status read = qkv_io_path(path, dir, "results.jsonl", error)
+                                 ? qkv_study_results_read(&qkv_io_posix, path, s, &all, error)
+                                 : QKV_IO_UNREADABLE;
+        if (read != QKV_IO_OK)
+            code =
+                cli_error(read == QKV_IO_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "study", "%s", error);
     }
     for (int i = 0; i < all.n && code == CLI_OK; i++) {
-        char *line = train_result_line(s, &all.at[i]);
-        train_text_add(&lines, "%s", line ? line : "");
+        char *line = qkv_study_result_line(s, &all.at[i]);
+        qkv_io_text_add(&lines, "%s", line ? line : "");
         free(line);
     }
     if (code == CLI_OK &&
-        (lines.failed || !train_make_directory(&train_posix, r->out, error) ||
-         !train_path(path, r->out, "results.jsonl", error) ||
-         !train_write_file(&train_posix, path, lines.at ? lines.at : "", lines.n, error)))
+        (lines.failed || !qkv_io_make_directory(&qkv_io_posix, r->out, error) ||
+         !qkv_io_path(path, r->out, "results.jsonl", error) ||
+         !qkv_io_write_file(&qkv_io_posix, path, lines.at ? lines.at : "", lines.n, error)))
         code = cli_error(CLI_FAILED, "study", "%s", lines.failed ? "out of memory" : error);
     if (code == CLI_OK) code = conclude(r, s, &all, r->out);
     tensor_arena_free(arena);
     tensor_arena_free(all.arena);
-    train_study_free(s);
+    qkv_study_free(s);
     return code;
 }
 
@@ -308,7 +306,7 @@ int cli_study(int argc, char **argv) {
     if (r.out)
         return cli_error(CLI_USAGE, "study",
                          "--out is for one study; all of them go to runs/study/NAME");
-    for (int i = 0; train_study_files[i].name && code == CLI_OK; i++)
-        code = run_study(&r, train_study_files[i].name);
+    for (int i = 0; qkv_study_files[i].name && code == CLI_OK; i++)
+        code = run_study(&r, qkv_study_files[i].name);
     return code;
 }

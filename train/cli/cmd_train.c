@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "train/cli/train_summary.h"
-#include "train/number.h"
+#include "train/io/number.h"
 
 enum { MAX_OPTIONS = 128, DEFAULT_KEEP = 2 };
 
@@ -38,7 +38,7 @@ typedef struct {
     setting given[MAX_OPTIONS * 2];
     int n;
     const char *out, *config_file;
-    const struct train_plugin *plugin;
+    const struct qkv_config_plugin *plugin;
     bool force, resume, detect_anomaly, quiet, json;
     long threads, save_every, keep;
 } request;
@@ -48,12 +48,12 @@ typedef struct {
 /* All options of the command; the names of "no-" options live in `negated`. */
 static void list_options(cli_option *all, char negated[MAX_OPTIONS][40]) {
     int n = 0, flags = 0;
-    for (const train_option *o = train_options; o->option; o++) {
-        if (o->kind == TRAIN_OPT_SECTION) {
+    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
+        if (o->kind == QKV_CONFIG_SECTION) {
             all[n++] = (cli_option){"", NULL, o->option, NULL};
             continue;
         }
-        bool flag = o->kind == TRAIN_OPT_FLAG;
+        bool flag = o->kind == QKV_CONFIG_FLAG;
         all[n++] = (cli_option){o->option, flag ? NULL : o->argument, o->help,
                                 flag ? (o->def[0] == 't' ? "yes" : "no") : o->def};
         if (!flag) continue;
@@ -64,7 +64,7 @@ static void list_options(cli_option *all, char negated[MAX_OPTIONS][40]) {
 }
 
 static int whole_number(const char *name, const char *text, long least, long most, long *out) {
-    if (!train_parse_int(text, out))
+    if (!qkv_io_parse_int(text, out))
         return cli_error(CLI_USAGE, "train", "--%s: '%s' is not a whole number", name, text);
     if (*out >= least && *out <= most) return CLI_OK;
     return cli_error(CLI_USAGE, "train", "--%s: %s is not between %ld and %ld", name, text, least,
@@ -90,54 +90,54 @@ static int take_option(void *ctx, const char *name, const char *value) {
     return CLI_OK;
 }
 
-static int apply(train_config *c, const setting *s) {
-    char error[TRAIN_ERROR];
+static int apply(qkv_config *c, const setting *s) {
+    char error[QKV_IO_ERROR];
     bool negated = strncmp(s->name, "no-", 3) == 0;
     const char *name = negated ? s->name + 3 : s->name;
-    for (const train_option *o = train_options; o->option; o++) {
-        if (o->kind == TRAIN_OPT_SECTION || strcmp(o->option, name) != 0) continue;
-        const char *value = o->kind == TRAIN_OPT_FLAG ? (negated ? "false" : "true") : s->value;
-        if (train_config_set(c, o, value, error)) return CLI_OK;
+    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
+        if (o->kind == QKV_CONFIG_SECTION || strcmp(o->option, name) != 0) continue;
+        const char *value = o->kind == QKV_CONFIG_FLAG ? (negated ? "false" : "true") : s->value;
+        if (qkv_config_set(c, o, value, error)) return CLI_OK;
         return cli_error(CLI_USAGE, "train", "--%s: %s", s->name, error);
     }
     return CLI_USAGE;
 }
 
-static int read_config(const char *path, train_config *c, int code_if_bad) {
-    char error[TRAIN_ERROR];
+static int read_config(const char *path, qkv_config *c, int code_if_bad) {
+    char error[QKV_IO_ERROR];
     void *text;
     size_t n;
-    train_file_status s = train_read_file(&train_posix, NULL, path, 1 << 20, &text, &n, error);
-    if (s != TRAIN_FILE_OK)
-        return cli_error(s == TRAIN_FILE_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "train", "%s", error);
-    bool ok = train_config_from_json(c, text, n, error);
+    qkv_io_status s = qkv_io_read_file(&qkv_io_posix, NULL, path, 1 << 20, &text, &n, error);
+    if (s != QKV_IO_OK)
+        return cli_error(s == QKV_IO_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "train", "%s", error);
+    bool ok = qkv_config_from_json(c, text, n, error);
     tensor_malloc.release(NULL, text);
     return ok ? CLI_OK : cli_error(code_if_bad, "train", "'%s': %s", path, error);
 }
 
 /* What the chosen task recommends. */
-static int recommend(const request *r, train_config *c) {
-    char error[TRAIN_ERROR];
+static int recommend(const request *r, qkv_config *c) {
+    char error[QKV_IO_ERROR];
     int code = CLI_OK;
     for (int i = 0; i < r->n && code == CLI_OK; i++)
         if (strcmp(r->given[i].name, "task") == 0) code = apply(c, &r->given[i]);
-    if (code == CLI_OK && train_find_task(c) && !train_config_recommend(c, error))
+    if (code == CLI_OK && qkv_config_task(c) && !qkv_config_recommend(c, error))
         code = cli_error(CLI_FAILED, "train", "%s", error);
     return code;
 }
 
 /* Defaults; what the task recommends, or the resumed run's or a file's configuration; then the
  * options. */
-static int configure(const request *r, train_config *c, data_spec *spec) {
-    char path[TRAIN_PATH], error[TRAIN_ERROR];
+static int configure(const request *r, qkv_config *c, data_spec *spec) {
+    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
     struct stat there;
     int code = CLI_OK;
-    train_config_default(c);
+    qkv_config_default(c);
     c->plugin = r->plugin;
     if (r->resume && !r->out) return cli_error(CLI_USAGE, "train", "--resume needs --out");
     if (r->resume && r->force)
         return cli_error(CLI_USAGE, "train", "--resume and --force exclude each other");
-    if (r->resume && !train_path(path, r->out, "config.json", error))
+    if (r->resume && !qkv_io_path(path, r->out, "config.json", error))
         return cli_error(CLI_USAGE, "train", "%s", error);
     if (r->resume && stat(path, &there) != 0)
         return cli_error(CLI_FAILED, "train", "'%s' holds no run to resume: %s", r->out,
@@ -147,8 +147,8 @@ static int configure(const request *r, train_config *c, data_spec *spec) {
     if (code == CLI_OK && !r->config_file && !r->resume) code = recommend(r, c);
     for (int i = 0; i < r->n && code == CLI_OK; i++) code = apply(c, &r->given[i]);
     if (code != CLI_OK) return code;
-    if (!train_find_task(c)) return cli_unknown_task("train", c->task);
-    if (!train_config_resolve(c, spec, error)) return cli_error(CLI_USAGE, "train", "%s", error);
+    if (!qkv_config_task(c)) return cli_unknown_task("train", c->task);
+    if (!qkv_config_resolve(c, spec, error)) return cli_error(CLI_USAGE, "train", "%s", error);
     return CLI_OK;
 }
 
@@ -210,10 +210,10 @@ static void catch_signals(void) {
 }
 
 /* "runs/TASK-N" with the first N that is not there yet. */
-static const char *free_directory(const char *task, char path[TRAIN_PATH]) {
+static const char *free_directory(const char *task, char path[QKV_IO_PATH]) {
     struct stat there;
     for (int n = 1; n < 1000000; n++) {
-        snprintf(path, TRAIN_PATH, "runs/%s-%d", task, n);
+        snprintf(path, QKV_IO_PATH, "runs/%s-%d", task, n);
         if (stat(path, &there) != 0) break;
     }
     return path;
@@ -221,11 +221,11 @@ static const char *free_directory(const char *task, char path[TRAIN_PATH]) {
 
 int cli_train(int argc, char **argv) {
     cli_option options[MAX_OPTIONS];
-    char negated[MAX_OPTIONS][40], dir[TRAIN_PATH], error[TRAIN_ERROR];
+    char negated[MAX_OPTIONS][40], dir[QKV_IO_PATH], error[QKV_IO_ERROR];
     request r = {.keep = DEFAULT_KEEP};
-    train_config c;
+    qkv_config c;
     data_spec spec;
-    train_summary summary = {0};
+    qkv_run_summary summary = {0};
     int first = 0;
     bool done;
     list_options(options, negated);
@@ -238,24 +238,24 @@ int cli_train(int argc, char **argv) {
     if (code != CLI_OK) return code;
     bar progress = {.on_terminal = cli_terminal(STDERR_FILENO) && !r.quiet, .began = seconds_now()};
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    train_run_options o = {.dir = r.out ? r.out : free_directory(c.task, dir),
-                           .threads = (int)(r.threads        ? r.threads
-                                            : processors > 0 ? processors
-                                                             : 1),
-                           .force = r.force,
-                           .resume = r.resume,
-                           .save_every = (int)r.save_every,
-                           .keep = (int)r.keep,
-                           .detect_anomaly = r.detect_anomaly,
-                           .stop = &caught,
-                           .progress = show_progress,
-                           .warn = warn,
-                           .ctx = &progress};
+    qkv_run_options o = {.dir = r.out ? r.out : free_directory(c.task, dir),
+                         .threads = (int)(r.threads        ? r.threads
+                                          : processors > 0 ? processors
+                                                           : 1),
+                         .force = r.force,
+                         .resume = r.resume,
+                         .save_every = (int)r.save_every,
+                         .keep = (int)r.keep,
+                         .detect_anomaly = r.detect_anomaly,
+                         .stop = &caught,
+                         .progress = show_progress,
+                         .warn = warn,
+                         .ctx = &progress};
     catch_signals();
-    train_status status = train_run(&train_posix, &c, &spec, &o, &summary, error);
+    qkv_run_status status = qkv_run_train(&qkv_io_posix, &c, &spec, &o, &summary, error);
     end_bar(&progress);
-    if (status == TRAIN_STOPPED) return cli_error(CLI_SIGNAL + caught, "train", "%s", error);
-    if (status != TRAIN_DONE) return cli_error(cli_code(status), "train", "%s", error);
+    if (status == QKV_RUN_STOPPED) return cli_error(CLI_SIGNAL + caught, "train", "%s", error);
+    if (status != QKV_RUN_DONE) return cli_error(cli_code(status), "train", "%s", error);
     if (r.json)
         cli_summary_json(&summary, o.dir);
     else if (!r.quiet && summary.nothing_to_do)

@@ -95,7 +95,7 @@ static long shared(data_batch *b, const data_spec *s, uint64_t seed, const char 
     return n;
 }
 
-int cli_check_data(const train_config *c, const data_spec *s, data_batch *b) {
+int cli_check_data(const qkv_config *c, const data_spec *s, data_batch *b) {
     findings *f = calloc(1, sizeof *f);
     uint64_t *seen = malloc(CHECKED * sizeof *seen), seed = (uint64_t)c->seed;
     if (!seen || !f) return free(f), free(seen), cli_error(CLI_FAILED, "data", "out of memory");

@@ -1,20 +1,20 @@
 /* info.h - what the files of qkv info share. */
-#ifndef TRAIN_CLI_INFO_H
-#define TRAIN_CLI_INFO_H
+#ifndef QKV_CLI_INFO_H
+#define QKV_CLI_INFO_H
 
-#include "train/account.h"
-#include "train/checkpoint.h"
+#include "train/probe/account.h"
+#include "train/run/checkpoint.h"
 
 typedef struct {
     const char *run;
-    train_trainer *t;
+    qkv_trainer *t;
     bool trained;  // false: there is no checkpoint; these are the initial weights
-    train_progress progress;
-    train_account account;
+    qkv_run_progress progress;
+    qkv_probe_account account;
 } info;
 
 /* Would the run be another one if this option were left at its default? */
-bool info_differs(const train_config *c, const train_option *o);
+bool info_differs(const qkv_config *c, const qkv_config_option *o);
 
 double info_norm(const tensor *x);
 

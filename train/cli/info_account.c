@@ -3,11 +3,11 @@
 
 #include "train/cli/info.h"
 
-static void print_sublayer(const char *title, const train_account_sublayer *s, double squares,
+static void print_sublayer(const char *title, const qkv_probe_account_sublayer *s, double squares,
                            int d) {
     printf("\n  One %s (the model has %d)\n", title, s->copies);
     for (int i = 0; i < s->n_rows; i++) {
-        const train_account_row *r = &s->row[i];
+        const qkv_probe_account_row *r = &s->row[i];
         char here[40] = "";
         if (r->rows) snprintf(here, sizeof here, "%d x %d", r->rows, r->cols);
         printf("    %-14s %-22s %-14s %10zu\n", r->name, r->formula, here, r->n);
@@ -18,32 +18,32 @@ static void print_sublayer(const char *title, const train_account_sublayer *s, d
            squares);
 }
 
-static void print_parts(const train_account *a, bool tied) {
+static void print_parts(const qkv_probe_account *a, bool tied) {
     printf("\n  The whole model\n");
-    for (int i = 0; i < TRAIN_PARTS; i++)
+    for (int i = 0; i < QKV_PROBE_PARTS; i++)
         if (a->part[i])
-            printf("    %-52s %10zu   %5.1f %%\n", train_part_names[i], a->part[i],
+            printf("    %-52s %10zu   %5.1f %%\n", qkv_probe_part_names[i], a->part[i],
                    100 * (double)a->part[i] / (double)a->total);
     if (tied) printf("    %-52s %10d\n", "unembeddings: the embeddings' own tables", 0);
     printf("    %-52s %10zu\n", "all parameters", a->total);
 }
 
-static void print_work(const train_account *a, bool memory) {
-    static const char *const formulas[TRAIN_WORKS] = {"2 for each parameter",
-                                                      "2 H d_k for each position seen",
-                                                      "2 H d_v for each position seen",
-                                                      "2 for each parameter",
-                                                      "2 for each parameter, where scored",
-                                                      ""};
+static void print_work(const qkv_probe_account *a, bool memory) {
+    static const char *const formulas[QKV_PROBE_WORKS] = {"2 for each parameter",
+                                                          "2 H d_k for each position seen",
+                                                          "2 H d_v for each position seen",
+                                                          "2 for each parameter",
+                                                          "2 for each parameter, where scored",
+                                                          ""};
     printf("\n  FLOPs of one token%s, forward\n", memory ? " and its share of the memory" : "");
-    for (int i = 0; i < TRAIN_WORKS; i++)
+    for (int i = 0; i < QKV_PROBE_WORKS; i++)
         if (a->work[i] > 0)
-            printf("    %-12s %-39s %10.0f   %5.1f %%\n", train_work_names[i], formulas[i],
+            printf("    %-12s %-39s %10.0f   %5.1f %%\n", qkv_probe_work_names[i], formulas[i],
                    a->work[i], 100 * a->work[i] / a->flops);
     printf("    %-52s %10.0f\n", "all products (* and + are two; training: times 3)", a->flops);
 }
 
-static void print_cache(const train_account *a) {
+static void print_cache(const qkv_probe_account *a) {
     printf("\n  Numbers to keep of one token, for others to attend to it\n");
     if (a->cache_layer < 0) {
         printf("    unknown: the block is a plugin's\n");
@@ -57,8 +57,8 @@ static void print_cache(const train_account *a) {
 }
 
 void info_print_account(const info *i) {
-    const train_account *a = &i->account;
-    const train_config *c = train_trainer_config(i->t);
+    const qkv_probe_account *a = &i->account;
+    const qkv_config *c = qkv_trainer_config(i->t);
     printf("\nThe account: d = %d, H = %d heads, G = %d of keys and values, d_k = %d, d_v = %d",
            c->d_model, c->heads, c->kv_heads, c->d_k, c->d_v);
     printf(c->d_ff ? ",\nF = %d\n" : "\n", c->d_ff);
@@ -69,6 +69,6 @@ void info_print_account(const info *i) {
         printf("\n  No feed-forward (--d-ff 0); the usual one, F = 4 d, has 8 d^2 = %.0f\n",
                8.0 * c->d_model * c->d_model);
     print_parts(a, c->tie_unembedding);
-    print_work(a, train_trainer_spec(i->t)->side[DATA_MEMORY].T > 0);
+    print_work(a, qkv_trainer_spec(i->t)->side[DATA_MEMORY].T > 0);
     print_cache(a);
 }

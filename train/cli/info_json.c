@@ -12,17 +12,17 @@ static json_t *count(size_t n) { return json_integer((json_int_t)n); }
 
 /* Text that may be no UTF-8. */
 static json_t *text(const char *s) {
-    char shown[TRAIN_PATH];
+    char shown[QKV_IO_PATH];
     json_t *whole = json_string(s);
-    return whole ? whole : json_string(train_printable(s, shown, sizeof shown));
+    return whole ? whole : json_string(qkv_io_printable(s, shown, sizeof shown));
 }
 
 /* Every option; what config.json says about the program is left out: it would be this one. */
-static json_t *config_of(const train_config *c, json_t *differs) {
-    char *all = train_config_to_json(c);
+static json_t *config_of(const qkv_config *c, json_t *differs) {
+    char *all = qkv_config_to_json(c);
     json_t *config = all ? json_loads(all, 0, NULL) : NULL, *options = json_object();
-    for (const train_option *o = train_options; o->option; o++) {
-        if (o->kind == TRAIN_OPT_SECTION) continue;
+    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
+        if (o->kind == QKV_CONFIG_SECTION) continue;
         json_object_set(options, o->field, json_object_get(config, o->field));
         if (info_differs(c, o)) json_array_append_new(differs, json_string(o->field));
     }
@@ -44,16 +44,17 @@ static json_t *parameters_of(ag_params *params) {
         json_object_set_new(one, "norm", number(info_norm(&p->val)));
         json_object_set_new(one, "decays", json_boolean(info_decays(p)));
         json_object_set_new(one, "frozen", json_boolean(p->frozen));
-        json_object_set_new(one, "part", json_string(train_part_names[train_part_of(p->name)]));
+        json_object_set_new(one, "part",
+                            json_string(qkv_probe_part_names[qkv_probe_part_of(p->name)]));
         json_array_append_new(all, one);
     }
     return all;
 }
 
-static json_t *sublayer(const train_account_sublayer *s, double usual) {
+static json_t *sublayer(const qkv_probe_account_sublayer *s, double usual) {
     json_t *rows = json_array(), *o = json_object();
     for (int i = 0; i < s->n_rows; i++) {
-        const train_account_row *r = &s->row[i];
+        const qkv_probe_account_row *r = &s->row[i];
         json_array_append_new(
             rows, json_pack("{s:s,s:s,s:[i,i],s:o}", "name", r->name, "formula", r->formula,
                             "shape", r->rows, r->cols, "count", count(r->n)));
@@ -65,12 +66,12 @@ static json_t *sublayer(const train_account_sublayer *s, double usual) {
     return o;
 }
 
-static json_t *account_of(const train_account *a, int d) {
+static json_t *account_of(const qkv_probe_account *a, int d) {
     json_t *o = json_object(), *parts = json_object(), *work = json_object();
-    for (int i = 0; i < TRAIN_PARTS; i++)
-        json_object_set_new(parts, train_part_names[i], count(a->part[i]));
-    for (int i = 0; i < TRAIN_WORKS; i++)
-        json_object_set_new(work, train_work_names[i], number(a->work[i]));
+    for (int i = 0; i < QKV_PROBE_PARTS; i++)
+        json_object_set_new(parts, qkv_probe_part_names[i], count(a->part[i]));
+    for (int i = 0; i < QKV_PROBE_WORKS; i++)
+        json_object_set_new(work, qkv_probe_work_names[i], number(a->work[i]));
     json_object_set_new(o, "attention", sublayer(&a->attention, 4.0 * d * d));
     json_object_set_new(o, "feed_forward", sublayer(&a->feed_forward, 8.0 * d * d));
     json_object_set_new(o, "parts", parts);
@@ -84,8 +85,8 @@ static json_t *account_of(const train_account *a, int d) {
 }
 
 void info_print_json(const info *i) {
-    const train_account *a = &i->account;
-    const train_config *c = train_trainer_config(i->t);
+    const qkv_probe_account *a = &i->account;
+    const qkv_config *c = qkv_trainer_config(i->t);
     json_t *o = json_object(), *differs = json_array();
     json_object_set_new(o, "run", text(i->run));
     json_object_set_new(o, "step", i->trained ? json_integer(i->progress.step) : json_null());
@@ -93,7 +94,7 @@ void info_print_json(const info *i) {
     json_object_set_new(o, "best_loss", number(i->progress.best_loss));
     json_object_set_new(o, "config", config_of(c, differs));
     json_object_set_new(o, "differs", differs);
-    json_object_set_new(o, "parameters", parameters_of(train_trainer_params(i->t)));
+    json_object_set_new(o, "parameters", parameters_of(qkv_trainer_params(i->t)));
     json_object_set_new(o, "total", count(a->total));
     json_object_set_new(o, "learned", count(a->learned));
     json_object_set_new(o, "account", account_of(a, c->d_model));

@@ -1,6 +1,6 @@
 /* json.h - how commands print JSON. */
-#ifndef TRAIN_CLI_JSON_H
-#define TRAIN_CLI_JSON_H
+#ifndef QKV_CLI_JSON_H
+#define QKV_CLI_JSON_H
 
 #include <jansson.h>
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "train/cli/cli.h"
-#include "train/version.h"
+#include "train/config/version.h"
 
 static const struct {
     const char *name, *operands, *summary;
@@ -47,7 +47,7 @@ int main(int argc, char **argv) {
         return cli_finish(CLI_OK);
     }
     if (strcmp(name, "--version") == 0) {
-        printf("qkv %s (%s, %s)\n", TRAIN_VERSION, REAL_NAME, TRAIN_COMPILER);
+        printf("qkv %s (%s, %s)\n", QKV_VERSION, REAL_NAME, QKV_COMPILER);
         return cli_finish(CLI_OK);
     }
     for (int i = 0; i < COMMANDS; i++)

@@ -18,18 +18,18 @@ int cli_error(int code, const char *command, const char *format, ...) {
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     fprintf(stderr, "qkv%s%s: %s\n", command ? " " : "", command ? command : "",
-            train_printable(text, shown, sizeof shown));
+            qkv_io_printable(text, shown, sizeof shown));
     return code;
 }
 
-int cli_code(train_status s) {
+int cli_code(qkv_run_status s) {
     switch (s) {
-        case TRAIN_DONE: return CLI_OK;
-        case TRAIN_USAGE: return CLI_USAGE;
-        case TRAIN_DAMAGED: return CLI_DAMAGED;
-        case TRAIN_DIVERGED: return CLI_DIVERGED;
-        case TRAIN_FAILED:
-        case TRAIN_STOPPED: break;
+        case QKV_RUN_DONE: return CLI_OK;
+        case QKV_RUN_USAGE: return CLI_USAGE;
+        case QKV_RUN_DAMAGED: return CLI_DAMAGED;
+        case QKV_RUN_DIVERGED: return CLI_DIVERGED;
+        case QKV_RUN_FAILED:
+        case QKV_RUN_STOPPED: break;
     }
     return CLI_FAILED;
 }

@@ -12,25 +12,25 @@
 #include <unistd.h>
 
 #include "train/cli/cli.h"
-#include "train/plugin.h"
+#include "train/config/plugin.h"
 
 extern char **environ;
 
-/* The directory in which "train/plugin.h" is found: beside an installed program, or the source
+/* The directory in which "train/config/plugin.h" is found: beside an installed program, or the source
  * tree of a built one. */
-static bool include_directory(char out[TRAIN_PATH]) {
+static bool include_directory(char out[QKV_IO_PATH]) {
     static const char *const places[] = {"../include/qkv", "..", "../.."};
-    char exe[TRAIN_PATH - 64];
+    char exe[QKV_IO_PATH - 64];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
     if (n < 0) return false;
     exe[n] = '\0';
     char *slash = strrchr(exe, '/');
     if (slash) *slash = '\0';
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        char header[TRAIN_PATH];
+        char header[QKV_IO_PATH];
         struct stat there;
         snprintf(header, sizeof header, "%s/%s/train/plugin.h", exe, places[i]);
-        snprintf(out, TRAIN_PATH, "%s/%s", exe, places[i]);
+        snprintf(out, QKV_IO_PATH, "%s/%s", exe, places[i]);
         if (stat(header, &there) == 0) return true;
     }
     return false;
@@ -38,15 +38,15 @@ static bool include_directory(char out[TRAIN_PATH]) {
 
 /* Compiles a C file into a shared object; the compiler's words go to stderr. */
 static int compile(const char *command, const char *source, const char *object) {
-    char include[TRAIN_PATH], option[TRAIN_PATH + 2], shown[TRAIN_PATH];
-    char absolute[TRAIN_PATH];  // begins with no '-'
+    char include[QKV_IO_PATH], option[QKV_IO_PATH + 2], shown[QKV_IO_PATH];
+    char absolute[QKV_IO_PATH];  // begins with no '-'
     const char *cc = getenv("CC");
     if (!cc || !*cc || strchr(cc, ' ')) cc = "cc";
     if (!include_directory(include))
         return cli_error(CLI_FAILED, command, "the headers of qkv are not beside this program");
     if (!realpath(source, absolute))
         return cli_error(CLI_FAILED, command, "cannot open '%s': %s", source, strerror(errno));
-    if (strcmp(train_printable(absolute, shown, sizeof shown), absolute) != 0)
+    if (strcmp(qkv_io_printable(absolute, shown, sizeof shown), absolute) != 0)
         return cli_error(CLI_FAILED, command, "the compiler would print the name of '%s' as it is",
                          source);
     snprintf(option, sizeof option, "-I%s", include);
@@ -77,20 +77,20 @@ static int compile(const char *command, const char *source, const char *object) 
 }
 
 static int open_object(const char *command, const char *path, const char *shown,
-                       const train_plugin **out) {
-    char absolute[TRAIN_PATH];
+                       const qkv_config_plugin **out) {
+    char absolute[QKV_IO_PATH];
     if (!realpath(path, absolute))
         return cli_error(CLI_FAILED, command, "cannot open the plugin '%s': %s", shown,
                          strerror(errno));
     void *library =
         dlopen(absolute, RTLD_NOW | RTLD_LOCAL);  // stays open: the program ends with it
     if (!library) return cli_error(CLI_FAILED, command, "cannot load the plugin: %s", dlerror());
-    const train_plugin *p = dlsym(library, "qkv_plugin");
+    const qkv_config_plugin *p = dlsym(library, "qkv_plugin");
     if (!p)
         return cli_error(CLI_FAILED, command, "'%s' is no plugin: it defines no qkv_plugin", shown);
-    if (p->abi != TRAIN_PLUGIN_ABI)
+    if (p->abi != QKV_CONFIG_PLUGIN_ABI)
         return cli_error(CLI_FAILED, command, "'%s' was made for version %d of plugins, this is %d",
-                         shown, p->abi, TRAIN_PLUGIN_ABI);
+                         shown, p->abi, QKV_CONFIG_PLUGIN_ABI);
     if (p->real_size != (int)sizeof(real))
         return cli_error(
             CLI_FAILED, command,
@@ -110,7 +110,7 @@ static int open_object(const char *command, const char *path, const char *shown,
     return CLI_OK;
 }
 
-int cli_load_plugin(const char *command, const char *path, const train_plugin **out) {
+int cli_load_plugin(const char *command, const char *path, const qkv_config_plugin **out) {
     size_t n = strlen(path);
     if (n < 2 || strcmp(path + n - 2, ".c") != 0) return open_object(command, path, path, out);
     char directory[] = "/tmp/qkv-plugin-XXXXXX", object[64];

@@ -10,9 +10,9 @@ static void add_number(json_t *o, const char *key, double x) {
     json_object_set_new(o, key, isfinite(x) ? json_real(x) : json_null());
 }
 
-void cli_summary_json(const train_summary *s, const char *dir) {
-    const train_scores *r = &s->last.scores;
-    const train_circuits *c = &s->last.circuits;
+void cli_summary_json(const qkv_run_summary *s, const char *dir) {
+    const qkv_trainer_scores *r = &s->last.scores;
+    const qkv_probe_circuits *c = &s->last.circuits;
     const double none = (double)NAN;
     const struct {
         const char *key;
@@ -31,16 +31,16 @@ void cli_summary_json(const train_summary *s, const char *dir) {
     json_object_set_new(o, "steps", json_integer(s->steps));
     add_number(o, "seconds", s->seconds);
     json_t *run = json_string(dir);
-    char shown[TRAIN_PATH];
+    char shown[QKV_IO_PATH];
     json_object_set_new(o, "run",
-                        run ? run : json_string(train_printable(dir, shown, sizeof shown)));
+                        run ? run : json_string(qkv_io_printable(dir, shown, sizeof shown)));
     cli_print_json(o);
 }
 
-void cli_summary_words(const train_summary *s, const data_spec *spec, const char *dir) {
-    const train_scores *r = &s->last.scores;
-    const train_circuits *k = &s->last.circuits;
-    char shown[TRAIN_PATH];
+void cli_summary_words(const qkv_run_summary *s, const data_spec *spec, const char *dir) {
+    const qkv_trainer_scores *r = &s->last.scores;
+    const qkv_probe_circuits *k = &s->last.circuits;
+    char shown[QKV_IO_PATH];
     printf(
         "After %d steps (%.2f s) %.1f %% of the answers to fresh questions are right; a blind "
         "guess has %.1f %%",
@@ -49,7 +49,7 @@ void cli_summary_words(const train_summary *s, const data_spec *spec, const char
     printf(".\n");
     if (s->steps99 >= 0) printf("99 %% was first reached at step %d.\n", s->steps99);
     if (isnan(r->mass)) {
-        printf("The run is in %s\n", train_printable(dir, shown, sizeof shown));
+        printf("The run is in %s\n", qkv_io_printable(dir, shown, sizeof shown));
         return;
     }
     printf("Q and K: %.1f %% of the attention is on the entry that holds the answer",
@@ -58,12 +58,13 @@ void cli_summary_words(const train_summary *s, const data_spec *spec, const char
         printf(
             ";\n  %.0f of %d keys are what their own question matches best, values steer %.1f %% "
             "as much as keys",
-            k->qk_diag * k->rows[TRAIN_QK_KEY], k->rows[TRAIN_QK_KEY], 100 * k->qk_ratio);
+            k->qk_diag * k->rows[QKV_PROBE_QK_KEY], k->rows[QKV_PROBE_QK_KEY], 100 * k->qk_ratio);
     printf(".\n");
     if (s->last.has_circuits)
         printf(
             "V and O: %.0f of %d values, once fetched, are said as themselves; keys leak into the "
             "answer %.1f %% as much.\n",
-            k->ov_diag * k->rows[TRAIN_OV_VALUE], k->rows[TRAIN_OV_VALUE], 100 * k->ov_ratio);
-    printf("The run is in %s\n", train_printable(dir, shown, sizeof shown));
+            k->ov_diag * k->rows[QKV_PROBE_OV_VALUE], k->rows[QKV_PROBE_OV_VALUE],
+            100 * k->ov_ratio);
+    printf("The run is in %s\n", qkv_io_printable(dir, shown, sizeof shown));
 }

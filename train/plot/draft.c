@@ -10,27 +10,27 @@
 
 enum { DIRECTORY = O_RDONLY | O_DIRECTORY | O_CLOEXEC };
 
-train_plot_status train_plot_draft_open(train_plot_draft *d, const char *dir, char *why) {
-    *d = (train_plot_draft){.plots = -1, .fd = -1};
+qkv_plot_status qkv_plot_draft_open(qkv_plot_draft *d, const char *dir, char *why) {
+    *d = (qkv_plot_draft){.plots = -1, .fd = -1};
     if (mkdir(dir, 0777) && errno != EEXIST) {
-        return train_plot_say(why, "cannot make the directory %s: %s", dir, strerror(errno));
+        return qkv_plot_say(why, "cannot make the directory %s: %s", dir, strerror(errno));
     }
     d->plots = open(dir, DIRECTORY);
     if (d->plots < 0)
-        return train_plot_say(why, "cannot open the directory %s: %s", dir, strerror(errno));
+        return qkv_plot_say(why, "cannot open the directory %s: %s", dir, strerror(errno));
     size_t n = strlen(dir) + sizeof "/.drawing-XXXXXX";
     d->path = malloc(n);
-    if (!d->path) return train_plot_say(why, "out of memory");
+    if (!d->path) return qkv_plot_say(why, "out of memory");
     snprintf(d->path, n, "%s/.drawing-XXXXXX", dir);
     if (!mkdtemp(d->path)) {
-        train_plot_say(why, "cannot write in %s: %s", dir, strerror(errno));
+        qkv_plot_say(why, "cannot write in %s: %s", dir, strerror(errno));
         free(d->path);
         d->path = NULL;
-        return TRAIN_PLOT_FAILED;
+        return QKV_PLOT_FAILED;
     }
     d->fd = open(d->path, DIRECTORY);
-    if (d->fd < 0) return train_plot_say(why, "cannot open %s: %s", d->path, strerror(errno));
-    return TRAIN_PLOT_OK;
+    if (d->fd < 0) return qkv_plot_say(why, "cannot open %s: %s", d->path, strerror(errno));
+    return QKV_PLOT_OK;
 }
 
 /* The draft holds files only. */
@@ -45,7 +45,7 @@ static void empty(int fd) {
     closedir(dir);
 }
 
-void train_plot_draft_close(train_plot_draft *d) {
+void qkv_plot_draft_close(qkv_plot_draft *d) {
     if (d->fd >= 0) {
         empty(d->fd);
         close(d->fd);
@@ -53,19 +53,19 @@ void train_plot_draft_close(train_plot_draft *d) {
     if (d->path) rmdir(d->path);
     if (d->plots >= 0) close(d->plots);
     free(d->path);
-    *d = (train_plot_draft){.plots = -1, .fd = -1};
+    *d = (qkv_plot_draft){.plots = -1, .fd = -1};
 }
 
-FILE *train_plot_draft_file(train_plot_draft *d, const char *name, char *why) {
+FILE *qkv_plot_draft_file(qkv_plot_draft *d, const char *name, char *why) {
     int fd = openat(d->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
     if (f) return f;
-    train_plot_say(why, "cannot write %s/%s: %s", d->path, name, strerror(errno));
+    qkv_plot_say(why, "cannot write %s/%s: %s", d->path, name, strerror(errno));
     if (fd >= 0) close(fd);
     return NULL;
 }
 
-train_plot_status train_plot_draft_close_file(FILE *f, const char *name, char *why) {
+qkv_plot_status qkv_plot_draft_close_file(FILE *f, const char *name, char *why) {
     errno = 0;
     bool bad = fflush(f) || ferror(f);
     int reason = errno;
@@ -73,19 +73,19 @@ train_plot_status train_plot_draft_close_file(FILE *f, const char *name, char *w
         if (!reason) reason = errno;
         bad = true;
     }
-    if (!bad) return TRAIN_PLOT_OK;
-    return train_plot_say(why, "cannot write %s: %s", name,
-                          reason ? strerror(reason) : "an error while writing");
+    if (!bad) return QKV_PLOT_OK;
+    return qkv_plot_say(why, "cannot write %s: %s", name,
+                        reason ? strerror(reason) : "an error while writing");
 }
 
-train_plot_status train_plot_draft_end_line(train_plot_draft *d, const char *name, char *why) {
+qkv_plot_status qkv_plot_draft_end_line(qkv_plot_draft *d, const char *name, char *why) {
     int fd = openat(d->fd, name, O_WRONLY | O_APPEND | O_CLOEXEC);
     bool ok = fd >= 0 && write(fd, "\n", 1) == 1;
     if (fd >= 0 && close(fd)) ok = false;
-    return ok ? TRAIN_PLOT_OK : train_plot_say(why, "cannot write %s: %s", name, strerror(errno));
+    return ok ? QKV_PLOT_OK : qkv_plot_say(why, "cannot write %s: %s", name, strerror(errno));
 }
 
-bool train_plot_draft_has(const train_plot_draft *d, const char *name) {
+bool qkv_plot_draft_has(const qkv_plot_draft *d, const char *name) {
     return faccessat(d->fd, name, F_OK, 0) == 0;
 }
 
@@ -98,7 +98,7 @@ static FILE *open_in(int dir, const char *name) {
 }
 
 /* Is there an older file of this name, with other bytes in it? */
-static bool differs(const train_plot_draft *d, const char *name) {
+static bool differs(const qkv_plot_draft *d, const char *name) {
     FILE *old = open_in(d->plots, name), *new = open_in(d->fd, name);
     bool different = false;
     if (old && new) {
@@ -114,16 +114,15 @@ static bool differs(const train_plot_draft *d, const char *name) {
     return different;
 }
 
-train_plot_status train_plot_draft_keep(train_plot_draft *d, const char *name, bool backup,
-                                        char *why) {
+qkv_plot_status qkv_plot_draft_keep(qkv_plot_draft *d, const char *name, bool backup, char *why) {
     char kept[64];
     snprintf(kept, sizeof kept, "%s~", name);
     if (backup && differs(d, name) && renameat(d->plots, name, d->plots, kept)) {
-        return train_plot_say(why, "cannot keep the edited %s as %s: %s", name, kept,
-                              strerror(errno));
+        return qkv_plot_say(why, "cannot keep the edited %s as %s: %s", name, kept,
+                            strerror(errno));
     }
     if (renameat(d->fd, name, d->plots, name)) {
-        return train_plot_say(why, "cannot replace %s: %s", name, strerror(errno));
+        return qkv_plot_say(why, "cannot replace %s: %s", name, strerror(errno));
     }
-    return TRAIN_PLOT_OK;
+    return QKV_PLOT_OK;
 }

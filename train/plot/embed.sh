@@ -16,14 +16,14 @@ echo '#include "train/plot/scripts.h"'
 for f in "$@"; do
     name=$(basename "$f" .gp)
     case $name in
-    common) echo && echo 'const char *const train_plot_common[] = {' ;;
+    common) echo && echo 'const char *const qkv_plot_common[] = {' ;;
     *) echo && echo "static const char *const script_$name[] = {" ;;
     esac
     lines "$f"
     echo '};'
 done
 echo
-echo 'const struct train_plot_script train_plot_scripts[] = {'
+echo 'const struct qkv_plot_script qkv_plot_scripts[] = {'
 for f in "$@"; do
     name=$(basename "$f" .gp)
     test "$name" = common || echo "    {\"$name\", script_$name},"

@@ -19,7 +19,7 @@ static bool executable(const char *path) {
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-char *train_plot_gnuplot_find(void) {
+char *qkv_plot_gnuplot_find(void) {
     const char *path = getenv("PATH");
     if (!path) path = "/usr/local/bin:/usr/bin:/bin";
     size_t most = strlen(path) + sizeof "/gnuplot";
@@ -89,11 +89,11 @@ static void first_complaint(char *text, char *why) {
             best = line;
         }
     }
-    snprintf(why, TRAIN_PLOT_TEXT, "%.500s", best);
+    snprintf(why, QKV_PLOT_TEXT, "%.500s", best);
 }
 
-train_plot_status train_plot_gnuplot_run(const char *gnuplot, int dir, const char *script,
-                                         const char *argument, char *why) {
+qkv_plot_status qkv_plot_gnuplot_run(const char *gnuplot, int dir, const char *script,
+                                     const char *argument, char *why) {
     char *arg[] = {strdup("gnuplot"), strdup("-d"),     strdup("-c"),
                    strdup(script),    strdup(argument), NULL};
     int ends[2] = {-1, -1}, err = 0, code = 0;
@@ -110,11 +110,11 @@ train_plot_status train_plot_gnuplot_run(const char *gnuplot, int dir, const cha
     }
     if (ends[0] >= 0) close(ends[0]);
     for (size_t i = 0; i < sizeof arg / sizeof *arg; i++) free(arg[i]);
-    if (err) return train_plot_say(why, "cannot run %s: %s", gnuplot, strerror(err));
+    if (err) return qkv_plot_say(why, "cannot run %s: %s", gnuplot, strerror(err));
     first_complaint(text, why);
-    if (code == 0) return TRAIN_PLOT_OK;
+    if (code == 0) return QKV_PLOT_OK;
     if (WIFSIGNALED(code))
-        return train_plot_say(why, "gnuplot was ended by signal %d", WTERMSIG(code));
-    if (!*why) train_plot_say(why, "gnuplot ended with exit code %d", WEXITSTATUS(code));
-    return TRAIN_PLOT_FAILED;
+        return qkv_plot_say(why, "gnuplot was ended by signal %d", WTERMSIG(code));
+    if (!*why) qkv_plot_say(why, "gnuplot ended with exit code %d", WEXITSTATUS(code));
+    return QKV_PLOT_FAILED;
 }

@@ -33,17 +33,17 @@ static bool has_lines(int fd) {
     return lines >= TEXT_LINES;
 }
 
-bool train_plot_picture_whole(int dir, const char *name, train_plot_format format) {
+bool qkv_plot_picture_whole(int dir, const char *name, qkv_plot_format format) {
     int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return false;
     unsigned char tail[TAIL] = {0};
     int n = last_bytes(fd, tail);
     bool whole = false;
     switch (format) {
-        case TRAIN_PLOT_PNG: whole = ends_with(tail, n, "\0\0\0\0IEND\xae\x42\x60\x82", 12); break;
-        case TRAIN_PLOT_SVG: whole = ends_with(tail, n, "</svg>", 6); break;
-        case TRAIN_PLOT_PDF: whole = ends_with(tail, n, "%%EOF", 5); break;
-        case TRAIN_PLOT_TXT: whole = n >= 0 && has_lines(fd); break;
+        case QKV_PLOT_PNG: whole = ends_with(tail, n, "\0\0\0\0IEND\xae\x42\x60\x82", 12); break;
+        case QKV_PLOT_SVG: whole = ends_with(tail, n, "</svg>", 6); break;
+        case QKV_PLOT_PDF: whole = ends_with(tail, n, "%%EOF", 5); break;
+        case QKV_PLOT_TXT: whole = n >= 0 && has_lines(fd); break;
     }
     close(fd);
     return whole;

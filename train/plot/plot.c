@@ -17,7 +17,7 @@ typedef struct {
 
 #define PLOT(name, kind, source, shows) \
     {#name, shows, (kind) == RUNS ? 1 : (kind) == TABLE ? 2 : (kind) == ONE ? 3 : 0},
-static const train_plot_info list[] = {
+static const qkv_plot_info list[] = {
 #include "train/plot/plots.def"
     {NULL, NULL, 0}};
 #undef PLOT
@@ -33,22 +33,22 @@ typedef struct {
     const char *dir;          // where pictures go
     const char *const *runs;  // what they show
     int n;
-    train_plot_format format;
+    qkv_plot_format format;
     char *gnuplot;  // NULL: there is none
-    train_plot_report *report;
+    qkv_plot_report *report;
     void *ctx;
 } job;
 
 static const char *const formats[] = {"png", "svg", "pdf", "txt"};
 
-const train_plot_info *train_plot_list(void) { return list; }
+const qkv_plot_info *qkv_plot_list(void) { return list; }
 
-const char *train_plot_format_name(train_plot_format format) { return formats[format]; }
+const char *qkv_plot_format_name(qkv_plot_format format) { return formats[format]; }
 
-int train_plot_format_parse(const char *text, train_plot_format *format) {
+int qkv_plot_format_parse(const char *text, qkv_plot_format *format) {
     for (int i = 0; i < (int)(sizeof formats / sizeof *formats); i++) {
         if (strcmp(text, formats[i])) continue;
-        *format = (train_plot_format)i;
+        *format = (qkv_plot_format)i;
         return 1;
     }
     return 0;
@@ -60,142 +60,138 @@ static const char *file_name(char name[STEM], const char *stem, const char *exte
 }
 
 /* Closes a file of the draft; what went wrong before counts. */
-static train_plot_status finish(FILE *f, const char *name, train_plot_status status, char *why) {
-    if (status == TRAIN_PLOT_OK) return train_plot_draft_close_file(f, name, why);
+static qkv_plot_status finish(FILE *f, const char *name, qkv_plot_status status, char *why) {
+    if (status == QKV_PLOT_OK) return qkv_plot_draft_close_file(f, name, why);
     fclose(f);
     return status;
 }
 
 /* The maps of a run as NAME.csv and, where text is wanted, as the picture itself. */
-static train_plot_status write_maps(train_plot_draft *d, const job *j, int plot, FILE *csv,
-                                    char *why) {
+static qkv_plot_status write_maps(qkv_plot_draft *d, const job *j, int plot, FILE *csv, char *why) {
     char name[STEM];
-    train_plot_maps maps;
-    train_plot_status status = train_plot_maps_read(&maps, j->runs[0], origins[plot].source, why);
-    if (status == TRAIN_PLOT_OK) train_plot_maps_write(csv, &maps);
-    if (status == TRAIN_PLOT_OK && j->format == TRAIN_PLOT_TXT) {
-        FILE *f = train_plot_draft_file(d, file_name(name, list[plot].name, "txt"), why);
-        status = f ? finish(f, name, train_plot_maps_text(f, &maps, why), why) : TRAIN_PLOT_FAILED;
+    qkv_plot_maps maps;
+    qkv_plot_status status = qkv_plot_maps_read(&maps, j->runs[0], origins[plot].source, why);
+    if (status == QKV_PLOT_OK) qkv_plot_maps_write(csv, &maps);
+    if (status == QKV_PLOT_OK && j->format == QKV_PLOT_TXT) {
+        FILE *f = qkv_plot_draft_file(d, file_name(name, list[plot].name, "txt"), why);
+        status = f ? finish(f, name, qkv_plot_maps_text(f, &maps, why), why) : QKV_PLOT_FAILED;
     }
-    train_plot_maps_free(&maps);
+    qkv_plot_maps_free(&maps);
     return status;
 }
 
-static train_plot_status write_data(train_plot_draft *d, const job *j, int plot, char *why) {
+static qkv_plot_status write_data(qkv_plot_draft *d, const job *j, int plot, char *why) {
     char name[STEM];
     const origin *o = &origins[plot];
-    FILE *f = train_plot_draft_file(d, file_name(name, list[plot].name, "csv"), why);
-    if (!f) return TRAIN_PLOT_FAILED;
-    train_plot_status status = TRAIN_PLOT_OK;
+    FILE *f = qkv_plot_draft_file(d, file_name(name, list[plot].name, "csv"), why);
+    if (!f) return QKV_PLOT_FAILED;
+    qkv_plot_status status = QKV_PLOT_OK;
     switch (o->kind) {
-        case SERIES: status = train_plot_series(f, j->runs[0], o->source, why); break;
+        case SERIES: status = qkv_plot_series(f, j->runs[0], o->source, why); break;
         case ONE:
         case MAPS: status = write_maps(d, j, plot, f, why); break;
-        case TABLE: status = train_plot_copy(f, j->runs[0], o->source, why); break;
-        case RUNS: status = train_plot_several(f, j->runs, j->n, o->source, why); break;
+        case TABLE: status = qkv_plot_copy(f, j->runs[0], o->source, why); break;
+        case RUNS: status = qkv_plot_several(f, j->runs, j->n, o->source, why); break;
     }
     return finish(f, name, status, why);
 }
 
-static train_plot_status write_script(train_plot_draft *d, const char *plot, char *why) {
+static qkv_plot_status write_script(qkv_plot_draft *d, const char *plot, char *why) {
     char name[STEM];
-    const struct train_plot_script *s = train_plot_scripts;
+    const struct qkv_plot_script *s = qkv_plot_scripts;
     while (s->name && strcmp(s->name, plot)) s++;
-    if (!s->name) return train_plot_say(why, "there is no script %s.gp in the program", plot);
-    FILE *f = train_plot_draft_file(d, file_name(name, plot, "gp"), why);
-    if (!f) return TRAIN_PLOT_FAILED;
-    for (const char *const *line = train_plot_common; *line; line++) fputs(*line, f);
+    if (!s->name) return qkv_plot_say(why, "there is no script %s.gp in the program", plot);
+    FILE *f = qkv_plot_draft_file(d, file_name(name, plot, "gp"), why);
+    if (!f) return QKV_PLOT_FAILED;
+    for (const char *const *line = qkv_plot_common; *line; line++) fputs(*line, f);
     fputs("\n", f);
     for (const char *const *line = s->lines; *line; line++) fputs(*line, f);
-    return train_plot_draft_close_file(f, name, why);
+    return qkv_plot_draft_close_file(f, name, why);
 }
 
 /* Has gnuplot draw, unless the picture is there already. Sets the picture's name. */
-static train_plot_status make_picture(train_plot_draft *d, const job *j, const char *plot,
-                                      char *picture, char *why) {
+static qkv_plot_status make_picture(qkv_plot_draft *d, const job *j, const char *plot,
+                                    char *picture, char *why) {
     char script[STEM];
     file_name(script, plot, "gp");
     file_name(picture, plot, formats[j->format]);
-    if (train_plot_draft_has(d, picture)) return TRAIN_PLOT_OK;
+    if (qkv_plot_draft_has(d, picture)) return QKV_PLOT_OK;
     if (!j->gnuplot) {
-        train_plot_say(why,
-                       "gnuplot is not on PATH; %s/%s and its data are ready to be drawn by it",
-                       j->dir, script);
-        return TRAIN_PLOT_NO_GNUPLOT;
+        qkv_plot_say(why, "gnuplot is not on PATH; %s/%s and its data are ready to be drawn by it",
+                     j->dir, script);
+        return QKV_PLOT_NO_GNUPLOT;
     }
-    train_plot_status status =
-        train_plot_gnuplot_run(j->gnuplot, d->fd, script, formats[j->format], why);
-    if (status != TRAIN_PLOT_OK) return status;
-    train_plot_format format = j->format;
-    if (format == TRAIN_PLOT_PNG &&
-        !train_plot_draft_has(d, picture)) {  // no PNG terminal: see common.gp
-        format = TRAIN_PLOT_SVG;
+    qkv_plot_status status =
+        qkv_plot_gnuplot_run(j->gnuplot, d->fd, script, formats[j->format], why);
+    if (status != QKV_PLOT_OK) return status;
+    qkv_plot_format format = j->format;
+    if (format == QKV_PLOT_PNG &&
+        !qkv_plot_draft_has(d, picture)) {  // no PNG terminal: see common.gp
+        format = QKV_PLOT_SVG;
         file_name(picture, plot, formats[format]);
     }
-    if (train_plot_picture_whole(d->fd, picture, format)) {
-        return format == TRAIN_PLOT_TXT ? train_plot_draft_end_line(d, picture, why)
-                                        : TRAIN_PLOT_OK;
+    if (qkv_plot_picture_whole(d->fd, picture, format)) {
+        return format == QKV_PLOT_TXT ? qkv_plot_draft_end_line(d, picture, why) : QKV_PLOT_OK;
     }
     char complaint[200];
     snprintf(complaint, sizeof complaint, "%s", why);
     file_name(picture, plot, formats[j->format]);
-    return train_plot_say(why, "gnuplot left no whole %s%s%s", picture,
-                          *complaint ? ": " : " (is the disk full?)", complaint);
+    return qkv_plot_say(why, "gnuplot left no whole %s%s%s", picture,
+                        *complaint ? ": " : " (is the disk full?)", complaint);
 }
 
 /* One picture, from data to its place. On OK `picture` is its file name. */
-static train_plot_status draw(const job *j, int plot, char *picture, char *why) {
+static qkv_plot_status draw(const job *j, int plot, char *picture, char *why) {
     char name[STEM];
-    train_plot_draft d;
-    train_plot_status status = train_plot_draft_open(&d, j->dir, why), drawn = TRAIN_PLOT_OK;
-    if (status == TRAIN_PLOT_OK) status = write_data(&d, j, plot, why);
-    if (status == TRAIN_PLOT_OK) status = write_script(&d, list[plot].name, why);
-    if (status == TRAIN_PLOT_OK)
-        status = drawn = make_picture(&d, j, list[plot].name, picture, why);
-    if (status == TRAIN_PLOT_OK || status == TRAIN_PLOT_NO_GNUPLOT) {
-        status = train_plot_draft_keep(&d, file_name(name, list[plot].name, "csv"), false, why);
-        if (status == TRAIN_PLOT_OK) {
-            status = train_plot_draft_keep(&d, file_name(name, list[plot].name, "gp"), true, why);
+    qkv_plot_draft d;
+    qkv_plot_status status = qkv_plot_draft_open(&d, j->dir, why), drawn = QKV_PLOT_OK;
+    if (status == QKV_PLOT_OK) status = write_data(&d, j, plot, why);
+    if (status == QKV_PLOT_OK) status = write_script(&d, list[plot].name, why);
+    if (status == QKV_PLOT_OK) status = drawn = make_picture(&d, j, list[plot].name, picture, why);
+    if (status == QKV_PLOT_OK || status == QKV_PLOT_NO_GNUPLOT) {
+        status = qkv_plot_draft_keep(&d, file_name(name, list[plot].name, "csv"), false, why);
+        if (status == QKV_PLOT_OK) {
+            status = qkv_plot_draft_keep(&d, file_name(name, list[plot].name, "gp"), true, why);
         }
-        if (status == TRAIN_PLOT_OK && drawn == TRAIN_PLOT_OK)
-            status = train_plot_draft_keep(&d, picture, false, why);
-        if (status == TRAIN_PLOT_OK) status = drawn;
+        if (status == QKV_PLOT_OK && drawn == QKV_PLOT_OK)
+            status = qkv_plot_draft_keep(&d, picture, false, why);
+        if (status == QKV_PLOT_OK) status = drawn;
     }
-    train_plot_draft_close(&d);
+    qkv_plot_draft_close(&d);
     return status;
 }
 
-static train_plot_status draw_and_report(const job *j, int plot) {
-    char picture[STEM] = "", why[TRAIN_PLOT_TEXT] = "";
-    train_plot_status status = draw(j, plot, picture, why);
+static qkv_plot_status draw_and_report(const job *j, int plot) {
+    char picture[STEM] = "", why[QKV_PLOT_TEXT] = "";
+    qkv_plot_status status = draw(j, plot, picture, why);
     if (!j->report) return status;
-    char *path = status == TRAIN_PLOT_OK ? train_plot_path(j->dir, picture, "") : NULL;
+    char *path = status == QKV_PLOT_OK ? qkv_plot_path(j->dir, picture, "") : NULL;
     j->report(j->ctx, list[plot].name, status,
-              status == TRAIN_PLOT_OK ? (path ? path : picture) : why);
+              status == QKV_PLOT_OK ? (path ? path : picture) : why);
     free(path);
     return status;
 }
 
-static train_plot_status refuse(train_plot_report *report, void *ctx, const char *name,
-                                const char *why) {
-    if (report) report(ctx, name, TRAIN_PLOT_FAILED, why);
-    return TRAIN_PLOT_FAILED;
+static qkv_plot_status refuse(qkv_plot_report *report, void *ctx, const char *name,
+                              const char *why) {
+    if (report) report(ctx, name, QKV_PLOT_FAILED, why);
+    return QKV_PLOT_FAILED;
 }
 
 /* Draws those of the wanted kind. FAILED outweighs NO_GNUPLOT, that outweighs OK, and that SKIPPED.
  */
-static train_plot_status draw_all(job *j, int of_runs, const char *only) {
-    static const int weight[] = {[TRAIN_PLOT_SKIPPED] = 0,
-                                 [TRAIN_PLOT_OK] = 1,
-                                 [TRAIN_PLOT_NO_GNUPLOT] = 2,
-                                 [TRAIN_PLOT_FAILED] = 3};
-    train_plot_status worst = TRAIN_PLOT_SKIPPED;
+static qkv_plot_status draw_all(job *j, int of_runs, const char *only) {
+    static const int weight[] = {[QKV_PLOT_SKIPPED] = 0,
+                                 [QKV_PLOT_OK] = 1,
+                                 [QKV_PLOT_NO_GNUPLOT] = 2,
+                                 [QKV_PLOT_FAILED] = 3};
+    qkv_plot_status worst = QKV_PLOT_SKIPPED;
     int known = 0;
-    j->gnuplot = train_plot_gnuplot_find();
+    j->gnuplot = qkv_plot_gnuplot_find();
     for (int i = 0; list[i].name; i++) {
         if (list[i].runs != of_runs || (only && strcmp(only, list[i].name))) continue;
         known = 1;
-        train_plot_status status = draw_and_report(j, i);
+        qkv_plot_status status = draw_and_report(j, i);
         if (weight[status] > weight[worst]) worst = status;
     }
     free(j->gnuplot);
@@ -203,39 +199,38 @@ static train_plot_status draw_all(job *j, int of_runs, const char *only) {
                  : refuse(j->report, j->ctx, only, "there is no picture of that name of one run");
 }
 
-train_plot_status train_plot_run(const char *run, train_plot_format format, const char *only,
-                                 train_plot_report *report, void *ctx) {
-    char *dir = train_plot_path(run, "plots", "");
+qkv_plot_status qkv_plot_run(const char *run, qkv_plot_format format, const char *only,
+                             qkv_plot_report *report, void *ctx) {
+    char *dir = qkv_plot_path(run, "plots", "");
     if (!dir) return refuse(report, ctx, only ? only : "all", "out of memory");
     job j = {dir, &run, 1, format, NULL, report, ctx};
-    train_plot_status status = draw_all(&j, 0, only);
+    qkv_plot_status status = draw_all(&j, 0, only);
     free(dir);
     return status;
 }
 
-train_plot_status train_plot_example(const char *run, train_plot_format format,
-                                     train_plot_report *report, void *ctx) {
-    char *dir = train_plot_path(run, "plots", "");
+qkv_plot_status qkv_plot_example(const char *run, qkv_plot_format format, qkv_plot_report *report,
+                                 void *ctx) {
+    char *dir = qkv_plot_path(run, "plots", "");
     if (!dir) return refuse(report, ctx, "example", "out of memory");
     job j = {dir, &run, 1, format, NULL, report, ctx};
-    train_plot_status status = draw_all(&j, 3, NULL);
+    qkv_plot_status status = draw_all(&j, 3, NULL);
     free(dir);
     return status;
 }
 
-train_plot_status train_plot_study(const char *dir, const char *name, train_plot_format format,
-                                   train_plot_report *report, void *ctx) {
-    char *plots = train_plot_path(dir, "plots", "");
+qkv_plot_status qkv_plot_study(const char *dir, const char *name, qkv_plot_format format,
+                               qkv_plot_report *report, void *ctx) {
+    char *plots = qkv_plot_path(dir, "plots", "");
     if (!plots) return refuse(report, ctx, name, "out of memory");
     job j = {plots, &dir, 1, format, NULL, report, ctx};
-    train_plot_status status = draw_all(&j, 2, name);
+    qkv_plot_status status = draw_all(&j, 2, name);
     free(plots);
     return status;
 }
 
-train_plot_status train_plot_compare(const char *const *runs, int n, const char *dir,
-                                     train_plot_format format, train_plot_report *report,
-                                     void *ctx) {
+qkv_plot_status qkv_plot_compare(const char *const *runs, int n, const char *dir,
+                                 qkv_plot_format format, qkv_plot_report *report, void *ctx) {
     if (n < 1 || n > MOST_RUNS)
         return refuse(report, ctx, "compare", "from 1 to 32 runs can be compared");
     job j = {dir, runs, n, format, NULL, report, ctx};

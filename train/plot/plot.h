@@ -8,61 +8,59 @@
  * Nothing here prints, exits, or changes the process: gnuplot runs as a child in a private
  * directory, without a shell, and reads names (of runs, tokens, matrices) only as data. gnuplot is
  * the first on PATH, absolute entries only. */
-#ifndef TRAIN_PLOT_H
-#define TRAIN_PLOT_H
+#ifndef QKV_PLOT_PLOT_H
+#define QKV_PLOT_PLOT_H
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef enum { TRAIN_PLOT_PNG, TRAIN_PLOT_SVG, TRAIN_PLOT_PDF, TRAIN_PLOT_TXT } train_plot_format;
+typedef enum { QKV_PLOT_PNG, QKV_PLOT_SVG, QKV_PLOT_PDF, QKV_PLOT_TXT } qkv_plot_format;
 
 typedef enum {
-    TRAIN_PLOT_OK,
-    TRAIN_PLOT_SKIPPED,     // the run has not what the picture shows
-    TRAIN_PLOT_NO_GNUPLOT,  // script and data are written, to be drawn elsewhere
-    TRAIN_PLOT_FAILED,
-} train_plot_status;
+    QKV_PLOT_OK,
+    QKV_PLOT_SKIPPED,     // the run has not what the picture shows
+    QKV_PLOT_NO_GNUPLOT,  // script and data are written, to be drawn elsewhere
+    QKV_PLOT_FAILED,
+} qkv_plot_status;
 
 /* Told about each picture as it is done. `text` is the path of the picture, or one sentence that
  * says why there is none; it and `name` live until the function returns. */
-typedef void train_plot_report(void *ctx, const char *name, train_plot_status status,
-                               const char *text);
+typedef void qkv_plot_report(void *ctx, const char *name, qkv_plot_status status, const char *text);
 
 /* What there is to draw, in the order of drawing; a NULL name ends the list. */
 typedef struct {
     const char *name;   // "loss": also the stem of its files
     const char *shows;  // half a sentence
-    int runs;  // 0: of one run; 1: of several, by train_plot_compare; 2: of a study; 3: of an example
-} train_plot_info;
-const train_plot_info *train_plot_list(void);
+    int runs;  // 0: of one run; 1: of several, by qkv_plot_compare; 2: of a study; 3: of an example
+} qkv_plot_info;
+const qkv_plot_info *qkv_plot_list(void);
 
 /* "png", "svg", "pdf" or "txt" into *format; 0 for anything else. And the name of a format. */
-int train_plot_format_parse(const char *text, train_plot_format *format);
-const char *train_plot_format_name(train_plot_format format);
+int qkv_plot_format_parse(const char *text, qkv_plot_format *format);
+const char *qkv_plot_format_name(qkv_plot_format format);
 
 /* Draws the pictures of the directory `run` (which holds metrics.csv, levels.csv and probe/) into
  * run/plots, which is made if need be; `only` names one picture, NULL means all that show one run.
  * PNG becomes SVG if gnuplot has no PNG terminal; the maps' TXT needs no gnuplot. report may be
  * NULL. Returns the worst that was reported (FAILED, then NO_GNUPLOT), else OK if a picture was
  * drawn, else SKIPPED. */
-train_plot_status train_plot_run(const char *run, train_plot_format format, const char *only,
-                                 train_plot_report *report, void *ctx);
+qkv_plot_status qkv_plot_run(const char *run, qkv_plot_format format, const char *only,
+                             qkv_plot_report *report, void *ctx);
 
 /* Draws n runs (1 to 32) into one picture, compare.png and so on, in the directory `dir`, which is
  * made if need be. The curves are named by the runs' paths as given. One run without numbers fails
  * the picture. */
-train_plot_status train_plot_compare(const char *const *runs, int n, const char *dir,
-                                     train_plot_format format, train_plot_report *report,
-                                     void *ctx);
+qkv_plot_status qkv_plot_compare(const char *const *runs, int n, const char *dir,
+                                 qkv_plot_format format, qkv_plot_report *report, void *ctx);
 
 /* Draws run/plots/example.* from run/probe/example-*.csv: an example's attention. */
-train_plot_status train_plot_example(const char *run, train_plot_format format,
-                                     train_plot_report *report, void *ctx);
+qkv_plot_status qkv_plot_example(const char *run, qkv_plot_format format, qkv_plot_report *report,
+                                 void *ctx);
 
 /* Draws a study's picture, "bars" or "lines", from dir/bars.csv or dir/lines.csv into `dir`/plots. */
-train_plot_status train_plot_study(const char *dir, const char *name, train_plot_format format,
-                                   train_plot_report *report, void *ctx);
+qkv_plot_status qkv_plot_study(const char *dir, const char *name, qkv_plot_format format,
+                               qkv_plot_report *report, void *ctx);
 
 #ifdef __cplusplus
 }

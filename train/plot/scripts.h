@@ -1,17 +1,17 @@
 /* scripts.h - the .gp files of this directory, carried inside the program.
  *
- * The definitions are written by embed.sh. A script that is handed out is train_plot_common
+ * The definitions are written by embed.sh. A script that is handed out is qkv_plot_common
  * followed by its own lines. Both are lists of lines, each ending in '\n', and the list ends with
  * NULL. */
-#ifndef TRAIN_PLOT_SCRIPTS_H
-#define TRAIN_PLOT_SCRIPTS_H
+#ifndef QKV_PLOT_SCRIPTS_H
+#define QKV_PLOT_SCRIPTS_H
 
-struct train_plot_script {
+struct qkv_plot_script {
     const char *name;  // "loss"; NULL ends the table
     const char *const *lines;
 };
 
-extern const char *const train_plot_common[];
-extern const struct train_plot_script train_plot_scripts[];
+extern const char *const qkv_plot_common[];
+extern const struct qkv_plot_script qkv_plot_scripts[];
 
 #endif

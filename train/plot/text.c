@@ -5,19 +5,19 @@
 
 #include "train/plot/csv.h"
 
-train_plot_status train_plot_say(char *why, const char *format, ...) {
+qkv_plot_status qkv_plot_say(char *why, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    vsnprintf(why, TRAIN_PLOT_TEXT, format, args);
+    vsnprintf(why, QKV_PLOT_TEXT, format, args);
     va_end(args);
-    return TRAIN_PLOT_FAILED;
+    return QKV_PLOT_FAILED;
 }
 
 static bool digit(char c) { return c >= '0' && c <= '9'; }
 
 /* By hand, because strtod reads what the locale and hexadecimal allow. The last bits do not matter
  * for a picture. */
-bool train_plot_number(const char *text, double *x) {
+bool qkv_plot_number(const char *text, double *x) {
     bool minus = *text == '-';
     const char *p = text + (*text == '-' || *text == '+');
     if (!digit(p[*p == '.'])) return false;
@@ -57,7 +57,7 @@ static int character(const unsigned char *s) {
     return bad ? 0 : n;
 }
 
-void train_plot_label(FILE *f, const char *text, int most) {
+void qkv_plot_label(FILE *f, const char *text, int most) {
     const unsigned char *s = (const unsigned char *)text;
     putc('"', f);
     for (int shown = 0; *s; shown++) {

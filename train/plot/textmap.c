@@ -7,10 +7,10 @@
 enum { WIDTH = 80, NAMES = 14 };
 
 /* The largest absolute value of a map. */
-static double reach(const train_plot_map *m) {
+static double reach(const qkv_plot_map *m) {
     double most = 0;
     for (int r = 0; r < m->rows; r++) {
-        for (int c = 0; c < m->cols; c++) most = fmax(most, fabs(train_plot_map_value(m, r, c)));
+        for (int c = 0; c < m->cols; c++) most = fmax(most, fabs(qkv_plot_map_value(m, r, c)));
     }
     return most;
 }
@@ -38,15 +38,15 @@ static void name(FILE *out, const char *text) {
 
 /* Cells three characters wide, so that [ ] can frame the target; two or one where the map is wide.
  */
-static void map(FILE *out, const train_plot_map *m, bool attention, double most) {
+static void map(FILE *out, const qkv_plot_map *m, bool attention, double most) {
     int room = (WIDTH - NAMES - 1) / m->cols, width = room > 3 ? 3 : room;
     fprintf(out, "%s\n", m->file);
     for (int r = 0; r < m->rows; r++) {
-        name(out, train_plot_map_row_name(m, r));
+        name(out, qkv_plot_map_row_name(m, r));
         for (int c = 0; c < m->cols; c++) {
-            double x = train_plot_map_value(m, r, c);
+            double x = qkv_plot_map_value(m, r, c);
             char mark = attention ? tenths(x) : shade(x, most);
-            bool target = width == 3 && train_plot_map_target(m, r, c);
+            bool target = width == 3 && qkv_plot_map_target(m, r, c);
             fprintf(out,
                     width == 3   ? "%c%c%c"
                     : width == 2 ? "%c%c"
@@ -62,7 +62,7 @@ static void map(FILE *out, const train_plot_map *m, bool attention, double most)
 }
 
 /* Circuits: a map and its neighbour (panels 0 and 1, 2 and 3, ...) share one range. */
-static double shared_reach(const train_plot_maps *all, int panel) {
+static double shared_reach(const qkv_plot_maps *all, int panel) {
     double most = 0;
     for (int i = 0; i < all->n; i++) {
         if (all->map[i].panel / 2 == panel / 2) most = fmax(most, reach(&all->map[i]));
@@ -70,13 +70,13 @@ static double shared_reach(const train_plot_maps *all, int panel) {
     return most;
 }
 
-train_plot_status train_plot_maps_text(FILE *out, const train_plot_maps *all, char *why) {
-    bool attention = train_plot_table_column(&all->map[0].table, "weight") >= 0;
+qkv_plot_status qkv_plot_maps_text(FILE *out, const qkv_plot_maps *all, char *why) {
+    bool attention = qkv_plot_table_column(&all->map[0].table, "weight") >= 0;
     for (int i = 0; i < all->n; i++) {
         if (all->map[i].cols <= WIDTH - NAMES - 1) continue;
-        train_plot_say(why, "%s has %d columns, too many for text", all->map[i].file,
-                       all->map[i].cols);
-        return TRAIN_PLOT_SKIPPED;
+        qkv_plot_say(why, "%s has %d columns, too many for text", all->map[i].file,
+                     all->map[i].cols);
+        return QKV_PLOT_SKIPPED;
     }
     fputs(attention ? "Attention in tenths (* is 1, . less than half a tenth), queries down, "
                       "positions across;\n"
@@ -87,5 +87,5 @@ train_plot_status train_plot_maps_text(FILE *out, const train_plot_maps *all, ch
           out);
     for (int i = 0; i < all->n; i++)
         map(out, &all->map[i], attention, shared_reach(all, all->map[i].panel));
-    return TRAIN_PLOT_OK;
+    return QKV_PLOT_OK;
 }

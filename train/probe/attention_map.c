@@ -9,14 +9,14 @@
 static int swapped(int entries, int which) { return which == 0 ? entries / 4 : entries * 5 / 8; }
 
 /* Where the value that answers the question for (unchanged) entry `asked` now stands. */
-static int answer_at(const data_spec *s, train_map_change change, int asked) {
+static int answer_at(const data_spec *s, qkv_probe_map_change change, int asked) {
     int i = swapped(s->entries, 0), j = swapped(s->entries, 1);
-    if (change != TRAIN_MAP_KEYS_SWAPPED) return asked;
+    if (change != QKV_PROBE_MAP_KEYS_SWAPPED) return asked;
     return asked == i ? j : asked == j ? i : asked;
 }
 
 /* Repeats example 0 of the worker in every row up to `count`. */
-static void repeat(const data_spec *s, train_worker *w, int count) {
+static void repeat(const data_spec *s, qkv_trainer_worker *w, int count) {
     for (int side = 0; side < DATA_SIDES; side++)
         for (int i = 0; i < s->side[side].n_streams; i++)
             for (int b = 1; b < count; b++) {
@@ -27,11 +27,11 @@ static void repeat(const data_spec *s, train_worker *w, int count) {
 }
 
 /* Every row of the worker: the same example, row b asking for entry first + b. */
-static void ask_for_each(train_trainer *t, train_worker *w, train_map_change change, int first,
-                         int count, int *at) {
-    const data_spec *s = train_trainer_spec(t);
+static void ask_for_each(qkv_trainer *t, qkv_trainer_worker *w, qkv_probe_map_change change,
+                         int first, int count, int *at) {
+    const data_spec *s = qkv_trainer_spec(t);
     int T = s->side[DATA_SEQUENCE].T, S = s->side[s->store].T;
-    train_load(t, w, "picture", 0, 1, 1);
+    qkv_trainer_load(t, w, "picture", 0, 1, 1);
     *at = w->rows[0] % T;
     repeat(s, w, count);
     for (int b = 0; b < count; b++) {
@@ -43,45 +43,45 @@ static void ask_for_each(train_trainer *t, train_worker *w, train_map_change cha
             w->data.rows.target[0][b * T + p] = w->data.rows.source[0][b * T + p] = -1;
         int i = swapped(s->entries, 0), j = swapped(s->entries, 1),
             source = answer_at(s, change, first + b);
-        if (change == TRAIN_MAP_KEYS_SWAPPED) train_swap(key, i, j);
-        if (change == TRAIN_MAP_VALUES_SWAPPED) train_swap(value, i, j);
+        if (change == QKV_PROBE_MAP_KEYS_SWAPPED) qkv_probe_swap(key, i, j);
+        if (change == QKV_PROBE_MAP_VALUES_SWAPPED) qkv_probe_swap(value, i, j);
         w->data.rows.target[0][cell] = value[source];
         w->data.rows.source[0][cell] = source;
     }
-    train_reload(t, w);
+    qkv_trainer_reload(t, w);
 }
 
-static void add_row(const data_spec *s, const train_worker *w, const train_view *view, int b,
-                    int row, int at, int source, train_text *out) {
+static void add_row(const data_spec *s, const qkv_trainer_worker *w, const qkv_probe_view *view,
+                    int b, int row, int at, int source, qkv_io_text *out) {
     char asked[DATA_SYMBOL], said[DATA_SYMBOL], text[256];
     int id = w->data.rows.ids[DATA_SEQUENCE][s->roles.query][b * s->side[DATA_SEQUENCE].T + at];
     data_symbol(data_query(s), id, asked);
     data_symbol(data_value(s), view->answer[b], said);
     for (int col = 0; col < view->S; col++) {
-        train_text_add(out, "%d,%d,", row, col);
-        train_text_number(out, (double)view->attention[b * view->S + col]);
-        train_text_add(out, ",%d,\"%s > %s\",\"", col == source, asked, said);
+        qkv_io_text_add(out, "%d,%d,", row, col);
+        qkv_io_text_number(out, (double)view->attention[b * view->S + col]);
+        qkv_io_text_add(out, ",%d,\"%s > %s\",\"", col == source, asked, said);
         bool self = s->store == DATA_SEQUENCE && col == at;
-        train_text_add(
+        qkv_io_text_add(
             out, "%s",
             self ? "self" : data_position(&w->data, s->store, b, col, text, sizeof text));
-        train_text_add(out, "\"\n");
+        qkv_io_text_add(out, "\"\n");
     }
 }
 
-bool train_attention_map(train_trainer *t, train_map_change change, train_text *out) {
-    const data_spec *s = train_trainer_spec(t);
-    train_worker *w = train_trainer_worker(t);
-    train_view view;
+bool qkv_probe_attention_map(qkv_trainer *t, qkv_probe_map_change change, qkv_io_text *out) {
+    const data_spec *s = qkv_trainer_spec(t);
+    qkv_trainer_worker *w = qkv_trainer_any_worker(t);
+    qkv_probe_view view;
     int at;
-    if (s->roles.key < 0 || s->entries < 2 || !train_has_attention(t) ||
-        !train_trainer_worker(t)->out.logits[0] || !train_view_new(out->arena, t, &view))
+    if (s->roles.key < 0 || s->entries < 2 || !qkv_trainer_has_attention(t) ||
+        !qkv_trainer_any_worker(t)->out.logits[0] || !qkv_probe_view_new(out->arena, t, &view))
         return false;
-    train_text_add(out, "row,col,weight,target,row_label,col_label\n");
+    qkv_io_text_add(out, "row,col,weight,target,row_label,col_label\n");
     for (int first = 0; first < s->entries; first += w->B) {
         int count = s->entries - first < w->B ? s->entries - first : w->B;
         ask_for_each(t, w, change, first, count, &at);
-        if (!train_observe(t, w, &view)) return false;
+        if (!qkv_probe_observe(t, w, &view)) return false;
         for (int b = 0; b < count; b++)
             add_row(s, w, &view, b, first + b, at, answer_at(s, change, first + b), out);
     }
@@ -89,39 +89,40 @@ bool train_attention_map(train_trainer *t, train_map_change change, train_text *
 }
 
 /* One head of one attention node as a CSV with the symbols of both sides. */
-static void add_head(const train_worker *w, const ag_node *weights, int head, data_side_name rows,
-                     data_side_name cols, const char *title, bool answers, train_text *out) {
+static void add_head(const qkv_trainer_worker *w, const ag_node *weights, int head,
+                     data_side_name rows, data_side_name cols, const char *title, bool answers,
+                     qkv_io_text *out) {
     int T = weights->val.shape.dim[2], S = weights->val.shape.dim[3];
     char text[256];
-    train_text_add(out, "row,col,weight,target,row_label,col_label,title\n");
+    qkv_io_text_add(out, "row,col,weight,target,row_label,col_label,title\n");
     for (int t = 0; t < T; t++)
         for (int s = 0; s < S; s++) {
             bool target =
                 answers && w->data.rows.target[0][t] >= 0 && w->data.rows.source[0][t] == s;
-            train_text_add(out, "%d,%d,", t, s);
-            train_text_number(out, (double)weights->val.x[((ptrdiff_t)head * T + t) * S + s]);
-            train_text_add(out, ",%d,", target);
-            train_text_label(out, data_position(&w->data, rows, 0, t, text, sizeof text));
-            train_text_add(out, ",");
-            train_text_label(out, data_position(&w->data, cols, 0, s, text, sizeof text));
-            train_text_add(out, ",");
-            train_text_label(out, title);
-            train_text_add(out, "\n");
+            qkv_io_text_add(out, "%d,%d,", t, s);
+            qkv_io_text_number(out, (double)weights->val.x[((ptrdiff_t)head * T + t) * S + s]);
+            qkv_io_text_add(out, ",%d,", target);
+            qkv_io_text_label(out, data_position(&w->data, rows, 0, t, text, sizeof text));
+            qkv_io_text_add(out, ",");
+            qkv_io_text_label(out, data_position(&w->data, cols, 0, s, text, sizeof text));
+            qkv_io_text_add(out, ",");
+            qkv_io_text_label(out, title);
+            qkv_io_text_add(out, "\n");
         }
 }
 
-int train_example_maps(train_trainer *t, uint64_t example, int most, tensor_arena *arena,
-                       train_text *out) {
+int qkv_probe_example_maps(qkv_trainer *t, uint64_t example, int most, tensor_arena *arena,
+                           qkv_io_text *out) {
     static const struct {
         const char *format, *title;
         data_side_name rows, cols;
     } kinds[] = {{"encoder%d.attn.weights", "encoder", DATA_MEMORY, DATA_MEMORY},
                  {"layer%d.attn.weights", "layer", DATA_SEQUENCE, DATA_SEQUENCE},
                  {"layer%d.cross.weights", "layer (memory)", DATA_SEQUENCE, DATA_MEMORY}};
-    const train_config *c = train_trainer_config(t);
-    train_worker *w = train_trainer_worker(t);
+    const qkv_config *c = qkv_trainer_config(t);
+    qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     int n = 0;
-    train_load(t, w, "test", example, 1, 1);
+    qkv_trainer_load(t, w, "test", example, 1, 1);
     ag_set_run(w->graph, (ag_run){.training = false});
     if (!ag_forward(w->graph)) return -1;
     for (int layer = 0; layer < c->layers; layer++)
@@ -132,9 +133,9 @@ int train_example_maps(train_trainer *t, uint64_t example, int most, tensor_aren
             for (int head = 0;
                  weights && weights->val.shape.rank == 4 && head < c->heads && n < most; head++) {
                 snprintf(title, sizeof title, "%s %d head %d", kinds[k].title, layer, head);
-                out[n] = (train_text){.arena = arena};
+                out[n] = (qkv_io_text){.arena = arena};
                 bool answers = layer == c->layers - 1 &&
-                               kinds[k].cols == train_trainer_spec(t)->store &&
+                               kinds[k].cols == qkv_trainer_spec(t)->store &&
                                kinds[k].rows == DATA_SEQUENCE;
                 add_head(w, weights, head, kinds[k].rows, kinds[k].cols, title, answers, &out[n++]);
             }

@@ -6,33 +6,35 @@
 
 #include "tensor/gemm.h"
 
-const char *const train_circuit_names[TRAIN_CIRCUITS] = {"qk_key", "qk_value", "ov_value",
-                                                         "ov_key"};
+const char *const qkv_probe_circuit_names[QKV_PROBE_CIRCUITS] = {"qk_key", "qk_value", "ov_value",
+                                                                 "ov_key"};
 
-const data_stream *train_circuit_rows(const data_spec *s, train_circuit c) {
-    return c == TRAIN_OV_VALUE ? data_value(s) : c == TRAIN_OV_KEY ? data_key(s) : data_query(s);
+const data_stream *qkv_probe_circuit_rows(const data_spec *s, qkv_probe_circuit c) {
+    return c == QKV_PROBE_OV_VALUE ? data_value(s)
+           : c == QKV_PROBE_OV_KEY ? data_key(s)
+                                   : data_query(s);
 }
 
-const data_stream *train_circuit_cols(const data_spec *s, train_circuit c) {
-    return c == TRAIN_QK_KEY ? data_key(s) : data_value(s);
+const data_stream *qkv_probe_circuit_cols(const data_spec *s, qkv_probe_circuit c) {
+    return c == QKV_PROBE_QK_KEY ? data_key(s) : data_value(s);
 }
 
 /* A parameter "PREFIX.NAME", or NULL. */
-static const ag_param_entry *parameter(train_trainer *t, const char *prefix, const char *name) {
+static const ag_param_entry *parameter(qkv_trainer *t, const char *prefix, const char *name) {
     char full[192];
     snprintf(full, sizeof full, "%s.%s", prefix, name);
-    return ag_params_find(train_trainer_params(t), full);
+    return ag_params_find(qkv_trainer_params(t), full);
 }
 
 static gemm_view dense(const real *x, int width) { return (gemm_view){x, width, 1}; }
 static gemm_view view(const ag_param_entry *p) { return dense(p->val.x, p->val.shape.dim[1]); }
 
 /* Does the layer consist of the parameters that the circuits are read from? */
-static bool has_matrices(train_trainer *t) {
-    const train_config *c = train_trainer_config(t);
-    nn_attention_config config = train_model_config(c, train_trainer_spec(t)).attention;
+static bool has_matrices(qkv_trainer *t) {
+    const qkv_config *c = qkv_trainer_config(t);
+    nn_attention_config config = qkv_config_model(c, qkv_trainer_spec(t)).attention;
     char attn[64];
-    snprintf(attn, sizeof attn, "layer0.%s", train_looker(train_trainer_spec(t)));
+    snprintf(attn, sizeof attn, "layer0.%s", qkv_trainer_looker(qkv_trainer_spec(t)));
     for (const char *role = "qkv"; *role; role++) {
         const char *name = nn_attention_matrix(&config, *role);
         if (name && !parameter(t, attn, name)) return false;
@@ -41,33 +43,33 @@ static bool has_matrices(train_trainer *t) {
 }
 
 /* U [D,N_v]: a parameter of its own, or the values' embedding read across. */
-static gemm_view unembedding(train_trainer *t) {
-    const data_spec *s = train_trainer_spec(t);
+static gemm_view unembedding(qkv_trainer *t) {
+    const data_spec *s = qkv_trainer_spec(t);
     const ag_param_entry *own = parameter(t, "unembed", s->readout[0].name);
     if (own) return view(own);
-    return (gemm_view){parameter(t, train_store_name(s), data_value(s)->name)->val.x, 1,
-                       train_trainer_config(t)->d_model};
+    return (gemm_view){parameter(t, qkv_trainer_store_name(s), data_value(s)->name)->val.x, 1,
+                       qkv_trainer_config(t)->d_model};
 }
 
-bool train_circuits_new(tensor_arena *arena, train_trainer *t, train_circuits *out) {
-    const data_spec *s = train_trainer_spec(t);
-    const train_config *c = train_trainer_config(t);
-    *out = (train_circuits){0};
-    if (s->roles.key < 0 || c->layers > 1 || c->arch == TRAIN_ARCH_ENCODER_DECODER ||
-        c->readout == NN_READOUT_VECTOR || !train_has_attention(t) || !has_matrices(t))
+bool qkv_probe_circuits_new(tensor_arena *arena, qkv_trainer *t, qkv_probe_circuits *out) {
+    const data_spec *s = qkv_trainer_spec(t);
+    const qkv_config *c = qkv_trainer_config(t);
+    *out = (qkv_probe_circuits){0};
+    if (s->roles.key < 0 || c->layers > 1 || c->arch == QKV_CONFIG_ARCH_ENCODER_DECODER ||
+        c->readout == NN_READOUT_VECTOR || !qkv_trainer_has_attention(t) || !has_matrices(t))
         return false;
     bool room = true;
     int most = 0, E = c->d_k > c->d_v ? c->d_k : c->d_v;
-    for (train_circuit i = 0; i < TRAIN_CIRCUITS; i++) {
-        out->rows[i] = data_symbols(train_circuit_rows(s, i));
-        out->cols[i] = data_symbols(train_circuit_cols(s, i));
+    for (qkv_probe_circuit i = 0; i < QKV_PROBE_CIRCUITS; i++) {
+        out->rows[i] = data_symbols(qkv_probe_circuit_rows(s, i));
+        out->cols[i] = data_symbols(qkv_probe_circuit_cols(s, i));
         out->map[i] = tensor_arena_reals(arena, (size_t)out->rows[i] * (size_t)out->cols[i]);
         room = room && out->map[i];
         if (out->rows[i] > most) most = out->rows[i];
         if (out->cols[i] > most) most = out->cols[i];
     }
     out->right = tensor_arena_take(arena, (size_t)most, sizeof(int));
-    for (int k = 0; out->right && k < out->cols[TRAIN_QK_KEY]; k++)
+    for (int k = 0; out->right && k < out->cols[QKV_PROBE_QK_KEY]; k++)
         out->right[data_asks_for(s, k)] = k;
     for (int i = 0; i < 2; i++) {
         out->matrix[i] = tensor_arena_reals(arena, (size_t)c->d_model * (size_t)E);
@@ -81,9 +83,9 @@ bool train_circuits_new(tensor_arena *arena, train_trainer *t, train_circuits *o
 /* What one head does to the input on its way to queries, keys or values, as one matrix [D,E]: the
  * role's matrix under the ties, after the latent if there is one; a part of the identity where the
  * input is taken as it is. */
-static void effective(train_trainer *t, const char *attn, char role, int head, real *out) {
-    const train_config *c = train_trainer_config(t);
-    nn_attention_config config = train_model_config(c, train_trainer_spec(t)).attention;
+static void effective(qkv_trainer *t, const char *attn, char role, int head, real *out) {
+    const qkv_config *c = qkv_trainer_config(t);
+    nn_attention_config config = qkv_config_model(c, qkv_trainer_spec(t)).attention;
     const char *name = nn_attention_matrix(&config, role);
     const ag_param_entry *w = name ? parameter(t, attn, name) : NULL;
     const ag_param_entry *down = c->latent && role != 'q' ? parameter(t, attn, "wd") : NULL;
@@ -135,18 +137,18 @@ static void scale(real *x, size_t n, double factor) {
 }
 
 /* The factor between q k^T and the scores. */
-static double score_factor(train_trainer *t, const char *attn) {
-    const train_config *c = train_trainer_config(t);
+static double score_factor(qkv_trainer *t, const char *attn) {
+    const qkv_config *c = qkv_trainer_config(t);
     const ag_param_entry *temperature = parameter(t, attn, "temperature");
     if (c->scale == NN_SCALE_ZERO) return 0;
     if (c->scale == NN_SCALE_NONE || c->scale == NN_SCALE_VALUE) return 1;
     return (temperature ? (double)temperature->val.x[0] : 1) / sqrt(c->d_k);
 }
 
-static void read_qk(train_trainer *t, const char *attn, int head, train_circuits *out) {
-    const data_spec *s = train_trainer_spec(t);
-    int D = train_trainer_config(t)->d_model, E = train_trainer_config(t)->d_k,
-        N = out->rows[TRAIN_QK_KEY];
+static void read_qk(qkv_trainer *t, const char *attn, int head, qkv_probe_circuits *out) {
+    const data_spec *s = qkv_trainer_spec(t);
+    int D = qkv_trainer_config(t)->d_model, E = qkv_trainer_config(t)->d_k,
+        N = out->rows[QKV_PROBE_QK_KEY];
     const real *asks = parameter(t, "embed", data_query(s)->name)->val.x, *marker = NULL;
     if (s->roles.marker >= 0) {
         const data_stream *marks = &s->side[DATA_SEQUENCE].stream[s->roles.marker_stream];
@@ -158,9 +160,9 @@ static void read_qk(train_trainer *t, const char *attn, int head, train_circuits
     effective(t, attn, 'q', head, out->matrix[0]);
     effective(t, attn, 'k', head, out->matrix[1]);
     gemm_mul(GEMM_SET, N, E, D, dense(x, D), dense(out->matrix[0], E), q, E);
-    for (train_circuit i = TRAIN_QK_KEY; i <= TRAIN_QK_VALUE; i++) {
+    for (qkv_probe_circuit i = QKV_PROBE_QK_KEY; i <= QKV_PROBE_QK_VALUE; i++) {
         const ag_param_entry *table =
-            parameter(t, train_store_name(s), train_circuit_cols(s, i)->name);
+            parameter(t, qkv_trainer_store_name(s), qkv_probe_circuit_cols(s, i)->name);
         gemm_mul(GEMM_SET, out->cols[i], E, D, view(table), dense(out->matrix[1], E), k, E);
         gemm_mul(GEMM_SET, N, out->cols[i], E, dense(q, E), (gemm_view){k, 1, E}, out->map[i],
                  out->cols[i]);
@@ -168,18 +170,18 @@ static void read_qk(train_trainer *t, const char *attn, int head, train_circuits
     }
 }
 
-static void read_ov(train_trainer *t, const char *attn, int head, train_circuits *out) {
-    const data_spec *s = train_trainer_spec(t);
-    const train_config *c = train_trainer_config(t);
+static void read_ov(qkv_trainer *t, const char *attn, int head, qkv_probe_circuits *out) {
+    const data_spec *s = qkv_trainer_spec(t);
+    const qkv_config *c = qkv_trainer_config(t);
     const ag_param_entry *wo = c->wo ? parameter(t, attn, "wo") : NULL;
     gemm_view u = unembedding(t);
     int D = c->d_model, E = c->d_v;
     effective(t, attn, 'v', head, out->matrix[0]);
     if (c->scale == NN_SCALE_VALUE) scale(out->matrix[0], (size_t)D * (size_t)E, 1 / sqrt(c->d_k));
-    for (train_circuit i = TRAIN_OV_VALUE; i <= TRAIN_OV_KEY; i++) {
+    for (qkv_probe_circuit i = QKV_PROBE_OV_VALUE; i <= QKV_PROBE_OV_KEY; i++) {
         int N = out->rows[i];
         const ag_param_entry *table =
-            parameter(t, train_store_name(s), train_circuit_rows(s, i)->name);
+            parameter(t, qkv_trainer_store_name(s), qkv_probe_circuit_rows(s, i)->name);
         gemm_mul(GEMM_SET, N, E, D, view(table), dense(out->matrix[0], E), out->narrow[0], E);
         real *o = out->wide[0];  // [N,D]: through the head's rows of W^O, or into its own channels
         memset(o, 0, (size_t)N * (size_t)D * sizeof *o);
@@ -193,18 +195,18 @@ static void read_ov(train_trainer *t, const char *attn, int head, train_circuits
     }
 }
 
-void train_circuits_read(train_trainer *t, int layer, int head, train_circuits *out) {
+void qkv_probe_circuits_read(qkv_trainer *t, int layer, int head, qkv_probe_circuits *out) {
     char attn[64];
-    double variance[TRAIN_CIRCUITS];
-    snprintf(attn, sizeof attn, "layer%d.%s", layer, train_looker(train_trainer_spec(t)));
+    double variance[QKV_PROBE_CIRCUITS];
+    snprintf(attn, sizeof attn, "layer%d.%s", layer, qkv_trainer_looker(qkv_trainer_spec(t)));
     read_qk(t, attn, head, out);
     read_ov(t, attn, head, out);
-    for (train_circuit i = 0; i < TRAIN_CIRCUITS; i++)
+    for (qkv_probe_circuit i = 0; i < QKV_PROBE_CIRCUITS; i++)
         variance[i] = row_variance(out->map[i], out->rows[i], out->cols[i]);
-    out->qk_diag = diagonal(out->map[TRAIN_QK_KEY], out->rows[TRAIN_QK_KEY],
-                            out->cols[TRAIN_QK_KEY], out->right, &out->qk_margin);
-    out->ov_diag = diagonal(out->map[TRAIN_OV_VALUE], out->rows[TRAIN_OV_VALUE],
-                            out->cols[TRAIN_OV_VALUE], NULL, &out->ov_margin);
-    out->qk_ratio = variance[TRAIN_QK_VALUE] / variance[TRAIN_QK_KEY];
-    out->ov_ratio = variance[TRAIN_OV_KEY] / variance[TRAIN_OV_VALUE];
+    out->qk_diag = diagonal(out->map[QKV_PROBE_QK_KEY], out->rows[QKV_PROBE_QK_KEY],
+                            out->cols[QKV_PROBE_QK_KEY], out->right, &out->qk_margin);
+    out->ov_diag = diagonal(out->map[QKV_PROBE_OV_VALUE], out->rows[QKV_PROBE_OV_VALUE],
+                            out->cols[QKV_PROBE_OV_VALUE], NULL, &out->ov_margin);
+    out->qk_ratio = variance[QKV_PROBE_QK_VALUE] / variance[QKV_PROBE_QK_KEY];
+    out->ov_ratio = variance[QKV_PROBE_OV_KEY] / variance[QKV_PROBE_OV_VALUE];
 }

@@ -8,48 +8,48 @@
  *
  * The bare matrices of one head of one layer; biases and normalisation are left out.
  * Source: Elhage et al., "A Mathematical Framework for Transformer Circuits", 2021. */
-#ifndef TRAIN_PROBE_CIRCUITS_H
-#define TRAIN_PROBE_CIRCUITS_H
+#ifndef QKV_PROBE_CIRCUITS_H
+#define QKV_PROBE_CIRCUITS_H
 
-#include "train/trainer.h"
+#include "train/trainer/trainer.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 typedef enum {
-    TRAIN_QK_KEY,
-    TRAIN_QK_VALUE,
-    TRAIN_OV_VALUE,
-    TRAIN_OV_KEY,
-    TRAIN_CIRCUITS
-} train_circuit;
+    QKV_PROBE_QK_KEY,
+    QKV_PROBE_QK_VALUE,
+    QKV_PROBE_OV_VALUE,
+    QKV_PROBE_OV_KEY,
+    QKV_PROBE_CIRCUITS
+} qkv_probe_circuit;
 
 typedef struct {
-    int rows[TRAIN_CIRCUITS], cols[TRAIN_CIRCUITS];
-    real *map[TRAIN_CIRCUITS];  // [rows, cols]
+    int rows[QKV_PROBE_CIRCUITS], cols[QKV_PROBE_CIRCUITS];
+    real *map[QKV_PROBE_CIRCUITS];  // [rows, cols]
     /* diag: rows whose greatest entry is the right one; margin: mean right - mean other entry;
      * ratio: variance within rows of the map that should be flat, over that of the one which
      * should not. */
     double qk_diag, qk_margin, qk_ratio, ov_diag, ov_margin, ov_ratio;
     int *right;                             // [N_k] the key that a query symbol asks for
     real *matrix[2], *wide[2], *narrow[2];  // scratch: [D,E], [N,D], [N,E]
-} train_circuits;
+} qkv_probe_circuits;
 
 /* "qk_key", "qk_value", "ov_value", "ov_key" */
-extern const char *const train_circuit_names[TRAIN_CIRCUITS];
+extern const char *const qkv_probe_circuit_names[QKV_PROBE_CIRCUITS];
 
 /* Memory for the circuits of a trainer's task. False when memory is out, or there is nothing to
  * read: the task has no keys and values, or the model is not one layer made of these matrices
  * (with more layers a token's meaning is no longer its embedding's). */
-bool train_circuits_new(tensor_arena *arena, train_trainer *t, train_circuits *out);
+bool qkv_probe_circuits_new(tensor_arena *arena, qkv_trainer *t, qkv_probe_circuits *out);
 
 /* Reads the circuits of one head as the parameters stand now. No allocation. */
-void train_circuits_read(train_trainer *t, int layer, int head, train_circuits *out);
+void qkv_probe_circuits_read(qkv_trainer *t, int layer, int head, qkv_probe_circuits *out);
 
 /* The symbols along a map's rows and columns. */
-const data_stream *train_circuit_rows(const data_spec *s, train_circuit c);
-const data_stream *train_circuit_cols(const data_spec *s, train_circuit c);
+const data_stream *qkv_probe_circuit_rows(const data_spec *s, qkv_probe_circuit c);
+const data_stream *qkv_probe_circuit_cols(const data_spec *s, qkv_probe_circuit c);
 
 #ifdef __cplusplus
 }

@@ -22,80 +22,82 @@ typedef struct {
     double score_ref, score_other, share, a_ref, a_other, says_ref, says_other;
 } tally;
 
-static int *colours(train_trainer *t, train_worker *w, const tally *sum, int b) {
-    return train_ids(t, w, DATA_SEQUENCE, sum->at.colour_stream, b);
+static int *colours(qkv_trainer *t, qkv_trainer_worker *w, const tally *sum, int b) {
+    return qkv_probe_ids(t, w, DATA_SEQUENCE, sum->at.colour_stream, b);
 }
 
 /* The changes, for one example. */
-static void flip_predicate(train_trainer *t, train_worker *w, const tally *sum, int b) {
-    int *id = train_ids(t, w, DATA_SEQUENCE, sum->at.predicate_stream, b) + sum->at.predicate;
+static void flip_predicate(qkv_trainer *t, qkv_trainer_worker *w, const tally *sum, int b) {
+    int *id = qkv_probe_ids(t, w, DATA_SEQUENCE, sum->at.predicate_stream, b) + sum->at.predicate;
     *id = DATA_COREF_PREDICATES + (*id - DATA_COREF_PREDICATES + 4) % 8;
 }
-static void swap_nouns(train_trainer *t, train_worker *w, const tally *sum, int b) {
-    train_swap(train_ids(t, w, DATA_SEQUENCE, 0, b), sum->at.noun[0], sum->at.noun[1]);
+static void swap_nouns(qkv_trainer *t, qkv_trainer_worker *w, const tally *sum, int b) {
+    qkv_probe_swap(qkv_probe_ids(t, w, DATA_SEQUENCE, 0, b), sum->at.noun[0], sum->at.noun[1]);
 }
-static void swap_tags(train_trainer *t, train_worker *w, const tally *sum, int b) {
-    train_swap(colours(t, w, sum, b), sum->at.colour[0], sum->at.colour[1]);
+static void swap_tags(qkv_trainer *t, qkv_trainer_worker *w, const tally *sum, int b) {
+    qkv_probe_swap(colours(t, w, sum, b), sum->at.colour[0], sum->at.colour[1]);
 }
 
 static const struct {
     const char *name;
-    void (*change)(train_trainer *t, train_worker *w, const tally *sum, int b);
+    void (*change)(qkv_trainer *t, qkv_trainer_worker *w, const tally *sum, int b);
 } changes[CHANGES] = {{"clean", NULL},
                       {"flipped", flip_predicate},
                       {"nouns_swapped", swap_nouns},
                       {"tags_swapped", swap_tags}};
 
-static void add(train_trainer *t, train_worker *w, int n, int ref, tally *sum) {
-    const ag_node *scores = train_scores_node(t, w), *weights = w->weights[train_last(t)];
-    int b = train_row_example(t, w, n), at = train_row_position(t, w, n), other = 1 - ref;
+static void add(qkv_trainer *t, qkv_trainer_worker *w, int n, int ref, tally *sum) {
+    const ag_node *scores = qkv_probe_scores_node(t, w),
+                  *weights = w->weights[qkv_probe_last_layer(t)];
+    int b = qkv_probe_row_example(t, w, n), at = qkv_probe_row_position(t, w, n), other = 1 - ref;
     const int *colour = colours(t, w, sum, b), *noun = sum->at.noun;
-    int says = DATA_COREF_COLOURS + train_answer(t, w, 0, n);
-    double score_ref = train_mean_at(scores, b, at, noun[ref]);
-    double score_other = train_mean_at(scores, b, at, noun[other]);
+    int says = DATA_COREF_COLOURS + qkv_probe_answer(t, w, 0, n);
+    double score_ref = qkv_probe_mean_at(scores, b, at, noun[ref]);
+    double score_other = qkv_probe_mean_at(scores, b, at, noun[other]);
     sum->rows++;
     sum->score_ref += score_ref;
     sum->score_other += score_other;
     sum->share += score_ref > score_other;
-    sum->a_ref += train_mean_at(weights, b, at, noun[ref]);
-    sum->a_other += train_mean_at(weights, b, at, noun[other]);
+    sum->a_ref += qkv_probe_mean_at(weights, b, at, noun[ref]);
+    sum->a_other += qkv_probe_mean_at(weights, b, at, noun[other]);
     sum->says_ref += says == colour[sum->at.colour[ref]];
     sum->says_other += says == colour[sum->at.colour[other]];
 }
 
-static bool count(train_trainer *t, train_worker *w, tensor_arena *arena, void *ctx) {
+static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, void *ctx) {
     (void)arena;
     tally *sum = ctx;
     for (int b = 0; changes[sum->change].change && b < w->count; b++)
         changes[sum->change].change(t, w, sum, b);
-    train_reload(t, w);
-    if (!train_replay(w)) return false;
-    for (int n = 0; n < train_rows(w); n++)
+    qkv_trainer_reload(t, w);
+    if (!qkv_probe_replay(w)) return false;
+    for (int n = 0; n < qkv_probe_rows(w); n++)
         add(t, w, n, w->source[0][n] == sum->at.noun[0] ? 0 : 1, sum);
     return true;
 }
 
-static bool in_sentences(train_trainer *t, data_coref_places at, train_measures *out, char *error) {
+static bool in_sentences(qkv_trainer *t, data_coref_places at, qkv_probe_measures *out,
+                         char *error) {
     for (int c = 0; c < CHANGES; c++) {
         tally sum = {.at = at, .change = c};
-        if (!train_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)) return false;
+        if (!qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)) return false;
         double rows = sum.rows ? (double)sum.rows : 1;
         const char *name = changes[c].name;
-        train_measure_add(out, sum.score_ref / rows, "coref.%s.score_ref", name);
-        train_measure_add(out, sum.score_other / rows, "coref.%s.score_other", name);
-        train_measure_add(out, sum.share / rows, "coref.%s.share", name);
-        train_measure_add(out, sum.a_ref / rows, "coref.%s.a_ref", name);
-        train_measure_add(out, sum.a_other / rows, "coref.%s.a_other", name);
-        train_measure_add(out, sum.says_ref / rows, "coref.%s.says_ref", name);
-        train_measure_add(out, sum.says_other / rows, "coref.%s.says_other", name);
+        qkv_probe_measure_add(out, sum.score_ref / rows, "coref.%s.score_ref", name);
+        qkv_probe_measure_add(out, sum.score_other / rows, "coref.%s.score_other", name);
+        qkv_probe_measure_add(out, sum.share / rows, "coref.%s.share", name);
+        qkv_probe_measure_add(out, sum.a_ref / rows, "coref.%s.a_ref", name);
+        qkv_probe_measure_add(out, sum.a_other / rows, "coref.%s.a_other", name);
+        qkv_probe_measure_add(out, sum.says_ref / rows, "coref.%s.says_ref", name);
+        qkv_probe_measure_add(out, sum.says_other / rows, "coref.%s.says_other", name);
     }
     return true;
 }
 
 /* Writes the sentence over example 0; the predicate: tired (animates) or wide. */
-static void write_sentence(train_trainer *t, train_worker *w, const tally *sum, bool tired) {
-    int *word = train_ids(t, w, DATA_SEQUENCE, 0, 0), *colour = colours(t, w, sum, 0);
-    int *predicate = train_ids(t, w, DATA_SEQUENCE, sum->at.predicate_stream, 0);
+static void write_sentence(qkv_trainer *t, qkv_trainer_worker *w, const tally *sum, bool tired) {
+    int *word = qkv_probe_ids(t, w, DATA_SEQUENCE, 0, 0), *colour = colours(t, w, sum, 0);
+    int *predicate = qkv_probe_ids(t, w, DATA_SEQUENCE, sum->at.predicate_stream, 0);
     word[sum->at.noun[0]] = DATA_COREF_NOUNS;            // animal
     word[sum->at.noun[1]] = DATA_COREF_INANIMATE;        // street
     word[sum->at.verb] = DATA_COREF_VERBS;               // cross
@@ -104,33 +106,34 @@ static void write_sentence(train_trainer *t, train_worker *w, const tally *sum, 
     predicate[sum->at.predicate] = DATA_COREF_PREDICATES + (tired ? 0 : 4);
 }
 
-static bool the_sentence(train_trainer *t, data_coref_places at, bool tired, train_measures *out) {
+static bool the_sentence(qkv_trainer *t, data_coref_places at, bool tired,
+                         qkv_probe_measures *out) {
     const char *name = tired ? "tired" : "wide";
-    train_worker *w = train_trainer_worker(t);
+    qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     tally sum = {.at = at};
-    train_load(t, w, "test", 0, 1, 1);
+    qkv_trainer_load(t, w, "test", 0, 1, 1);
     write_sentence(t, w, &sum, tired);
-    train_reload(t, w);
-    if (!train_replay(w)) return false;
+    qkv_trainer_reload(t, w);
+    if (!qkv_probe_replay(w)) return false;
     add(t, w, 0, 0, &sum);  // "ref" is the animal
-    train_measure_add(out, sum.score_ref, "coref.%s.score_animal", name);
-    train_measure_add(out, sum.score_other, "coref.%s.score_street", name);
-    train_measure_add(out, sum.a_ref, "coref.%s.a_animal", name);
-    train_measure_add(out, sum.a_other, "coref.%s.a_street", name);
-    train_measure_add(out, tired ? sum.says_ref : sum.says_other, "coref.%s.right", name);
+    qkv_probe_measure_add(out, sum.score_ref, "coref.%s.score_animal", name);
+    qkv_probe_measure_add(out, sum.score_other, "coref.%s.score_street", name);
+    qkv_probe_measure_add(out, sum.a_ref, "coref.%s.a_animal", name);
+    qkv_probe_measure_add(out, sum.a_other, "coref.%s.a_street", name);
+    qkv_probe_measure_add(out, tired ? sum.says_ref : sum.says_other, "coref.%s.right", name);
     return true;
 }
 
-bool train_probe_coref(train_trainer *t, train_measures *out, char *error) {
-    const data_spec *s = train_trainer_spec(t);
-    train_worker *w = train_trainer_worker(t);
+bool qkv_probe_run_coref(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+    const data_spec *s = qkv_trainer_spec(t);
+    qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     if (strcmp(s->task->name, "coref") != 0)
-        return train_refuse(error, "this probe is of the task 'coref', not of '%s'", s->task->name);
-    if (!train_scores_node(t, w) || !w->out.logits[0])
-        return train_refuse(error, "the model has no attention whose scores could be read");
+        return qkv_io_fail(error, "this probe is of the task 'coref', not of '%s'", s->task->name);
+    if (!qkv_probe_scores_node(t, w) || !w->out.logits[0])
+        return qkv_io_fail(error, "the model has no attention whose scores could be read");
     data_coref_places at = data_coref_places_of(s->options.form);
     if (!in_sentences(t, at, out, error)) return false;
     if (!the_sentence(t, at, true, out) || !the_sentence(t, at, false, out))
-        return train_refuse(error, "%s", ag_error(w->graph));
-    return train_coref_circuits(t, out, error);
+        return qkv_io_fail(error, "%s", ag_error(w->graph));
+    return qkv_probe_coref_circuits(t, out, error);
 }

@@ -70,7 +70,7 @@ static void add_predicate(int p, const real *noun, double factor, qk_sums *sum) 
     }
 }
 
-static void report_qk(const circuits *c, train_measures *out) {
+static void report_qk(const circuits *c, qkv_probe_measures *out) {
     double over_tags = 0, over_nouns = 0;
     qk_sums sum = {0};
     for (int i = 0; i < KIND; i++) {
@@ -79,52 +79,52 @@ static void report_qk(const circuits *c, train_measures *out) {
         over_tags += variance(row + DATA_COREF_COLOURS, KIND);
         over_nouns += variance(row + DATA_COREF_NOUNS, NOUNS);
     }
-    train_measure_add(out, sum.fitting / (KIND * KIND), "coref.qk.compatible");
-    train_measure_add(out, sum.other / (KIND * KIND), "coref.qk.incompatible");
-    train_measure_add(out, sum.never / sum.n_never, "coref.qk.heldout");
-    train_measure_add(out, sum.wins / (KIND * KIND * KIND), "coref.qk.wins");
-    train_measure_add(out, over_tags / over_nouns, "coref.qk.tag_ratio");
+    qkv_probe_measure_add(out, sum.fitting / (KIND * KIND), "coref.qk.compatible");
+    qkv_probe_measure_add(out, sum.other / (KIND * KIND), "coref.qk.incompatible");
+    qkv_probe_measure_add(out, sum.never / sum.n_never, "coref.qk.heldout");
+    qkv_probe_measure_add(out, sum.wins / (KIND * KIND * KIND), "coref.qk.wins");
+    qkv_probe_measure_add(out, over_tags / over_nouns, "coref.qk.tag_ratio");
 }
 
-static void report_ov(const circuits *c, train_measures *out) {
+static void report_ov(const circuits *c, qkv_probe_measures *out) {
     double right = 0, of_tags = 0, of_nouns = 0;
     for (int i = 0; i < KIND; i++) {
         const real *row = c->says + (ptrdiff_t)(DATA_COREF_COLOURS + i) * KIND;
-        right += train_argmax(row, KIND) == i;
+        right += qkv_trainer_argmax(row, KIND) == i;
         of_tags += variance(row, KIND) / KIND;
     }
     for (int i = 0; i < NOUNS; i++)
         of_nouns += variance(c->says + (ptrdiff_t)(DATA_COREF_NOUNS + i) * KIND, KIND) / NOUNS;
-    train_measure_add(out, right / KIND, "coref.ov.tag_diag");
-    train_measure_add(out, of_nouns / of_tags, "coref.ov.noun_ratio");
+    qkv_probe_measure_add(out, right / KIND, "coref.ov.tag_diag");
+    qkv_probe_measure_add(out, of_nouns / of_tags, "coref.ov.noun_ratio");
 }
 
 /* The parameters; false where the model is made otherwise. */
-static bool find(train_trainer *t, circuits *c) {
-    const train_config *o = train_trainer_config(t);
-    nn_attention_config attention = train_model_config(o, train_trainer_spec(t)).attention;
+static bool find(qkv_trainer *t, circuits *c) {
+    const qkv_config *o = qkv_trainer_config(t);
+    nn_attention_config attention = qkv_config_model(o, qkv_trainer_spec(t)).attention;
     const char *q = nn_attention_matrix(&attention, 'q'), *k = nn_attention_matrix(&attention, 'k');
     const char *v = nn_attention_matrix(&attention, 'v');
     if (o->layers > 1 || o->form != 9 || o->norm || o->latent || o->heads != o->kv_heads)
         return false;
     if (!q || !k || !v || o->readout != NN_READOUT_FULL) return false;
-    *c = (circuits){.words = ag_params_find(train_trainer_params(t), "embed.word"),
-                    .positions = ag_params_find(train_trainer_params(t), "embed.position"),
-                    .wq = train_matrix(t, 0, q),
-                    .wk = train_matrix(t, 0, k),
-                    .wv = train_matrix(t, 0, v),
-                    .wo = train_matrix(t, 0, "wo"),
-                    .u = ag_params_find(train_trainer_params(t), "unembed.colour"),
+    *c = (circuits){.words = ag_params_find(qkv_trainer_params(t), "embed.word"),
+                    .positions = ag_params_find(qkv_trainer_params(t), "embed.position"),
+                    .wq = qkv_probe_matrix(t, 0, q),
+                    .wk = qkv_probe_matrix(t, 0, k),
+                    .wv = qkv_probe_matrix(t, 0, v),
+                    .wo = qkv_probe_matrix(t, 0, "wo"),
+                    .u = ag_params_find(qkv_trainer_params(t), "unembed.colour"),
                     .D = o->d_model,
                     .K = o->heads * o->d_k,
                     .V = o->heads * o->d_v};
-    const ag_param_entry *temperature = train_matrix(t, 0, "temperature");
+    const ag_param_entry *temperature = qkv_probe_matrix(t, 0, "temperature");
     bool scaled = o->scale == NN_SCALE_SQRT || o->scale == NN_SCALE_LEARNED;
     c->factor = (scaled ? 1 / sqrt(o->d_k) : 1) * (temperature ? (double)temperature->val.x[0] : 1);
     return c->words && c->wq && c->wk && c->wv && c->wo && c->u;
 }
 
-bool train_coref_circuits(train_trainer *t, train_measures *out, char *error) {
+bool qkv_probe_coref_circuits(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     circuits c;
     if (!find(t, &c)) return true;
     tensor_arena *arena = tensor_arena_new(NULL);
@@ -143,5 +143,5 @@ bool train_coref_circuits(train_trainer *t, train_measures *out, char *error) {
         report_ov(&c, out);
     }
     tensor_arena_free(arena);
-    return ok || train_refuse(error, "out of memory");
+    return ok || qkv_io_fail(error, "out of memory");
 }

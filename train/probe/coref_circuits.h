@@ -1,6 +1,6 @@
 /* coref_circuits.h - what the matrices of a one-layer model say of the words of the task coref. */
-#ifndef TRAIN_PROBE_COREF_CIRCUITS_H
-#define TRAIN_PROBE_COREF_CIRCUITS_H
+#ifndef QKV_PROBE_COREF_CIRCUITS_H
+#define QKV_PROBE_COREF_CIRCUITS_H
 
 #include "train/probe/measure.h"
 
@@ -16,7 +16,7 @@ extern "C" {
  * attention coref.ov.tag_diag   colours c whose E_c Wv Wo U names c coref.ov.noun_ratio variance of
  * that over the answers, of nouns / of colours and nothing otherwise. Heads are added up. False:
  * memory is out. */
-bool train_coref_circuits(train_trainer *t, train_measures *out, char *error);
+bool qkv_probe_coref_circuits(qkv_trainer *t, qkv_probe_measures *out, char *error);
 
 #ifdef __cplusplus
 }

@@ -16,7 +16,7 @@
 enum { EXAMPLES = 500 };
 
 typedef struct tally {
-    bool (*change)(train_trainer *t, train_worker *w, struct tally *sum);
+    bool (*change)(qkv_trainer *t, qkv_trainer_worker *w, struct tally *sum);
     rng random;
     long rows;
     double unchanged, looks_same, says_new, reversed;
@@ -31,91 +31,92 @@ static void permute(const tally *sum, int *x, int n) {
 }
 
 static void turn(int *x, int n) {
-    for (int i = 0; i < n / 2; i++) train_swap(x, i, n - 1 - i);
+    for (int i = 0; i < n / 2; i++) qkv_probe_swap(x, i, n - 1 - i);
 }
 
 /* Draws a new order of the entries of example b and permutes the streams from..to-1 of its memory.
  */
-static void shuffle(train_trainer *t, train_worker *w, tally *sum, int b, int from, int to) {
-    int n = train_trainer_spec(t)->entries;
+static void shuffle(qkv_trainer *t, qkv_trainer_worker *w, tally *sum, int b, int from, int to) {
+    int n = qkv_trainer_spec(t)->entries;
     rng_choose(&sum->random, n, n, sum->order, sum->scratch);
-    for (int s = from; s < to; s++) permute(sum, train_ids(t, w, DATA_MEMORY, s, b), n);
+    for (int s = from; s < to; s++) permute(sum, qkv_probe_ids(t, w, DATA_MEMORY, s, b), n);
 }
 
-static bool replay(train_trainer *t, train_worker *w) {
-    train_reload(t, w);
-    return train_replay(w);
+static bool replay(qkv_trainer *t, qkv_trainer_worker *w) {
+    qkv_trainer_reload(t, w);
+    return qkv_probe_replay(w);
 }
 
-static bool permuted(train_trainer *t, train_worker *w, tally *sum) {
-    int streams = train_trainer_spec(t)->side[DATA_MEMORY].n_streams;
+static bool permuted(qkv_trainer *t, qkv_trainer_worker *w, tally *sum) {
+    int streams = qkv_trainer_spec(t)->side[DATA_MEMORY].n_streams;
     for (int b = 0; b < w->count; b++) shuffle(t, w, sum, b, 0, streams);
     if (!replay(t, w)) return false;
-    for (int n = 0; n < train_rows(w); n++)
-        sum->unchanged += train_answer(t, w, 0, n) == sum->says[n];
+    for (int n = 0; n < qkv_probe_rows(w); n++)
+        sum->unchanged += qkv_probe_answer(t, w, 0, n) == sum->says[n];
     return true;
 }
 
-static bool values_permuted(train_trainer *t, train_worker *w, tally *sum) {
-    int stream = train_trainer_spec(t)->roles.value;
-    const ag_node *weights = w->weights[train_last(t)];
+static bool values_permuted(qkv_trainer *t, qkv_trainer_worker *w, tally *sum) {
+    int stream = qkv_trainer_spec(t)->roles.value;
+    const ag_node *weights = w->weights[qkv_probe_last_layer(t)];
     for (int b = 0; b < w->count; b++) shuffle(t, w, sum, b, stream, stream + 1);
     if (!replay(t, w)) return false;
-    for (int n = 0; n < train_rows(w); n++) {
-        int b = train_row_example(t, w, n), slot = w->source[0][n];
-        int looks = train_looks_at(weights, b, train_row_position(t, w, n));
+    for (int n = 0; n < qkv_probe_rows(w); n++) {
+        int b = qkv_probe_row_example(t, w, n), slot = w->source[0][n];
+        int looks = qkv_probe_looks_at(weights, b, qkv_probe_row_position(t, w, n));
         sum->looks_same += looks == sum->looks[n];
-        sum->says_new += train_answer(t, w, 0, n) == train_ids(t, w, DATA_MEMORY, stream, b)[slot];
+        sum->says_new +=
+            qkv_probe_answer(t, w, 0, n) == qkv_probe_ids(t, w, DATA_MEMORY, stream, b)[slot];
     }
     return true;
 }
 
 /* Every position asks, so the rows of example b are b*T .. b*T + T-1. */
-static bool reversed(train_trainer *t, train_worker *w, tally *sum) {
-    const data_side *side = &train_trainer_spec(t)->side[DATA_SEQUENCE];
+static bool reversed(qkv_trainer *t, qkv_trainer_worker *w, tally *sum) {
+    const data_side *side = &qkv_trainer_spec(t)->side[DATA_SEQUENCE];
     int T = side->T;
     for (int b = 0; b < w->count; b++)
-        for (int s = 0; s < side->n_streams; s++) turn(train_ids(t, w, DATA_SEQUENCE, s, b), T);
+        for (int s = 0; s < side->n_streams; s++) turn(qkv_probe_ids(t, w, DATA_SEQUENCE, s, b), T);
     if (!replay(t, w)) return false;
-    for (int n = 0; n < train_rows(w); n++)
-        sum->reversed += train_answer(t, w, 0, n) == sum->says[n / T * T + T - 1 - n % T];
+    for (int n = 0; n < qkv_probe_rows(w); n++)
+        sum->reversed += qkv_probe_answer(t, w, 0, n) == sum->says[n / T * T + T - 1 - n % T];
     return true;
 }
 
-static bool count(train_trainer *t, train_worker *w, tensor_arena *arena, void *ctx) {
+static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, void *ctx) {
     tally *sum = ctx;
-    int entries = train_trainer_spec(t)->entries, rows = train_rows(w);
+    int entries = qkv_trainer_spec(t)->entries, rows = qkv_probe_rows(w);
     sum->order = tensor_arena_take(arena, (size_t)entries, sizeof(int));
     sum->scratch = tensor_arena_take(arena, (size_t)entries, sizeof(int));
     sum->says = tensor_arena_take(arena, (size_t)rows, sizeof(int));
     sum->looks = tensor_arena_take(arena, (size_t)rows, sizeof(int));
     if (!sum->order || !sum->scratch || !sum->says || !sum->looks) return false;
     for (int n = 0; n < rows; n++) {
-        int b = train_row_example(t, w, n), at = train_row_position(t, w, n);
-        sum->says[n] = train_answer(t, w, 0, n);
-        sum->looks[n] = train_looks_at(w->weights[train_last(t)], b, at);
+        int b = qkv_probe_row_example(t, w, n), at = qkv_probe_row_position(t, w, n);
+        sum->says[n] = qkv_probe_answer(t, w, 0, n);
+        sum->looks[n] = qkv_probe_looks_at(w->weights[qkv_probe_last_layer(t)], b, at);
     }
     sum->rows += rows;
     return sum->change(t, w, sum);
 }
 
-bool train_probe_cross(train_trainer *t, train_measures *out, char *error) {
-    const char *task = train_trainer_spec(t)->task->name;
-    tally sum = {.random = rng_stream((uint64_t)train_trainer_config(t)->seed, "cross", 0)};
+bool qkv_probe_run_cross(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+    const char *task = qkv_trainer_spec(t)->task->name;
+    tally sum = {.random = rng_stream((uint64_t)qkv_trainer_config(t)->seed, "cross", 0)};
     if (strcmp(task, "cross") != 0)
-        return train_refuse(error, "this probe is of the task 'cross', not of '%s'", task);
-    if (!train_has_attention(t) || !train_trainer_worker(t)->out.logits[0])
-        return train_refuse(error, "the model has no attention to the memory, or no classes");
-    bool (*const changes[])(train_trainer *, train_worker *, tally *) = {permuted, values_permuted,
-                                                                         reversed};
+        return qkv_io_fail(error, "this probe is of the task 'cross', not of '%s'", task);
+    if (!qkv_trainer_has_attention(t) || !qkv_trainer_any_worker(t)->out.logits[0])
+        return qkv_io_fail(error, "the model has no attention to the memory, or no classes");
+    bool (*const changes[])(qkv_trainer *, qkv_trainer_worker *, tally *) = {
+        permuted, values_permuted, reversed};
     for (int i = 0; i < 3; i++) {
         sum.change = changes[i];
-        if (!train_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)) return false;
+        if (!qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)) return false;
     }
     double rows = sum.rows ? (double)sum.rows / 3 : 1;
-    train_measure_add(out, sum.unchanged / rows, "cross.permuted.unchanged");
-    train_measure_add(out, sum.looks_same / rows, "cross.values.looks_same");
-    train_measure_add(out, sum.says_new / rows, "cross.values.says_new");
-    train_measure_add(out, sum.reversed / rows, "cross.reversed.answers_reversed");
+    qkv_probe_measure_add(out, sum.unchanged / rows, "cross.permuted.unchanged");
+    qkv_probe_measure_add(out, sum.looks_same / rows, "cross.values.looks_same");
+    qkv_probe_measure_add(out, sum.says_new / rows, "cross.values.says_new");
+    qkv_probe_measure_add(out, sum.reversed / rows, "cross.reversed.answers_reversed");
     return true;
 }

@@ -7,26 +7,26 @@
 #include "train/probe/observe.h"
 
 /* The node "layerL.attn.NAME" (or cross) of the last layer. */
-static ag_node *node(train_trainer *t, const char *name) {
+static ag_node *node(qkv_trainer *t, const char *name) {
     char full[96];
-    snprintf(full, sizeof full, "layer%d.%s.%s", train_trainer_config(t)->layers - 1,
-             train_looker(train_trainer_spec(t)), name);
-    return ag_find(train_trainer_worker(t)->graph, full);
+    snprintf(full, sizeof full, "layer%d.%s.%s", qkv_trainer_config(t)->layers - 1,
+             qkv_trainer_looker(qkv_trainer_spec(t)), name);
+    return ag_find(qkv_trainer_any_worker(t)->graph, full);
 }
 
-static const ag_param_entry *parameter(train_trainer *t, const char *prefix, const char *name) {
+static const ag_param_entry *parameter(qkv_trainer *t, const char *prefix, const char *name) {
     char full[160];
     snprintf(full, sizeof full, "%s.%s", prefix, name);
-    return ag_params_find(train_trainer_params(t), full);
+    return ag_params_find(qkv_trainer_params(t), full);
 }
 
 /* What a value of one head says: v [E] through the head's rows of W^O, then the unembedding; the
  * greatest class. */
-static int says(train_trainer *t, tensor_arena *arena, const real *v, int head) {
-    const train_config *c = train_trainer_config(t);
-    const data_spec *s = train_trainer_spec(t);
+static int says(qkv_trainer *t, tensor_arena *arena, const real *v, int head) {
+    const qkv_config *c = qkv_trainer_config(t);
+    const data_spec *s = qkv_trainer_spec(t);
     char attn[64];
-    snprintf(attn, sizeof attn, "layer%d.%s", c->layers - 1, train_looker(s));
+    snprintf(attn, sizeof attn, "layer%d.%s", c->layers - 1, qkv_trainer_looker(s));
     const ag_param_entry *wo = c->wo ? parameter(t, attn, "wo") : NULL,
                          *u = parameter(t, "unembed", s->readout[0].name);
     int D = c->d_model, E = c->d_v, V = s->readout[0].classes;
@@ -37,7 +37,7 @@ static int says(train_trainer *t, tensor_arena *arena, const real *v, int head) 
                  (gemm_view){wo->val.x + (ptrdiff_t)head * E * D, D, 1}, o, D);
     for (int e = 0; !wo && e < E; e++) o[head * E + e] = v[e];
     gemm_mul(GEMM_SET, 1, V, D, (gemm_view){o, D, 1}, (gemm_view){u->val.x, V, 1}, logits, V);
-    return train_argmax(logits, V);
+    return qkv_trainer_argmax(logits, V);
 }
 
 static double dot(const real *a, const real *b, int n) {
@@ -46,13 +46,13 @@ static double dot(const real *a, const real *b, int n) {
     return sum;
 }
 
-static void fill_answer(train_trainer *t, train_worker *w, train_explanation *out) {
-    const data_spec *s = train_trainer_spec(t);
-    int n = train_scored_row(t, w, 0), V = s->readout[0].classes;
+static void fill_answer(qkv_trainer *t, qkv_trainer_worker *w, qkv_probe_explanation *out) {
+    const data_spec *s = qkv_trainer_spec(t);
+    int n = qkv_probe_scored_row(t, w, 0), V = s->readout[0].classes;
     const real *logits = w->out.logits[0]->val.x + (ptrdiff_t)n * V;
     double sum = 0;
     out->question = w->rows[n] % s->side[DATA_SEQUENCE].T;
-    out->answer = train_argmax(logits, V);
+    out->answer = qkv_trainer_argmax(logits, V);
     out->target = w->target[0][n];
     out->source = w->source[0][n];
     out->decoy = w->decoy[0][n];
@@ -60,28 +60,29 @@ static void fill_answer(train_trainer *t, train_worker *w, train_explanation *ou
     out->confidence = 1 / sum;
 }
 
-bool train_explain(train_trainer *t, tensor_arena *arena, int head, train_explanation *out,
-                   char *error) {
-    train_worker *w = train_trainer_worker(t);
-    const train_config *c = train_trainer_config(t);
-    const data_spec *s = train_trainer_spec(t);
+bool qkv_probe_explain(qkv_trainer *t, tensor_arena *arena, int head, qkv_probe_explanation *out,
+                       char *error) {
+    qkv_trainer_worker *w = qkv_trainer_any_worker(t);
+    const qkv_config *c = qkv_trainer_config(t);
+    const data_spec *s = qkv_trainer_spec(t);
     ag_node *q = node(t, "q"), *k = node(t, "k"), *v = node(t, "v"), *scores = node(t, "scores"),
             *weights = node(t, "weights");
-    if (!q || !k || !v || !scores || !train_has_attention(t) || !w->out.logits[0] ||
+    if (!q || !k || !v || !scores || !qkv_trainer_has_attention(t) || !w->out.logits[0] ||
         head >= c->heads)
         return snprintf(
-                   error, TRAIN_ERROR,
+                   error, QKV_IO_ERROR,
                    "this model has no attention with q, k and v to be explained, or no head %d",
                    head),
                false;
     ag_set_run(w->graph, (ag_run){.training = false});
-    if (!ag_forward(w->graph)) return snprintf(error, TRAIN_ERROR, "%s", ag_error(w->graph)), false;
+    if (!ag_forward(w->graph)) return qkv_io_fail(error, "%s", ag_error(w->graph));
     int S = s->side[s->store].T, T = s->side[DATA_SEQUENCE].T, Ek = c->d_k, Ev = c->d_v,
         kv = head / (c->heads / c->kv_heads);
-    *out = (train_explanation){.S = S, .at = tensor_arena_take(arena, (size_t)S, sizeof *out->at)};
-    if (!out->at) return snprintf(error, TRAIN_ERROR, "out of memory"), false;
+    *out =
+        (qkv_probe_explanation){.S = S, .at = tensor_arena_take(arena, (size_t)S, sizeof *out->at)};
+    if (!out->at) return qkv_io_fail(error, "out of memory");
     fill_answer(t, w, out);
-    ag_mask mask = train_model_config(c, s).attention.mask;
+    ag_mask mask = qkv_config_model(c, s).attention.mask;
     if (s->store == DATA_MEMORY) mask = (ag_mask){0};
     const real *query = q->val.x + (ptrdiff_t)out->question * c->heads * Ek + head * Ek;
     ptrdiff_t row = ((ptrdiff_t)head * T + out->question) * S;
@@ -89,13 +90,13 @@ bool train_explain(train_trainer *t, tensor_arena *arena, int head, train_explan
         const real *key = k->val.x + ((ptrdiff_t)p * c->kv_heads + kv) * Ek,
                    *value = v->val.x + ((ptrdiff_t)p * c->kv_heads + kv) * Ev;
         double weight = (double)weights->val.x[row + p];
-        out->at[p] = (train_step_of){.visible = p < ag_mask_limit(mask, out->question, S) &&
-                                                !(mask.no_self && p == out->question),
-                                     .product = dot(query, key, Ek),
-                                     .score = (double)scores->val.x[row + p],
-                                     .weight = weight,
-                                     .length = weight * sqrt(dot(value, value, Ev)),
-                                     .says = says(t, arena, value, head)};
+        out->at[p] = (qkv_probe_step_of){.visible = p < ag_mask_limit(mask, out->question, S) &&
+                                                    !(mask.no_self && p == out->question),
+                                         .product = dot(query, key, Ek),
+                                         .score = (double)scores->val.x[row + p],
+                                         .weight = weight,
+                                         .length = weight * sqrt(dot(value, value, Ev)),
+                                         .says = says(t, arena, value, head)};
     }
     return true;
 }

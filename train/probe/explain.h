@@ -2,10 +2,10 @@
  *
  * Of the last layer's attention to the store, for one head and the first scored position of the
  * example loaded in row 0 of the worker. */
-#ifndef TRAIN_PROBE_EXPLAIN_H
-#define TRAIN_PROBE_EXPLAIN_H
+#ifndef QKV_PROBE_EXPLAIN_H
+#define QKV_PROBE_EXPLAIN_H
 
-#include "train/trainer.h"
+#include "train/trainer/trainer.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,20 +19,20 @@ typedef struct {
     double weight;
     double length;  // |weight v|
     int says;       // the class that v alone would put first, through W^O and the unembedding
-} train_step_of;
+} qkv_probe_step_of;
 
 typedef struct {
-    int S, question;     // positions of the store; where the question stands in the sequence
-    train_step_of *at;   // [S]
-    int answer, target;  // classes of the first readout
-    int source, decoy;   // positions of the store, or -1
-    double confidence;   // the answer's probability
-} train_explanation;
+    int S, question;        // positions of the store; where the question stands in the sequence
+    qkv_probe_step_of *at;  // [S]
+    int answer, target;     // classes of the first readout
+    int source, decoy;      // positions of the store, or -1
+    double confidence;      // the answer's probability
+} qkv_probe_explanation;
 
 /* Replays and explains; the arrays are the arena's. False with a sentence in error when the model
  * has no such attention or no answer in classes. */
-bool train_explain(train_trainer *t, tensor_arena *arena, int head, train_explanation *out,
-                   char *error);
+bool qkv_probe_explain(qkv_trainer *t, tensor_arena *arena, int head, qkv_probe_explanation *out,
+                       char *error);
 
 #ifdef __cplusplus
 }

@@ -25,11 +25,11 @@ static double dot(const real *a, const real *b, int n) {
 }
 
 /* One direction, for one head at one position; o [E], v [S, row apart]. */
-static void test(const train_trainer *t, int at, const real *u, int E, const real *o, const real *v,
+static void test(const qkv_trainer *t, int at, const real *u, int E, const real *o, const real *v,
                  int S, int row, tally *sum) {
     double least = INFINITY, greatest = -INFINITY, size = 0;
     for (int s = 0; s < S; s++) {
-        if (!train_sees(t, at, s)) continue;
+        if (!qkv_probe_sees(t, at, s)) continue;
         double x = dot(u, v + (ptrdiff_t)s * row, E);
         least = fmin(least, x);
         greatest = fmax(greatest, x);
@@ -43,17 +43,17 @@ static void test(const train_trainer *t, int at, const real *u, int E, const rea
     if (greatest > least) sum->width += fabs(2 * (x - least) / (greatest - least) - 1);
 }
 
-static bool count(train_trainer *t, train_worker *w, tensor_arena *arena, void *ctx) {
+static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, void *ctx) {
     tally *sum = ctx;
-    const ag_node *mix = train_node(t, w, train_last(t), "mix"), *v = mix->in[1];
-    int H = train_trainer_config(t)->heads, E = tensor_width(mix->val.shape) / H;
+    const ag_node *mix = qkv_probe_node(t, w, qkv_probe_last_layer(t), "mix"), *v = mix->in[1];
+    int H = qkv_trainer_config(t)->heads, E = tensor_width(mix->val.shape) / H;
     int T = mix->val.shape.dim[1], S = v->val.shape.dim[1], row = v->val.shape.dim[2];
     int group = H / (row / E);
     real *u = tensor_arena_reals(arena, (size_t)E);
     if (!u) return false;
-    for (int n = 0; n < train_rows(w); n++)
+    for (int n = 0; n < qkv_probe_rows(w); n++)
         for (int i = 0; i < H * DIRECTIONS; i++) {
-            int h = i % H, b = train_row_example(t, w, n), at = train_row_position(t, w, n);
+            int h = i % H, b = qkv_probe_row_example(t, w, n), at = qkv_probe_row_position(t, w, n);
             for (int e = 0; e < E; e++) u[e] = (real)rng_normal(&sum->random);
             test(t, at, u, E, mix->val.x + ((ptrdiff_t)b * T + at) * H * E + h * E,
                  v->val.x + (ptrdiff_t)b * S * row + h / group * E, S, row, sum);
@@ -61,14 +61,15 @@ static bool count(train_trainer *t, train_worker *w, tensor_arena *arena, void *
     return true;
 }
 
-bool train_probe_hull(train_trainer *t, train_measures *out, char *error) {
-    const ag_node *mix = train_node(t, train_trainer_worker(t), train_last(t), "mix");
-    if (!train_has_attention(t) || !mix || !mix->op || strcmp(mix->op->name, "mix") != 0)
-        return train_refuse(error, "the model has no attention whose values could be read");
-    tally sum = {.random = rng_stream((uint64_t)train_trainer_config(t)->seed, "hull", 0)};
-    if (!train_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)) return false;
+bool qkv_probe_run_hull(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+    const ag_node *mix =
+        qkv_probe_node(t, qkv_trainer_any_worker(t), qkv_probe_last_layer(t), "mix");
+    if (!qkv_trainer_has_attention(t) || !mix || !mix->op || strcmp(mix->op->name, "mix") != 0)
+        return qkv_io_fail(error, "the model has no attention whose values could be read");
+    tally sum = {.random = rng_stream((uint64_t)qkv_trainer_config(t)->seed, "hull", 0)};
+    if (!qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)) return false;
     double tests = sum.tests > 0 ? sum.tests : 1;
-    train_measure_add(out, sum.inside / tests, "hull.inside");
-    train_measure_add(out, sum.width / tests, "hull.width");
+    qkv_probe_measure_add(out, sum.inside / tests, "hull.inside");
+    qkv_probe_measure_add(out, sum.width / tests, "hull.width");
     return true;
 }

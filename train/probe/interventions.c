@@ -8,10 +8,10 @@
 
 /* One loaded shard under test. */
 typedef struct {
-    train_trainer *t;
-    train_worker *w;
+    qkv_trainer *t;
+    qkv_trainer_worker *w;
     const data_spec *spec;
-    train_view clean, view;
+    qkv_probe_view clean, view;
     int *right, *other;            // [B] entries t and j
     int *says_right, *says_other;  // [B] the values that stand there
     int *kept;                     // ids of all streams before the change
@@ -26,13 +26,13 @@ static int *ids(const bench *b, int stream, int example) {
 
 /* The changes, for one example. */
 static void swap_keys(bench *b, int e) {
-    train_swap(ids(b, b->spec->roles.key, e), b->right[e], b->other[e]);
+    qkv_probe_swap(ids(b, b->spec->roles.key, e), b->right[e], b->other[e]);
 }
 static void swap_values(bench *b, int e) {
-    train_swap(ids(b, b->spec->roles.value, e), b->right[e], b->other[e]);
+    qkv_probe_swap(ids(b, b->spec->roles.value, e), b->right[e], b->other[e]);
 }
 static void other_query(bench *b, int e) {
-    int row = b->w->rows[train_scored_row(b->t, b->w, e)];
+    int row = b->w->rows[qkv_probe_scored_row(b->t, b->w, e)];
     b->w->data.rows.ids[DATA_SEQUENCE][b->spec->roles.query][row] =
         data_asks_for(b->spec, ids(b, b->spec->roles.key, e)[b->other[e]]);
 }
@@ -44,31 +44,31 @@ static void random_values(bench *b, int e) {
 static const struct {
     const char *name;
     void (*change)(bench *b, int example);
-} changes[TRAIN_INTERVENTIONS] = {{"clean", NULL},
-                                  {"keys of t and j swapped", swap_keys},
-                                  {"values of t and j swapped", swap_values},
-                                  {"asked for j's key instead", other_query},
-                                  {"all values replaced by random ones", random_values}};
+} changes[QKV_PROBE_INTERVENTIONS] = {{"clean", NULL},
+                                      {"keys of t and j swapped", swap_keys},
+                                      {"values of t and j swapped", swap_values},
+                                      {"asked for j's key instead", other_query},
+                                      {"all values replaced by random ones", random_values}};
 
-static bool bench_new(tensor_arena *arena, train_trainer *t, bench *b) {
-    *b = (bench){.t = t, .w = train_trainer_worker(t), .spec = train_trainer_spec(t)};
+static bool bench_new(tensor_arena *arena, qkv_trainer *t, bench *b) {
+    *b = (bench){.t = t, .w = qkv_trainer_any_worker(t), .spec = qkv_trainer_spec(t)};
     size_t B = (size_t)b->w->B, all = 0;
     for (int s = 0; s < DATA_SIDES; s++)
         all += (size_t)b->spec->side[s].n_streams * B * (size_t)b->spec->side[s].T;
-    b->random = rng_stream((uint64_t)train_trainer_config(t)->seed, "interventions", 0);
+    b->random = rng_stream((uint64_t)qkv_trainer_config(t)->seed, "interventions", 0);
     b->right = tensor_arena_take(arena, B, sizeof(int));
     b->other = tensor_arena_take(arena, B, sizeof(int));
     b->says_right = tensor_arena_take(arena, B, sizeof(int));
     b->says_other = tensor_arena_take(arena, B, sizeof(int));
     b->kept = tensor_arena_take(arena, all, sizeof(int));
-    return train_view_new(arena, t, &b->clean) && train_view_new(arena, t, &b->view) && b->right &&
-           b->other && b->says_right && b->says_other && b->kept;
+    return qkv_probe_view_new(arena, t, &b->clean) && qkv_probe_view_new(arena, t, &b->view) &&
+           b->right && b->other && b->says_right && b->says_other && b->kept;
 }
 
 /* Notes t, a random other entry j, and what stands there. */
 static void choose_entries(bench *b) {
     for (int e = 0; e < b->w->count; e++) {
-        int t = b->w->source[0][train_scored_row(b->t, b->w, e)];
+        int t = b->w->source[0][qkv_probe_scored_row(b->t, b->w, e)];
         int j =
             (t + 1 + (int)rng_below(&b->random, (uint32_t)b->spec->entries - 1)) % b->spec->entries;
         b->right[e] = t;
@@ -89,7 +89,7 @@ static void copy_ids(bench *b, bool back) {
         }
 }
 
-static void tally(const bench *b, train_intervention *sum) {
+static void tally(const bench *b, qkv_probe_intervention *sum) {
     for (int e = 0; e < b->w->count; e++) {
         const real *now = b->view.attention + (ptrdiff_t)e * b->view.S;
         const real *was = b->clean.attention + (ptrdiff_t)e * b->view.S;
@@ -103,43 +103,43 @@ static void tally(const bench *b, train_intervention *sum) {
     }
 }
 
-static bool run_changes(bench *b, train_interventions *out) {
+static bool run_changes(bench *b, qkv_probe_interventions *out) {
     choose_entries(b);
     copy_ids(b, false);
-    if (!train_observe(b->t, b->w, &b->clean)) return false;
-    for (int i = 0; i < TRAIN_INTERVENTIONS; i++) {
+    if (!qkv_probe_observe(b->t, b->w, &b->clean)) return false;
+    for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++) {
         out->changed[i].name = changes[i].name;
         for (int e = 0; changes[i].change && e < b->w->count; e++) changes[i].change(b, e);
-        train_reload(b->t, b->w);
-        if (!train_observe(b->t, b->w, &b->view)) return false;
+        qkv_trainer_reload(b->t, b->w);
+        if (!qkv_probe_observe(b->t, b->w, &b->view)) return false;
         tally(b, &out->changed[i]);
         copy_ids(b, true);
     }
-    train_reload(b->t, b->w);
+    qkv_trainer_reload(b->t, b->w);
     return true;
 }
 
 /* V of example Y under the scores of example X. The worker holds X before and after; Y stands
  * `distance` further on. */
 static bool run_cross(tensor_arena *arena, bench *b, const char *split, uint64_t first,
-                      uint64_t distance, train_cross_patch *out) {
+                      uint64_t distance, qkv_probe_cross_patch *out) {
     char name[64];
     int count = b->w->count, S = b->view.S;
     int *stored = tensor_arena_take(arena, (size_t)b->w->B * (size_t)S, sizeof(int));
     int *y_own = tensor_arena_take(arena, (size_t)b->w->B, sizeof(int));
     if (!stored || !y_own) return false;
-    train_load(b->t, b->w, split, first + distance, count, count);
+    qkv_trainer_load(b->t, b->w, split, first + distance, count, count);
     if (!ag_forward(b->w->graph)) return false;
     memcpy(stored, ids(b, b->spec->roles.value, 0), (size_t)b->w->B * (size_t)S * sizeof(int));
-    for (int e = 0; e < count; e++) y_own[e] = b->w->target[0][train_scored_row(b->t, b->w, e)];
-    train_patch v;
-    snprintf(name, sizeof name, "layer%d.%s.v", train_trainer_config(b->t)->layers - 1,
-             train_looker(b->spec));
-    if (!train_patch_take(arena, b->w, name, &v)) return false;
-    train_load(b->t, b->w, split, first, count, count);
-    train_patch_on(&v);
-    bool ran = train_observe(b->t, b->w, &b->view);
-    train_patch_off(&v);
+    for (int e = 0; e < count; e++) y_own[e] = b->w->target[0][qkv_probe_scored_row(b->t, b->w, e)];
+    qkv_probe_patch v;
+    snprintf(name, sizeof name, "layer%d.%s.v", qkv_trainer_config(b->t)->layers - 1,
+             qkv_trainer_looker(b->spec));
+    if (!qkv_probe_patch_take(arena, b->w, name, &v)) return false;
+    qkv_trainer_load(b->t, b->w, split, first, count, count);
+    qkv_probe_patch_on(&v);
+    bool ran = qkv_probe_observe(b->t, b->w, &b->view);
+    qkv_probe_patch_off(&v);
     for (int e = 0; ran && e < count; e++) {
         out->says_y_at_t += b->view.answer[e] == stored[(ptrdiff_t)e * S + b->right[e]];
         out->says_x += b->view.answer[e] == b->says_right[e];
@@ -148,15 +148,15 @@ static bool run_cross(tensor_arena *arena, bench *b, const char *split, uint64_t
     return ran;
 }
 
-static void divide(train_interventions *out) {
+static void divide(qkv_probe_interventions *out) {
     double n = out->examples ? out->examples : 1;
-    for (int i = 0; i < TRAIN_INTERVENTIONS; i++) {
-        train_intervention *c = &out->changed[i];
+    for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++) {
+        qkv_probe_intervention *c = &out->changed[i];
         double *all[] = {&c->looks_at_t, &c->looks_at_j, &c->mass_t, &c->mass_j,
                          &c->moved,      &c->says_t,     &c->says_j};
         for (size_t k = 0; k < sizeof all / sizeof *all; k++) *all[k] /= n;
     }
-    for (int i = 0; i < TRAIN_KNOCKOUTS; i++) {
+    for (int i = 0; i < QKV_PROBE_KNOCKOUTS; i++) {
         out->knocked[i].accuracy /= n;
         out->knocked[i].in_bag /= n;
         out->knocked[i].mass /= n;
@@ -166,29 +166,28 @@ static void divide(train_interventions *out) {
     out->cross.says_y /= n;
 }
 
-bool train_intervene(train_trainer *t, const char *split, int count, train_interventions *out,
-                     char *error) {
-    *out = (train_interventions){0};
-    const data_spec *s = train_trainer_spec(t);
-    if (s->roles.key < 0 || s->entries < 2 || !train_has_attention(t) ||
-        !train_trainer_worker(t)->out.logits[0])
-        return snprintf(error, TRAIN_ERROR,
-                        "the task '%s' has no keys and values to swap, or the model no attention",
-                        s->task->name),
-               false;
+bool qkv_probe_intervene(qkv_trainer *t, const char *split, int count, qkv_probe_interventions *out,
+                         char *error) {
+    *out = (qkv_probe_interventions){0};
+    const data_spec *s = qkv_trainer_spec(t);
+    if (s->roles.key < 0 || s->entries < 2 || !qkv_trainer_has_attention(t) ||
+        !qkv_trainer_any_worker(t)->out.logits[0])
+        return qkv_io_fail(
+            error, "the task '%s' has no keys and values to swap, or the model no attention",
+            s->task->name);
     tensor_arena *arena = tensor_arena_new(NULL), *scratch = tensor_arena_new(NULL);
     bench b;
     bool ok = arena && scratch && bench_new(arena, t, &b);
     for (int first = 0; ok && first < count; first += b.w->B) {
         int n = count - first < b.w->B ? count - first : b.w->B;
         tensor_arena_reset(scratch);
-        train_load(t, b.w, split, (uint64_t)first, n, n);
+        qkv_trainer_load(t, b.w, split, (uint64_t)first, n, n);
         ok = run_changes(&b, out) &&
              run_cross(scratch, &b, split, (uint64_t)first, (uint64_t)count, &out->cross) &&
-             train_knock_out(scratch, t, b.w, out);
+             qkv_probe_knock_out(scratch, t, b.w, out);
         out->examples += n;
     }
-    if (!ok) snprintf(error, TRAIN_ERROR, "out of memory during interventions");
+    if (!ok) qkv_io_fail(error, "out of memory during interventions");
     divide(out);
     tensor_arena_free(scratch);
     tensor_arena_free(arena);

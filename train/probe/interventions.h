@@ -3,10 +3,10 @@
  *
  * For tasks with keys and values. t is the entry that holds the answer, j another one of the same
  * example. */
-#ifndef TRAIN_PROBE_INTERVENTIONS_H
-#define TRAIN_PROBE_INTERVENTIONS_H
+#ifndef QKV_PROBE_INTERVENTIONS_H
+#define QKV_PROBE_INTERVENTIONS_H
 
-#include "train/trainer.h"
+#include "train/trainer/trainer.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,47 +19,47 @@ typedef struct {
     double mass_t, mass_j;          // weight on the entry
     double moved;           // total variation between this attention and the clean one, 0..1
     double says_t, says_j;  // answer is the value that stood at t (at j) before the change
-} train_intervention;
+} qkv_probe_intervention;
 
 enum {
-    TRAIN_CLEAN,
-    TRAIN_SWAP_KEYS,
-    TRAIN_SWAP_VALUES,
-    TRAIN_OTHER_QUERY,
-    TRAIN_RANDOM_VALUES,
-    TRAIN_INTERVENTIONS
+    QKV_PROBE_CLEAN,
+    QKV_PROBE_SWAP_KEYS,
+    QKV_PROBE_SWAP_VALUES,
+    QKV_PROBE_OTHER_QUERY,
+    QKV_PROBE_RANDOM_VALUES,
+    QKV_PROBE_INTERVENTIONS
 };
 
 /* Scores (Q and K) of example X with the values V of an unrelated example Y. */
 typedef struct {
     double says_y_at_t;     // answer is what Y stores where X looks
     double says_x, says_y;  // answer is X's own, Y's own
-} train_cross_patch;
+} qkv_probe_cross_patch;
 
 /* The memory's embedding is key + value; on the way to K, or to V, one part is replaced by its
  * table's mean. */
 typedef struct {
     const char *k_sees, *v_sees;
     double accuracy, in_bag, mass;
-} train_knockout;
+} qkv_probe_knockout;
 
-enum { TRAIN_KNOCKOUTS = 9 };
+enum { QKV_PROBE_KNOCKOUTS = 9 };
 
 typedef struct {
     int examples;
-    train_intervention changed[TRAIN_INTERVENTIONS];
-    train_cross_patch cross;
-    train_knockout knocked[TRAIN_KNOCKOUTS];
-} train_interventions;
+    qkv_probe_intervention changed[QKV_PROBE_INTERVENTIONS];
+    qkv_probe_cross_patch cross;
+    qkv_probe_knockout knocked[QKV_PROBE_KNOCKOUTS];
+} qkv_probe_interventions;
 
 /* Runs everything on about `count` examples of a split. False with a sentence in error (no keys
  * and values, memory). */
-bool train_intervene(train_trainer *t, const char *split, int count, train_interventions *out,
-                     char *error);
+bool qkv_probe_intervene(qkv_trainer *t, const char *split, int count, qkv_probe_interventions *out,
+                         char *error);
 
 /* Its third part, in knockout.c: one loaded shard, sums added to out->knocked. */
-bool train_knock_out(tensor_arena *arena, train_trainer *t, train_worker *w,
-                     train_interventions *out);
+bool qkv_probe_knock_out(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker *w,
+                         qkv_probe_interventions *out);
 
 #ifdef __cplusplus
 }

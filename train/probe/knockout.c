@@ -12,7 +12,7 @@ static const char *const sight_names[SIGHTS] = {"key+value", "key only", "value 
 
 static const struct {
     int k, v;
-} combinations[TRAIN_KNOCKOUTS] = {
+} combinations[QKV_PROBE_KNOCKOUTS] = {
     {WHOLE, WHOLE},    {KEY_ONLY, VALUE_ONLY}, {WHOLE, VALUE_ONLY},
     {KEY_ONLY, WHOLE}, {VALUE_ONLY, WHOLE},    {VALUE_ONLY, VALUE_ONLY},
     {WHOLE, KEY_ONLY}, {KEY_ONLY, KEY_ONLY},   {VALUE_ONLY, KEY_ONLY}};
@@ -20,7 +20,7 @@ static const struct {
 /* In the embedding of every memory token, replaces the row of one stream by the table's mean. */
 typedef struct {
     const data_spec *spec;
-    const train_worker *w;
+    const qkv_trainer_worker *w;
     const ag_param_entry *table;
     int stream;
     real *mean;  // [D]
@@ -38,13 +38,13 @@ static void blur_embedding(ag_node *node, void *ctx) {
         }
 }
 
-static bool blur_new(tensor_arena *arena, train_trainer *t, train_worker *w, int stream,
+static bool blur_new(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker *w, int stream,
                      blur *out) {
-    const data_spec *s = train_trainer_spec(t);
+    const data_spec *s = qkv_trainer_spec(t);
     char name[96];
     const data_stream *hidden = &s->side[s->store].stream[stream];
-    snprintf(name, sizeof name, "%s.%s", train_store_name(s), hidden->name);
-    *out = (blur){s, w, ag_params_find(train_trainer_params(t), name), stream, NULL};
+    snprintf(name, sizeof name, "%s.%s", qkv_trainer_store_name(s), hidden->name);
+    *out = (blur){s, w, ag_params_find(qkv_trainer_params(t), name), stream, NULL};
     if (!out->table) return false;
     int D = out->table->val.shape.dim[1], N = data_symbols(hidden);
     out->mean = tensor_arena_reals(arena, (size_t)D);
@@ -55,15 +55,15 @@ static bool blur_new(tensor_arena *arena, train_trainer *t, train_worker *w, int
 }
 
 /* K and V of the last layer under each of the three sights. */
-static bool take_sights(tensor_arena *arena, train_trainer *t, train_worker *w, train_patch *k,
-                        train_patch *v) {
-    const data_spec *s = train_trainer_spec(t);
+static bool take_sights(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker *w,
+                        qkv_probe_patch *k, qkv_probe_patch *v) {
+    const data_spec *s = qkv_trainer_spec(t);
     char k_name[64], v_name[64];
-    snprintf(k_name, sizeof k_name, "layer%d.%s.k", train_trainer_config(t)->layers - 1,
-             train_looker(s));
-    snprintf(v_name, sizeof v_name, "layer%d.%s.v", train_trainer_config(t)->layers - 1,
-             train_looker(s));
-    ag_node *embed = ag_find(w->graph, train_store_name(s));
+    snprintf(k_name, sizeof k_name, "layer%d.%s.k", qkv_trainer_config(t)->layers - 1,
+             qkv_trainer_looker(s));
+    snprintf(v_name, sizeof v_name, "layer%d.%s.v", qkv_trainer_config(t)->layers - 1,
+             qkv_trainer_looker(s));
+    ag_node *embed = ag_find(w->graph, qkv_trainer_store_name(s));
     for (int sight = 0; sight < SIGHTS; sight++) {
         blur hide;
         if (!blur_new(arena, t, w, sight == KEY_ONLY ? s->roles.value : s->roles.key, &hide))
@@ -71,34 +71,34 @@ static bool take_sights(tensor_arena *arena, train_trainer *t, train_worker *w, 
         if (sight != WHOLE) ag_hook(embed, blur_embedding, &hide);
         bool ran = ag_forward(w->graph);
         if (sight != WHOLE) ag_unhook(embed, blur_embedding, &hide);
-        if (!ran || !train_patch_take(arena, w, k_name, &k[sight]) ||
-            !train_patch_take(arena, w, v_name, &v[sight]))
+        if (!ran || !qkv_probe_patch_take(arena, w, k_name, &k[sight]) ||
+            !qkv_probe_patch_take(arena, w, v_name, &v[sight]))
             return false;
     }
     return true;
 }
 
-bool train_knock_out(tensor_arena *arena, train_trainer *t, train_worker *w,
-                     train_interventions *out) {
-    const data_spec *s = train_trainer_spec(t);
-    train_patch k[SIGHTS], v[SIGHTS];
-    train_view view;
-    if (!train_view_new(arena, t, &view) || !take_sights(arena, t, w, k, v)) return false;
-    for (int c = 0; c < TRAIN_KNOCKOUTS; c++) {
-        train_knockout *sum = &out->knocked[c];
-        train_patch *keys = &k[combinations[c].k], *values = &v[combinations[c].v];
+bool qkv_probe_knock_out(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker *w,
+                         qkv_probe_interventions *out) {
+    const data_spec *s = qkv_trainer_spec(t);
+    qkv_probe_patch k[SIGHTS], v[SIGHTS];
+    qkv_probe_view view;
+    if (!qkv_probe_view_new(arena, t, &view) || !take_sights(arena, t, w, k, v)) return false;
+    for (int c = 0; c < QKV_PROBE_KNOCKOUTS; c++) {
+        qkv_probe_knockout *sum = &out->knocked[c];
+        qkv_probe_patch *keys = &k[combinations[c].k], *values = &v[combinations[c].v];
         sum->k_sees = sight_names[combinations[c].k];
         sum->v_sees = sight_names[combinations[c].v];
-        train_patch_on(keys);
-        train_patch_on(values);
-        bool ran = train_observe(t, w, &view);
-        train_patch_off(values);
-        train_patch_off(keys);
+        qkv_probe_patch_on(keys);
+        qkv_probe_patch_on(values);
+        bool ran = qkv_probe_observe(t, w, &view);
+        qkv_probe_patch_off(values);
+        qkv_probe_patch_off(keys);
         if (!ran) return false;
         for (int e = 0; e < w->count; e++) {
-            int n = train_scored_row(t, w, e);
+            int n = qkv_probe_scored_row(t, w, e);
             sum->accuracy += view.answer[e] == w->target[0][n];
-            sum->in_bag += train_is_stored(s, w, e, view.answer[e]);
+            sum->in_bag += qkv_trainer_is_stored(s, w, e, view.answer[e]);
             sum->mass += (double)view.attention[(ptrdiff_t)e * view.S + w->source[0][n]];
         }
     }

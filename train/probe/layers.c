@@ -29,32 +29,34 @@ static void take_embedding_away(ag_node *node, void *embed) {
     for (size_t i = 0; i < node->val.n; i++) node->val.x[i] -= ((const ag_node *)embed)->val.x[i];
 }
 
-bool train_entering(train_trainer *t, train_worker *w, train_stream stream) {
+bool qkv_probe_entering(qkv_trainer *t, qkv_trainer_worker *w, qkv_probe_stream stream) {
     static ag_hook_fn *const changes[] = {NULL, set_embedding, take_embedding_away};
     char name[32];
-    snprintf(name, sizeof name, "layer%d.out", train_last(t) - 1);
+    snprintf(name, sizeof name, "layer%d.out", qkv_probe_last_layer(t) - 1);
     ag_node *entering = ag_find(w->graph, name), *embed = ag_find(w->graph, "embed");
-    if (!changes[stream]) return train_replay(w);
+    if (!changes[stream]) return qkv_probe_replay(w);
     if (!ag_hook(entering, changes[stream], embed)) return false;
-    bool ran = train_replay(w);
+    bool ran = qkv_probe_replay(w);
     ag_unhook(entering, changes[stream], embed);
     return ran;
 }
 
-bool train_has_contexts(train_trainer *t, char *error) {
-    const data_spec *s = train_trainer_spec(t);
-    train_worker *w = train_trainer_worker(t);
-    if (train_last(t) < 1)
-        return train_refuse(error, "the model has one layer, none before its last");
+bool qkv_probe_has_contexts(qkv_trainer *t, char *error) {
+    const data_spec *s = qkv_trainer_spec(t);
+    qkv_trainer_worker *w = qkv_trainer_any_worker(t);
+    if (qkv_probe_last_layer(t) < 1)
+        return qkv_io_fail(error, "the model has one layer, none before its last");
     if (s->store == DATA_MEMORY)
-        return train_refuse(error, "attention reads a memory, which no earlier layer writes to");
-    if (!train_has_attention(t) || !w->out.logits[0] || !train_node(t, w, train_last(t), "q") ||
-        !train_node(t, w, train_last(t), "k") || !train_node(t, w, train_last(t), "v"))
-        return train_refuse(error, "the last layer has no attention with q, k and v");
+        return qkv_io_fail(error, "attention reads a memory, which no earlier layer writes to");
+    if (!qkv_trainer_has_attention(t) || !w->out.logits[0] ||
+        !qkv_probe_node(t, w, qkv_probe_last_layer(t), "q") ||
+        !qkv_probe_node(t, w, qkv_probe_last_layer(t), "k") ||
+        !qkv_probe_node(t, w, qkv_probe_last_layer(t), "v"))
+        return qkv_io_fail(error, "the last layer has no attention with q, k and v");
     return true;
 }
 
-bool train_places(const data_spec *s, int source, int *key, int *value) {
+bool qkv_probe_places(const data_spec *s, int source, int *key, int *value) {
     *key = *value = source;
     if (strcmp(s->task->name, "mqar") == 0)
         *key += s->options.order == DATA_KV ? -1 : 1;
@@ -76,62 +78,62 @@ typedef struct {
     double partner, key, value;
 } tally;
 
-static void count_right(train_trainer *t, const train_worker *w, long *right) {
-    for (int n = 0; n < train_rows(w); n++)
-        for (int r = 0; r < train_trainer_spec(t)->n_readouts; r++)
-            *right += w->target[r][n] >= 0 && train_answer(t, w, r, n) == w->target[r][n];
+static void count_right(qkv_trainer *t, const qkv_trainer_worker *w, long *right) {
+    for (int n = 0; n < qkv_probe_rows(w); n++)
+        for (int r = 0; r < qkv_trainer_spec(t)->n_readouts; r++)
+            *right += w->target[r][n] >= 0 && qkv_probe_answer(t, w, r, n) == w->target[r][n];
 }
 
-static void count_looks(train_trainer *t, const train_worker *w, tally *sum) {
-    const ag_node *first = w->weights[0], *last = w->weights[train_last(t)];
+static void count_looks(qkv_trainer *t, const qkv_trainer_worker *w, tally *sum) {
+    const ag_node *first = w->weights[0], *last = w->weights[qkv_probe_last_layer(t)];
     int key, value;
-    for (int n = 0; n < train_rows(w); n++) {
-        for (int r = 0; r < train_trainer_spec(t)->n_readouts; r++)
-            sum->rows += w->target[r][n] >= 0;
-        if (!train_places(train_trainer_spec(t), w->source[0][n], &key, &value)) continue;
-        int b = train_row_example(t, w, n), at = train_row_position(t, w, n);
+    for (int n = 0; n < qkv_probe_rows(w); n++) {
+        for (int r = 0; r < qkv_trainer_spec(t)->n_readouts; r++) sum->rows += w->target[r][n] >= 0;
+        if (!qkv_probe_places(qkv_trainer_spec(t), w->source[0][n], &key, &value)) continue;
+        int b = qkv_probe_row_example(t, w, n), at = qkv_probe_row_position(t, w, n);
         int early = key < value ? key : value, late = key < value ? value : key;
         sum->looked++;
-        if (first) sum->partner += train_mean_at(first, b, late, early);
-        sum->key += train_mean_at(last, b, at, key);
-        sum->value += train_mean_at(last, b, at, value);
+        if (first) sum->partner += qkv_probe_mean_at(first, b, late, early);
+        sum->key += qkv_probe_mean_at(last, b, at, key);
+        sum->value += qkv_probe_mean_at(last, b, at, value);
     }
 }
 
-static bool knock_out(train_trainer *t, train_worker *w, tensor_arena *arena, void *ctx) {
+static bool knock_out(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, void *ctx) {
     tally *sum = ctx;
-    train_patch patch[3];
+    qkv_probe_patch patch[3];
     bool ok = true;
     count_looks(t, w, sum);
     count_right(t, w, &sum->right[INTACT]);
-    ok = train_entering(t, w, TRAIN_EMBEDDING);
+    ok = qkv_probe_entering(t, w, QKV_PROBE_EMBEDDING);
     for (int i = 0; ok && i < 3; i++) {
-        ag_node *node = train_node(t, w, train_last(t), (const char *[]){"q", "k", "v"}[i]);
-        ok = train_patch_take(arena, w, node->name, &patch[i]);
+        ag_node *node =
+            qkv_probe_node(t, w, qkv_probe_last_layer(t), (const char *[]){"q", "k", "v"}[i]);
+        ok = qkv_probe_patch_take(arena, w, node->name, &patch[i]);
     }
     for (int c = WITHOUT_Q; ok && c < CASES; c++) {
         int from = c == WITHOUT_ALL ? 0 : c - WITHOUT_Q, to = c == WITHOUT_ALL ? 3 : from + 1;
-        for (int i = from; i < to; i++) train_patch_on(&patch[i]);
-        ok = train_replay(w);
+        for (int i = from; i < to; i++) qkv_probe_patch_on(&patch[i]);
+        ok = qkv_probe_replay(w);
         if (ok) count_right(t, w, &sum->right[c]);
-        for (int i = from; i < to; i++) train_patch_off(&patch[i]);
+        for (int i = from; i < to; i++) qkv_probe_patch_off(&patch[i]);
     }
     return ok;
 }
 
-bool train_probe_layers(train_trainer *t, train_measures *out, char *error) {
+bool qkv_probe_run_layers(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     static const char *const names[CASES] = {"intact", "without_q", "without_k", "without_v",
                                              "without_all"};
     tally sum = {0};
-    if (!train_has_contexts(t, error) ||
-        !train_see(t, "test", EXAMPLES, EXAMPLES, knock_out, &sum, error))
+    if (!qkv_probe_has_contexts(t, error) ||
+        !qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, knock_out, &sum, error))
         return false;
     double rows = sum.rows ? (double)sum.rows : 1, looked = (double)sum.looked;
     for (int c = 0; c < CASES; c++)
-        train_measure_add(out, (double)sum.right[c] / rows, "layers.%s.accuracy", names[c]);
+        qkv_probe_measure_add(out, (double)sum.right[c] / rows, "layers.%s.accuracy", names[c]);
     if (!sum.looked) return true;
-    train_measure_add(out, sum.partner / looked, "layers.first_to_partner");
-    train_measure_add(out, sum.key / looked, "layers.last_to_key");
-    train_measure_add(out, sum.value / looked, "layers.last_to_value");
+    qkv_probe_measure_add(out, sum.partner / looked, "layers.first_to_partner");
+    qkv_probe_measure_add(out, sum.key / looked, "layers.last_to_key");
+    qkv_probe_measure_add(out, sum.value / looked, "layers.last_to_value");
     return true;
 }

@@ -10,49 +10,48 @@
 enum { EXAMPLES = 500 };
 static const int lengths[] = {2, 4, 8, 12, 16, 24, 31};
 
-static bool copy_parameters(train_trainer *from, train_trainer *to, char *error) {
-    ag_params *known = train_trainer_params(from), *wanted = train_trainer_params(to);
+static bool copy_parameters(qkv_trainer *from, qkv_trainer *to, char *error) {
+    ag_params *known = qkv_trainer_params(from), *wanted = qkv_trainer_params(to);
     for (int i = 0; i < ag_params_count(wanted); i++) {
         ag_param_entry *e = ag_params_at(wanted, i), *own = ag_params_find(known, e->name);
         if (!own || !tensor_same_shape(e->val.shape, own->val.shape))
-            return train_refuse(error, "'%s' has another size for another number of pairs",
-                                e->name);
+            return qkv_io_fail(error, "'%s' has another size for another number of pairs", e->name);
         memcpy(e->val.x, own->val.x, e->val.n * sizeof(real));
     }
     return true;
 }
 
 /* The trainer's configuration with n pairs; false where the task does not have so many. */
-static bool resize(train_trainer *t, int n, train_config *c, data_spec *spec) {
-    char why[TRAIN_ERROR];
-    *c = *train_trainer_config(t);
+static bool resize(qkv_trainer *t, int n, qkv_config *c, data_spec *spec) {
+    char why[QKV_IO_ERROR];
+    *c = *qkv_trainer_config(t);
     c->pairs = n;
     c->queries = 0;
     c->lanes = 1;
-    c->optimizer = TRAIN_SGD;  // it is not trained: the least memory
-    return train_config_resolve(c, spec, why);
+    c->optimizer = QKV_OPTIM_SGD;  // it is not trained: the least memory
+    return qkv_config_resolve(c, spec, why);
 }
 
-static bool test_at(train_trainer *t, const train_config *c, const data_spec *spec,
-                    train_measures *out, char *error) {
-    train_scores s;
-    train_trainer *other = train_trainer_new(NULL, c, spec, 1, error);
-    if (other) train_set_gate(other, train_gate_is_open(t));
+static bool test_at(qkv_trainer *t, const qkv_config *c, const data_spec *spec,
+                    qkv_probe_measures *out, char *error) {
+    qkv_trainer_scores s;
+    qkv_trainer *other = qkv_trainer_new(NULL, c, spec, 1, error);
+    if (other) qkv_probe_set_gate(other, qkv_probe_gate_is_open(t));
     bool ok = other && copy_parameters(t, other, error) &&
-              train_evaluate(other, "test", 0, EXAMPLES, &s, error);
-    train_trainer_free(other);
+              qkv_trainer_evaluate(other, "test", 0, EXAMPLES, &s, error);
+    qkv_trainer_free(other);
     if (!ok) return false;
-    train_measure_add(out, s.accuracy, "lengths.n%d.accuracy", c->pairs);
-    train_measure_add(out, s.mass, "lengths.n%d.mass", c->pairs);
+    qkv_probe_measure_add(out, s.accuracy, "lengths.n%d.accuracy", c->pairs);
+    qkv_probe_measure_add(out, s.mass, "lengths.n%d.mass", c->pairs);
     return true;
 }
 
-bool train_probe_lengths(train_trainer *t, train_measures *out, char *error) {
-    const data_spec *s = train_trainer_spec(t);
+bool qkv_probe_run_lengths(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+    const data_spec *s = qkv_trainer_spec(t);
     if (s->options.pairs < 1)
-        return train_refuse(error, "the task '%s' has no number of pairs", s->task->name);
+        return qkv_io_fail(error, "the task '%s' has no number of pairs", s->task->name);
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-        train_config c;
+        qkv_config c;
         data_spec spec;
         if (resize(t, lengths[i], &c, &spec) && !test_at(t, &c, &spec, out, error)) return false;
     }

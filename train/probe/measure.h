@@ -1,55 +1,55 @@
 /* measure.h - named numbers about a model, and the probes that find them: what studies are made
  * of. */
-#ifndef TRAIN_PROBE_MEASURE_H
-#define TRAIN_PROBE_MEASURE_H
+#ifndef QKV_PROBE_MEASURE_H
+#define QKV_PROBE_MEASURE_H
 
-#include "train/trainer.h"
+#include "train/trainer/trainer.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum { TRAIN_MEASURE = 56 };
+enum { QKV_PROBE_MEASURE = 56 };
 
 typedef struct {
-    char name[TRAIN_MEASURE];  // "accuracy", "lengths.n24.accuracy"
-    double x;                  // NaN: not available
-} train_measure;
+    char name[QKV_PROBE_MEASURE];  // "accuracy", "lengths.n24.accuracy"
+    double x;                      // NaN: not available
+} qkv_probe_measure;
 
 /* A growing list in an arena. */
 typedef struct {
     tensor_arena *arena;
-    train_measure *at;
+    qkv_probe_measure *at;
     int n, room;
     bool failed;  // memory ran out
-} train_measures;
+} qkv_probe_measures;
 
 /* Adds a number under a formatted name. */
-void train_measure_add(train_measures *m, double x, const char *format, ...)
+void qkv_probe_measure_add(qkv_probe_measures *m, double x, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* The number of that name, or NaN. */
-double train_measure_get(const train_measures *m, const char *name);
+double qkv_probe_measure_get(const qkv_probe_measures *m, const char *name);
 
 /* A probe: names begin with the probe's own and a point. False with a sentence in error
- * (TRAIN_ERROR) when it does not fit the task or model, or memory is out. It leaves parameters,
+ * (QKV_IO_ERROR) when it does not fit the task or model, or memory is out. It leaves parameters,
  * hooks and the trainer's behaviour as they were. */
-typedef bool train_probe_fn(train_trainer *t, train_measures *out, char *error);
+typedef bool qkv_probe_fn(qkv_trainer *t, qkv_probe_measures *out, char *error);
 
-typedef enum { TRAIN_PROBE_BEFORE, TRAIN_PROBE_AFTER } train_probe_time;  // of training
+typedef enum { QKV_PROBE_BEFORE, QKV_PROBE_AFTER } qkv_probe_time;  // of training
 
 typedef struct {
     const char *name, *finds;
-    train_probe_time when;
-    train_probe_fn *run;
-} train_probe;
+    qkv_probe_time when;
+    qkv_probe_fn *run;
+} qkv_probe;
 
 /* The catalogue, one line each in probes.def; a NULL name ends it. */
-#define TRAIN_PROBE(name, when, finds) train_probe_fn train_probe_##name;
+#define QKV_PROBE(name, when, finds) qkv_probe_fn qkv_probe_run_##name;
 #include "train/probe/probes.def"
-#undef TRAIN_PROBE
-extern const train_probe train_probes[];
-const train_probe *train_probe_find(const char *name);
+#undef QKV_PROBE
+extern const qkv_probe qkv_probe_table[];
+const qkv_probe *qkv_probe_find(const char *name);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,9 @@
 /* observe.h - what a model does with the examples loaded in a worker: where it looks and what it
  * says. */
-#ifndef TRAIN_PROBE_OBSERVE_H
-#define TRAIN_PROBE_OBSERVE_H
+#ifndef QKV_PROBE_OBSERVE_H
+#define QKV_PROBE_OBSERVE_H
 
-#include "train/trainer.h"
+#include "train/trainer/trainer.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,33 +15,34 @@ typedef struct {
     real *attention;  // [B,S] the last layer's weights on the store, mean over heads
     int *looks_at;    // [B] where the greatest weight is
     int *answer;      // [B] first readout
-} train_view;
+} qkv_probe_view;
 
-bool train_view_new(tensor_arena *arena, train_trainer *t,
-                    train_view *out);  // false: out of memory
+bool qkv_probe_view_new(tensor_arena *arena, qkv_trainer *t,
+                        qkv_probe_view *out);  // false: out of memory
 
 /* Replays the worker and looks. False on a graph's error. */
-bool train_observe(train_trainer *t, train_worker *w, train_view *out);
+bool qkv_probe_observe(qkv_trainer *t, qkv_trainer_worker *w, qkv_probe_view *out);
 
 /* The first scored row of example b (an index into w->rows), or -1. */
-int train_scored_row(const train_trainer *t, const train_worker *w, int b);
+int qkv_probe_scored_row(const qkv_trainer *t, const qkv_trainer_worker *w, int b);
 
 /* Exchanges two ids. */
-void train_swap(int *ids, int i, int j);
+void qkv_probe_swap(int *ids, int i, int j);
 
 /* ---- patching: the value of a node, kept and put back ---- */
 
 typedef struct {
     ag_node *node;
     real *x;  // [node->val.n]
-} train_patch;
+} qkv_probe_patch;
 
 /* A patch of the node of that name in the worker's graph, with the value it has now. */
-bool train_patch_take(tensor_arena *arena, train_worker *w, const char *name, train_patch *out);
+bool qkv_probe_patch_take(tensor_arena *arena, qkv_trainer_worker *w, const char *name,
+                          qkv_probe_patch *out);
 
 /* While it is on, the node has the kept value at every replay. */
-void train_patch_on(train_patch *p);
-void train_patch_off(train_patch *p);
+void qkv_probe_patch_on(qkv_probe_patch *p);
+void qkv_probe_patch_off(qkv_probe_patch *p);
 
 #ifdef __cplusplus
 }

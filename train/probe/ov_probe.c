@@ -17,8 +17,8 @@ typedef struct {
 } tally;
 
 /* o [D] = the heads' parts of v [G*E] through W^O. */
-static void map_back(const train_trainer *t, const tally *sum, const real *v, real *o) {
-    const train_config *c = train_trainer_config(t);
+static void map_back(const qkv_trainer *t, const tally *sum, const real *v, real *o) {
+    const qkv_config *c = qkv_trainer_config(t);
     int D = c->d_model, E = c->d_v, group = c->heads / c->kv_heads;
     memset(o, 0, (size_t)D * sizeof *o);
     for (int i = 0; i < c->heads * E; i++) {
@@ -33,48 +33,49 @@ static int name_of(const tally *sum, int D, const real *o, real *logits) {
     memset(logits, 0, (size_t)N * sizeof *logits);
     for (int d = 0; d < D; d++)
         for (int i = 0; i < N; i++) logits[i] += o[d] * sum->u->val.x[(ptrdiff_t)d * N + i];
-    return train_argmax(logits, N);
+    return qkv_trainer_argmax(logits, N);
 }
 
-static bool count(train_trainer *t, train_worker *w, tensor_arena *arena, void *ctx) {
-    static const train_stream streams[STREAMS] = {TRAIN_EMBEDDING, TRAIN_WHOLE, TRAIN_WRITTEN};
+static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, void *ctx) {
+    static const qkv_probe_stream streams[STREAMS] = {QKV_PROBE_EMBEDDING, QKV_PROBE_WHOLE,
+                                                      QKV_PROBE_WRITTEN};
     tally *sum = ctx;
-    const data_spec *s = train_trainer_spec(t);
-    const ag_node *v = train_node(t, w, train_last(t), "v");
-    int D = train_trainer_config(t)->d_model, S = v->val.shape.dim[1], width = v->val.shape.dim[2];
+    const data_spec *s = qkv_trainer_spec(t);
+    const ag_node *v = qkv_probe_node(t, w, qkv_probe_last_layer(t), "v");
+    int D = qkv_trainer_config(t)->d_model, S = v->val.shape.dim[1], width = v->val.shape.dim[2];
     real *o = tensor_arena_reals(arena, (size_t)D);
     real *logits = tensor_arena_reals(arena, (size_t)s->readout[0].classes);
     bool ok = o && logits;
     for (int i = 0; ok && i < STREAMS; i++) {
-        ok = train_entering(t, w, streams[i]);
-        for (int n = 0; ok && n < train_rows(w); n++) {
-            int key, value, b = train_row_example(t, w, n);
-            train_places(s, w->source[0][n], &key, &value);
+        ok = qkv_probe_entering(t, w, streams[i]);
+        for (int n = 0; ok && n < qkv_probe_rows(w); n++) {
+            int key, value, b = qkv_probe_row_example(t, w, n);
+            qkv_probe_places(s, w->source[0][n], &key, &value);
             int at = b * S + (key > value ? key : value);
             map_back(t, sum, v->val.x + (ptrdiff_t)at * width, o);
             sum->right[i] += name_of(sum, D, o, logits) == w->target[0][n];
         }
     }
-    sum->rows += train_rows(w);
+    sum->rows += qkv_probe_rows(w);
     return ok;
 }
 
-bool train_probe_ov_probe(train_trainer *t, train_measures *out, char *error) {
+bool qkv_probe_run_ov_probe(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     static const char *const names[STREAMS] = {"embedding", "after_first", "first_only"};
-    const data_spec *s = train_trainer_spec(t);
-    const train_config *c = train_trainer_config(t);
-    tally sum = {.wo = train_matrix(t, train_last(t), "wo"),
-                 .u = ag_params_find(train_trainer_params(t), "unembed.value")};
+    const data_spec *s = qkv_trainer_spec(t);
+    const qkv_config *c = qkv_trainer_config(t);
+    tally sum = {.wo = qkv_probe_matrix(t, qkv_probe_last_layer(t), "wo"),
+                 .u = ag_params_find(qkv_trainer_params(t), "unembed.value")};
     if (strcmp(s->task->name, "mqar") != 0)
-        return train_refuse(error, "this probe is of the task 'mqar', not of '%s'", s->task->name);
-    if (!train_has_contexts(t, error)) return false;
+        return qkv_io_fail(error, "this probe is of the task 'mqar', not of '%s'", s->task->name);
+    if (!qkv_probe_has_contexts(t, error)) return false;
     if (c->norm != NN_NORM_NONE)
-        return train_refuse(error, "a norm stands between the layer and the unembedding");
+        return qkv_io_fail(error, "a norm stands between the layer and the unembedding");
     if (!sum.u || c->readout == NN_READOUT_LOCAL || (c->wo && !sum.wo))
-        return train_refuse(error, "the model has no W^O and unembedding of its own");
-    if (!train_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)) return false;
+        return qkv_io_fail(error, "the model has no W^O and unembedding of its own");
+    if (!qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)) return false;
     for (int i = 0; i < STREAMS; i++)
-        train_measure_add(out, (double)sum.right[i] / (double)(sum.rows ? sum.rows : 1),
-                          "ov_probe.%s", names[i]);
+        qkv_probe_measure_add(out, (double)sum.right[i] / (double)(sum.rows ? sum.rows : 1),
+                              "ov_probe.%s", names[i]);
     return true;
 }

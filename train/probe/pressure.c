@@ -21,94 +21,94 @@ static const struct {
 } cases[CASES] = {{"init", ""},       {"without_v", "v"}, {"without_o", "o"},
                   {"without_q", "q"}, {"without_k", "k"}, {"without_qk", "qk"}};
 
-static bool has_matrices(train_trainer *t, char *error) {
-    for (int l = 0; l <= train_last(t); l++)
+static bool has_matrices(qkv_trainer *t, char *error) {
+    for (int l = 0; l <= qkv_probe_last_layer(t); l++)
         for (int m = 0; m < MATRICES; m++) {
-            const ag_param_entry *w = train_matrix(t, l, matrices[m]);
+            const ag_param_entry *w = qkv_probe_matrix(t, l, matrices[m]);
             if (!w || w->frozen)
-                return train_refuse(error, "layer %d has no %s of its own that learns", l,
-                                    matrices[m]);
+                return qkv_io_fail(error, "layer %d has no %s of its own that learns", l,
+                                   matrices[m]);
         }
     return true;
 }
 
 /* Copies one layer's matrix after the other, from the parameters or back. */
-static void copy(train_trainer *t, real *kept, bool back) {
-    for (int l = 0; l <= train_last(t); l++)
+static void copy(qkv_trainer *t, real *kept, bool back) {
+    for (int l = 0; l <= qkv_probe_last_layer(t); l++)
         for (int m = 0; m < MATRICES; m++) {
-            ag_param_entry *w = train_matrix(t, l, matrices[m]);
+            ag_param_entry *w = qkv_probe_matrix(t, l, matrices[m]);
             if (!w) continue;
             memcpy(back ? w->val.x : kept, back ? kept : w->val.x, w->val.n * sizeof(real));
             kept += w->val.n;
         }
 }
 
-static size_t total(train_trainer *t) {
+static size_t total(qkv_trainer *t) {
     size_t n = 0;
-    for (int l = 0; l <= train_last(t); l++)
-        for (int m = 0; m < MATRICES; m++) n += train_matrix(t, l, matrices[m])->val.n;
+    for (int l = 0; l <= qkv_probe_last_layer(t); l++)
+        for (int m = 0; m < MATRICES; m++) n += qkv_probe_matrix(t, l, matrices[m])->val.n;
     return n;
 }
 
-static void set_zero(train_trainer *t, const char *roles) {
+static void set_zero(qkv_trainer *t, const char *roles) {
     for (; *roles; roles++)
-        for (int l = 0; l <= train_last(t); l++) {
-            ag_param_entry *w = train_matrix(t, l, (const char[]){'w', *roles, '\0'});
+        for (int l = 0; l <= qkv_probe_last_layer(t); l++) {
+            ag_param_entry *w = qkv_probe_matrix(t, l, (const char[]){'w', *roles, '\0'});
             memset(w->val.x, 0, w->val.n * sizeof(real));
         }
 }
 
-static double gradient_norm(train_trainer *t, const char *matrix) {
+static double gradient_norm(qkv_trainer *t, const char *matrix) {
     double squares = 0;
-    for (int l = 0; l <= train_last(t); l++) {
-        const ag_param_entry *w = train_matrix(t, l, matrix);
-        const real *g = train_trainer_grads(t) + w->offset;
+    for (int l = 0; l <= qkv_probe_last_layer(t); l++) {
+        const ag_param_entry *w = qkv_probe_matrix(t, l, matrix);
+        const real *g = qkv_trainer_grads(t) + w->offset;
         for (size_t i = 0; i < w->val.n; i++) squares += (double)g[i] * (double)g[i];
     }
     return sqrt(squares);
 }
 
-static bool is_zero(train_trainer *t, const char *matrix) {
-    for (int l = 0; l <= train_last(t); l++) {
-        const ag_param_entry *w = train_matrix(t, l, matrix);
-        const real *g = train_trainer_grads(t) + w->offset;
+static bool is_zero(qkv_trainer *t, const char *matrix) {
+    for (int l = 0; l <= qkv_probe_last_layer(t); l++) {
+        const ag_param_entry *w = qkv_probe_matrix(t, l, matrix);
+        const real *g = qkv_trainer_grads(t) + w->offset;
         for (size_t i = 0; i < w->val.n; i++)
             if (g[i] != 0) return false;
     }
     return true;
 }
 
-static bool try_case(train_trainer *t, int c, double norm[MATRICES], train_measures *out,
+static bool try_case(qkv_trainer *t, int c, double norm[MATRICES], qkv_probe_measures *out,
                      char *error) {
-    train_step step;
+    qkv_trainer_step step;
     set_zero(t, cases[c].zeroed);
-    if (!train_gradient(t, train_trainer_config(t)->scores_from, &step, error)) return false;
+    if (!qkv_trainer_gradient(t, qkv_trainer_config(t)->scores_from, &step, error)) return false;
     for (int m = 0; m < MATRICES; m++) {
         const char *name = cases[c].name, *matrix = matrices[m];
         norm[m] = gradient_norm(t, matrix);
-        train_measure_add(out, norm[m], "pressure.%s.%s", name, matrix);
-        train_measure_add(out, is_zero(t, matrix), "pressure.%s.%s_zero", name, matrix);
+        qkv_probe_measure_add(out, norm[m], "pressure.%s.%s", name, matrix);
+        qkv_probe_measure_add(out, is_zero(t, matrix), "pressure.%s.%s_zero", name, matrix);
     }
     return true;
 }
 
-bool train_probe_pressure(train_trainer *t, train_measures *out, char *error) {
+bool qkv_probe_run_pressure(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     if (!has_matrices(t, error)) return false;
     tensor_arena *arena = tensor_arena_new(NULL);
     real *kept = arena ? tensor_arena_reals(arena, total(t)) : NULL;
     bool ok = kept != NULL;
-    if (!kept) train_refuse(error, "out of memory");
-    bool open = train_gate_is_open(t);
+    if (!kept) qkv_io_fail(error, "out of memory");
+    bool open = qkv_probe_gate_is_open(t);
     if (kept) copy(t, kept, false);
     for (int c = 0; ok && c < CASES; c++) {
         double norm[MATRICES];
         ok = try_case(t, c, norm, out, error);
         copy(t, kept, true);
         if (ok && c == 0)
-            train_measure_add(out, hypot(norm[2], norm[3]) / hypot(norm[0], norm[1]),
-                              "pressure.ratio");
+            qkv_probe_measure_add(out, hypot(norm[2], norm[3]) / hypot(norm[0], norm[1]),
+                                  "pressure.ratio");
     }
-    train_set_gate(t, open);
+    qkv_probe_set_gate(t, open);
     tensor_arena_free(arena);
     return ok;
 }

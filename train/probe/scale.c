@@ -32,11 +32,11 @@ static double jacobian_norm(const real *a, int S) {
 }
 
 /* One row: scores s, weights a, gradient ds (NULL: none). */
-static void add_row(const train_trainer *t, int at, int S, const real *s, const real *a,
+static void add_row(const qkv_trainer *t, int at, int S, const real *s, const real *a,
                     const real *ds, tally *sum) {
     double most = 0, squares = 0;
     for (int i = 0; i < S; i++) {
-        if (!train_sees(t, at, i)) continue;
+        if (!qkv_probe_sees(t, at, i)) continue;
         sum->seen++;
         sum->score += (double)s[i];
         sum->square += (double)s[i] * (double)s[i];
@@ -53,31 +53,33 @@ static void add_row(const train_trainer *t, int at, int S, const real *s, const 
     sum->rows++;
 }
 
-static bool count(train_trainer *t, train_worker *w, tensor_arena *arena, void *ctx) {
+static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, void *ctx) {
     (void)arena;
     tally *sum = ctx;
-    const ag_node *scores = train_scores_node(t, w), *weights = w->weights[train_last(t)];
+    const ag_node *scores = qkv_probe_scores_node(t, w),
+                  *weights = w->weights[qkv_probe_last_layer(t)];
     int H = scores->val.shape.dim[1], S = scores->val.shape.dim[3];
     if (sum->backward) ag_keep_grads(w->graph, true);  // the scores' gradient is looked at
     if (sum->backward && !ag_backward(w->out.loss, NULL)) return false;
     bool has_gradient = sum->backward && scores->wants_grad && scores->has_grad;
-    for (int n = 0; n < train_rows(w); n++)
+    for (int n = 0; n < qkv_probe_rows(w); n++)
         for (int h = 0; h < H; h++) {
-            int b = train_row_example(t, w, n), at = train_row_position(t, w, n);
-            const real *s = train_row_of(scores, b, h, at);
-            add_row(t, at, S, s, train_row_of(weights, b, h, at),
+            int b = qkv_probe_row_example(t, w, n), at = qkv_probe_row_position(t, w, n);
+            const real *s = qkv_probe_row_of(scores, b, h, at);
+            add_row(t, at, S, s, qkv_probe_row_of(weights, b, h, at),
                     has_gradient ? scores->grad + (s - scores->val.x) : NULL, sum);
         }
     return true;
 }
 
-static void report(const tally *sum, train_measures *out, const char *probe, const char *entropy) {
+static void report(const tally *sum, qkv_probe_measures *out, const char *probe,
+                   const char *entropy) {
     double rows = sum->rows ? (double)sum->rows : 1, seen = sum->seen ? (double)sum->seen : 1;
     double mean = sum->score / seen, variance = sum->square / seen - mean * mean;
-    train_measure_add(out, sqrt(variance > 0 ? variance : 0), "%s.score_std", probe);
-    train_measure_add(out, sum->entropy / rows, "%s.%s", probe, entropy);
-    train_measure_add(out, sum->most / rows, "%s.max_weight", probe);
-    train_measure_add(out, sum->saturated / rows, "%s.saturated", probe);
+    qkv_probe_measure_add(out, sqrt(variance > 0 ? variance : 0), "%s.score_std", probe);
+    qkv_probe_measure_add(out, sum->entropy / rows, "%s.%s", probe, entropy);
+    qkv_probe_measure_add(out, sum->most / rows, "%s.max_weight", probe);
+    qkv_probe_measure_add(out, sum->saturated / rows, "%s.saturated", probe);
 }
 
 static int by_size(const void *a, const void *b) {
@@ -86,49 +88,50 @@ static int by_size(const void *a, const void *b) {
 }
 
 /* Mean and median; sorts x. */
-static void report_rows(double *x, long n, train_measures *out, const char *name) {
+static void report_rows(double *x, long n, qkv_probe_measures *out, const char *name) {
     double mean = 0;
     for (long i = 0; i < n; i++) mean += x[i] / (double)n;
     qsort(x, (size_t)n, sizeof *x, by_size);
-    train_measure_add(out, mean, "scale.%s_mean", name);
-    train_measure_add(out, n ? (x[(n - 1) / 2] + x[n / 2]) / 2 : (double)NAN, "scale.%s_median",
-                      name);
+    qkv_probe_measure_add(out, mean, "scale.%s_mean", name);
+    qkv_probe_measure_add(out, n ? (x[(n - 1) / 2] + x[n / 2]) / 2 : (double)NAN, "scale.%s_median",
+                          name);
 }
 
 /* From the summed gradients of `rows` rows: the norms for their mean loss. */
-static void report_weights(train_trainer *t, double rows, train_measures *out) {
+static void report_weights(qkv_trainer *t, double rows, qkv_probe_measures *out) {
     static const char *const names[] = {"wq", "wk", "wv", "wo"};
-    const real *grads = ag_grads(train_trainer_worker(t)->graph);
+    const real *grads = ag_grads(qkv_trainer_any_worker(t)->graph);
     for (int i = 0; i < 4; i++) {
-        const ag_param_entry *w = train_matrix(t, train_last(t), names[i]);
+        const ag_param_entry *w = qkv_probe_matrix(t, qkv_probe_last_layer(t), names[i]);
         double squares = 0;
         for (size_t k = 0; w && k < w->val.n; k++) {
             double x = (double)grads[w->offset + k] / rows;
             squares += x * x;
         }
-        if (w && !w->frozen) train_measure_add(out, sqrt(squares), "scale.grad.%s", names[i]);
+        if (w && !w->frozen) qkv_probe_measure_add(out, sqrt(squares), "scale.grad.%s", names[i]);
     }
 }
 
-static bool readable(train_trainer *t, char *error) {
-    return train_scores_node(t, train_trainer_worker(t)) ||
-           train_refuse(error, "the model has no attention whose scores could be read");
+static bool readable(qkv_trainer *t, char *error) {
+    return qkv_probe_scores_node(t, qkv_trainer_any_worker(t)) ||
+           qkv_io_fail(error, "the model has no attention whose scores could be read");
 }
 
 /* The rows, and the gradients, into a buffer which is not the trainer's. */
-static bool measure_start(train_trainer *t, tensor_arena *arena, train_measures *out, char *error) {
-    int scored = train_trainer_spec(t)->scored;
-    size_t rows = (size_t)(EXAMPLES * scored) * (size_t)train_trainer_config(t)->heads;
-    ag_graph *g = train_trainer_worker(t)->graph;
+static bool measure_start(qkv_trainer *t, tensor_arena *arena, qkv_probe_measures *out,
+                          char *error) {
+    int scored = qkv_trainer_spec(t)->scored;
+    size_t rows = (size_t)(EXAMPLES * scored) * (size_t)qkv_trainer_config(t)->heads;
+    ag_graph *g = qkv_trainer_any_worker(t)->graph;
     real *was = ag_grads(g),
-         *own = tensor_arena_reals(arena, ag_params_size(train_trainer_params(t)));
+         *own = tensor_arena_reals(arena, ag_params_size(qkv_trainer_params(t)));
     tally sum = {.backward = true,
                  .jacobian = tensor_arena_take(arena, rows, sizeof(double)),
                  .gradient = tensor_arena_take(arena, rows, sizeof(double))};
-    if (!own || !sum.jacobian || !sum.gradient) return train_refuse(error, "out of memory");
+    if (!own || !sum.jacobian || !sum.gradient) return qkv_io_fail(error, "out of memory");
     if (was) ag_grads_into(g, own);
     ag_grads_zero(g);  // before the first step it is the graph's own
-    bool ok = train_see(t, "train", EXAMPLES, 1.0 / scored, count, &sum, error);
+    bool ok = qkv_probe_see(t, "train", EXAMPLES, 1.0 / scored, count, &sum, error);
     if (ok) {
         report(&sum, out, "scale", "entropy");
         report_rows(sum.jacobian, sum.rows, out, "jacobian");
@@ -139,17 +142,17 @@ static bool measure_start(train_trainer *t, tensor_arena *arena, train_measures 
     return ok;
 }
 
-bool train_probe_scale(train_trainer *t, train_measures *out, char *error) {
+bool qkv_probe_run_scale(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     if (!readable(t, error)) return false;
     tensor_arena *arena = tensor_arena_new(NULL);
-    bool ok = arena ? measure_start(t, arena, out, error) : train_refuse(error, "out of memory");
+    bool ok = arena ? measure_start(t, arena, out, error) : qkv_io_fail(error, "out of memory");
     tensor_arena_free(arena);
     return ok;
 }
 
-bool train_probe_entropy(train_trainer *t, train_measures *out, char *error) {
+bool qkv_probe_run_entropy(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     tally sum = {0};
-    if (!readable(t, error) || !train_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error))
+    if (!readable(t, error) || !qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error))
         return false;
     report(&sum, out, "entropy", "mean");
     return true;

@@ -14,22 +14,22 @@ typedef struct {
     double *mass;  // [H, readouts]
 } tally;
 
-static bool count(train_trainer *t, train_worker *w, tensor_arena *arena, void *ctx) {
+static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, void *ctx) {
     (void)arena;
     tally *sum = ctx;
-    int readouts = train_trainer_spec(t)->n_readouts, H = train_trainer_config(t)->heads;
-    const ag_node *weights = w->weights[train_last(t)];
-    for (int n = 0; n < train_rows(w); n++) {
-        int wrong = 0, b = train_row_example(t, w, n), at = train_row_position(t, w, n);
+    int readouts = qkv_trainer_spec(t)->n_readouts, H = qkv_trainer_config(t)->heads;
+    const ag_node *weights = w->weights[qkv_probe_last_layer(t)];
+    for (int n = 0; n < qkv_probe_rows(w); n++) {
+        int wrong = 0, b = qkv_probe_row_example(t, w, n), at = qkv_probe_row_position(t, w, n);
         for (int r = 0; r < readouts; r++) {
             if (w->target[r][n] < 0) continue;
-            bool hit = train_answer(t, w, r, n) == w->target[r][n];
+            bool hit = qkv_probe_answer(t, w, r, n) == w->target[r][n];
             sum->asked[r]++;
             sum->right[r] += hit;
             wrong += !hit;
             for (int h = 0; weights && h < H && w->source[r][n] >= 0; h++)
                 sum->mass[h * readouts + r] +=
-                    (double)train_row_of(weights, b, h, at)[w->source[r][n]];
+                    (double)qkv_probe_row_of(weights, b, h, at)[w->source[r][n]];
         }
         sum->all += wrong == 0;
         sum->rows++;
@@ -37,34 +37,35 @@ static bool count(train_trainer *t, train_worker *w, tensor_arena *arena, void *
     return true;
 }
 
-static void report(train_trainer *t, const tally *sum, train_measures *out) {
-    const data_spec *s = train_trainer_spec(t);
+static void report(qkv_trainer *t, const tally *sum, qkv_probe_measures *out) {
+    const data_spec *s = qkv_trainer_spec(t);
     double asked[DATA_MAXREADOUTS];
     for (int r = 0; r < s->n_readouts; r++) {
         asked[r] = sum->asked[r] ? (double)sum->asked[r] : 1;
-        train_measure_add(out, (double)sum->right[r] / asked[r], "slots.%.30s", s->readout[r].name);
+        qkv_probe_measure_add(out, (double)sum->right[r] / asked[r], "slots.%.30s",
+                              s->readout[r].name);
     }
-    train_measure_add(out, (double)sum->all / (double)(sum->rows ? sum->rows : 1), "slots.all");
-    if (!train_has_attention(t) || !sum->mass) return;
-    for (int h = 0; h < train_trainer_config(t)->heads; h++)
+    qkv_probe_measure_add(out, (double)sum->all / (double)(sum->rows ? sum->rows : 1), "slots.all");
+    if (!qkv_trainer_has_attention(t) || !sum->mass) return;
+    for (int h = 0; h < qkv_trainer_config(t)->heads; h++)
         for (int r = 0; r < s->n_readouts; r++)
-            train_measure_add(out, sum->mass[h * s->n_readouts + r] / asked[r],
-                              "slots.head%d.%.30s", h, s->readout[r].name);
+            qkv_probe_measure_add(out, sum->mass[h * s->n_readouts + r] / asked[r],
+                                  "slots.head%d.%.30s", h, s->readout[r].name);
 }
 
-bool train_probe_slots(train_trainer *t, train_measures *out, char *error) {
-    const data_spec *s = train_trainer_spec(t);
-    int heads = train_trainer_config(t)->heads;
+bool qkv_probe_run_slots(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+    const data_spec *s = qkv_trainer_spec(t);
+    int heads = qkv_trainer_config(t)->heads;
     if (s->n_readouts < 2)
-        return train_refuse(error, "the task '%s' asks one question only", s->task->name);
-    if (!train_trainer_worker(t)->out.logits[0])
-        return train_refuse(error, "the model's answer is a vector, not a class");
+        return qkv_io_fail(error, "the task '%s' asks one question only", s->task->name);
+    if (!qkv_trainer_any_worker(t)->out.logits[0])
+        return qkv_io_fail(error, "the model's answer is a vector, not a class");
     tensor_arena *arena = tensor_arena_new(NULL);
     tally sum = {0};
     if (arena)
         sum.mass = tensor_arena_take(arena, (size_t)(heads * s->n_readouts), sizeof *sum.mass);
-    bool ok = sum.mass ? train_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)
-                       : train_refuse(error, "out of memory");
+    bool ok = sum.mass ? qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)
+                       : qkv_io_fail(error, "out of memory");
     if (ok) report(t, &sum, out);
     tensor_arena_free(arena);
     return ok;

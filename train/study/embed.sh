@@ -1,5 +1,5 @@
 #!/bin/sh
-# embed.sh FILE.json... - writes to stdout the C source of study.h's train_study_files, one string literal a
+# embed.sh FILE.json... - writes to stdout the C source of study.h's qkv_study_files, one string literal a
 # line; kv_budget.json is the study kv-budget.
 set -eu
 for f in "$@"; do test -r "$f" || { echo "embed.sh: cannot read $f" >&2; exit 1; }; done
@@ -12,7 +12,7 @@ for f in "$@"; do
     echo '    0};'
 done
 echo
-echo 'const train_study_file train_study_files[] = {'
+echo 'const qkv_study_file qkv_study_files[] = {'
 for f in "$@"; do
     name=$(basename "$f" .json | tr _ -)
     echo "    {\"$name\", study_$(echo "$name" | tr - _)},"

@@ -8,34 +8,34 @@
 #include "train/study/study.h"
 
 /* Defaults, what the task recommends, the variant's options, the seed. */
-static bool configure(const train_variant *v, int seed, const struct train_plugin *plugin,
-                      train_config *c, data_spec *spec, char *error) {
+static bool configure(const qkv_study_variant *v, int seed, const struct qkv_config_plugin *plugin,
+                      qkv_config *c, data_spec *spec, char *error) {
     json_t *root = json_loads(v->json, 0, NULL), *task = json_object_get(root, "task");
-    train_config_default(c);
+    qkv_config_default(c);
     c->plugin = plugin;
     bool ok = true;
     if (json_is_string(task))
-        ok = train_config_set(c, train_option_find("task"), json_string_value(task), error);
+        ok = qkv_config_set(c, qkv_config_option_find("task"), json_string_value(task), error);
     json_decref(root);
-    ok = ok && train_config_recommend(c, error) &&
-         train_config_from_json(c, v->json, strlen(v->json), error);
+    ok = ok && qkv_config_recommend(c, error) &&
+         qkv_config_from_json(c, v->json, strlen(v->json), error);
     c->seed = seed;
-    return ok && train_config_resolve(c, spec, error);
+    return ok && qkv_config_resolve(c, spec, error);
 }
 
 typedef struct {
-    train_trainer *t;
-    train_circuits circuits;
+    qkv_trainer *t;
+    qkv_probe_circuits circuits;
     bool has_circuits;
-    train_measures *out;
+    qkv_probe_measures *out;
     int steps99;
 } bench;
 
 /* What the model does now, under plain names or, on the way, as NAME@STEP. */
-static void add_scores(bench *b, const train_scores *s, int step) {
-    const train_config *c = train_trainer_config(b->t);
-    const train_circuits *k = &b->circuits;
-    if (b->has_circuits) train_circuits_read(b->t, c->layers - 1, 0, &b->circuits);
+static void add_scores(bench *b, const qkv_trainer_scores *s, int step) {
+    const qkv_config *c = qkv_trainer_config(b->t);
+    const qkv_probe_circuits *k = &b->circuits;
+    if (b->has_circuits) qkv_probe_circuits_read(b->t, c->layers - 1, 0, &b->circuits);
     const struct {
         const char *name;
         double x;
@@ -55,69 +55,70 @@ static void add_scores(bench *b, const train_scores *s, int step) {
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (!all[i].known || isnan(all[i].x)) continue;
         if (step < 0)
-            train_measure_add(b->out, all[i].x, "%s", all[i].name);
+            qkv_probe_measure_add(b->out, all[i].x, "%s", all[i].name);
         else
-            train_measure_add(b->out, all[i].x, "%s@%d", all[i].name, step);
+            qkv_probe_measure_add(b->out, all[i].x, "%s@%d", all[i].name, step);
     }
 }
 
-static bool run_probes(const train_variant *v, train_probe_time when, bench *b, char *error) {
+static bool run_probes(const qkv_study_variant *v, qkv_probe_time when, bench *b, char *error) {
     for (int i = 0; i < v->n_probes; i++)
         if (v->probe[i]->when == when && !v->probe[i]->run(b->t, b->out, error)) return false;
     return true;
 }
 
 /* Numbers that generating the next token would keep of each earlier one. */
-static int cached(const train_config *c) {
+static int cached(const qkv_config *c) {
     bool one = c->tie == NN_TIE_KV || c->tie == NN_TIE_QKV || (!c->wk && !c->wv);
     return c->layers * (c->latent ? c->latent : c->kv_heads * (one ? c->d_k : c->d_k + c->d_v));
 }
 
 static bool train(bench *b, const volatile sig_atomic_t *stop, char *error) {
-    const train_config *c = train_trainer_config(b->t);
-    train_scores scores;
+    const qkv_config *c = qkv_trainer_config(b->t);
+    qkv_trainer_scores scores;
     for (int step = 0;; step++) {
         bool last = step >= c->steps;
-        train_at_step(b->t, step);
+        qkv_trainer_at_step(b->t, step);
         if (last || step % c->eval_every == 0) {
-            if (!train_evaluate(b->t, "valid", 0, c->eval_examples, &scores, error)) return false;
+            if (!qkv_trainer_evaluate(b->t, "valid", 0, c->eval_examples, &scores, error))
+                return false;
             if (b->steps99 < 0 && scores.accuracy >= 0.99) b->steps99 = step;
             add_scores(b, &scores, step);
         }
         if (last) return true;
-        train_step s;
-        if (!train_gradient(b->t, step, &s, error)) return false;
-        train_update(b->t, step, &s);
-        if (stop && *stop) return snprintf(error, TRAIN_ERROR, "stopped"), false;
+        qkv_trainer_step s;
+        if (!qkv_trainer_gradient(b->t, step, &s, error)) return false;
+        qkv_trainer_update(b->t, step, &s);
+        if (stop && *stop) return qkv_io_fail(error, "stopped");
     }
 }
 
-static bool measure(const train_variant *v, bench *b, const volatile sig_atomic_t *stop,
+static bool measure(const qkv_study_variant *v, bench *b, const volatile sig_atomic_t *stop,
                     char *error) {
     enum { TEST_EXAMPLES = 2048 };
-    train_scores scores;
-    if (!run_probes(v, TRAIN_PROBE_BEFORE, b, error) || !train(b, stop, error)) return false;
-    if (!train_evaluate(b->t, "test", 0, TEST_EXAMPLES, &scores, error)) return false;
+    qkv_trainer_scores scores;
+    if (!run_probes(v, QKV_PROBE_BEFORE, b, error) || !train(b, stop, error)) return false;
+    if (!qkv_trainer_evaluate(b->t, "test", 0, TEST_EXAMPLES, &scores, error)) return false;
     add_scores(b, &scores, -1);
-    train_measure_add(b->out, cached(train_trainer_config(b->t)), "cached");
-    if (b->steps99 >= 0) train_measure_add(b->out, b->steps99, "steps99");
-    return run_probes(v, TRAIN_PROBE_AFTER, b, error);
+    qkv_probe_measure_add(b->out, cached(qkv_trainer_config(b->t)), "cached");
+    if (b->steps99 >= 0) qkv_probe_measure_add(b->out, b->steps99, "steps99");
+    return run_probes(v, QKV_PROBE_AFTER, b, error);
 }
 
-bool train_study_job(const train_study *s, int variant, int seed, const struct train_plugin *plugin,
-                     int threads, const volatile sig_atomic_t *stop, train_measures *out,
-                     char *error) {
-    train_config c;
+bool qkv_study_job(const qkv_study *s, int variant, int seed,
+                   const struct qkv_config_plugin *plugin, int threads,
+                   const volatile sig_atomic_t *stop, qkv_probe_measures *out, char *error) {
+    qkv_config c;
     data_spec spec;
     if (!configure(&s->variant[variant], seed, plugin, &c, &spec, error)) return false;
     bench b = {.out = out, .steps99 = -1};
     tensor_arena *arena = tensor_arena_new(NULL);
-    b.t = arena ? train_trainer_new(NULL, &c, &spec, threads, error) : NULL;
-    if (!arena) snprintf(error, TRAIN_ERROR, "out of memory");
-    if (b.t) b.has_circuits = train_circuits_new(arena, b.t, &b.circuits);
+    b.t = arena ? qkv_trainer_new(NULL, &c, &spec, threads, error) : NULL;
+    if (!arena) qkv_io_fail(error, "out of memory");
+    if (b.t) b.has_circuits = qkv_probe_circuits_new(arena, b.t, &b.circuits);
     bool ok = b.t && measure(&s->variant[variant], &b, stop, error);
-    if (ok && out->failed) ok = (snprintf(error, TRAIN_ERROR, "out of memory"), false);
-    train_trainer_free(b.t);
+    if (ok && out->failed) ok = (qkv_io_fail(error, "out of memory"));
+    qkv_trainer_free(b.t);
     tensor_arena_free(arena);
     return ok;
 }

@@ -1,7 +1,7 @@
 /* members.h - what a study's JSON objects have, checked one member at a time: for parse.c. Whatever
- * returns false or NULL leaves a sentence in error (TRAIN_ERROR). */
-#ifndef TRAIN_STUDY_MEMBERS_H
-#define TRAIN_STUDY_MEMBERS_H
+ * returns false or NULL leaves a sentence in error (QKV_IO_ERROR). */
+#ifndef QKV_STUDY_MEMBERS_H
+#define QKV_STUDY_MEMBERS_H
 
 #include <jansson.h>
 
@@ -11,32 +11,29 @@
 extern "C" {
 #endif
 
-/* false, with the sentence that `format` makes of `what`. */
-bool train_study_refuse(char *error, const char *format, const char *what);
-
 /* In the study's memory: a copy of a text (NULL without a sentence), n zeroed elements. */
-const char *train_member_copy(train_study *s, const char *text);
-void *train_member_take(train_study *s, size_t n, size_t size, char *error);
+const char *qkv_study_member_copy(qkv_study *s, const char *text);
+void *qkv_study_member_take(qkv_study *s, size_t n, size_t size, char *error);
 
 /* Is it an object, with members of these names only? `where` says what it should be. */
-bool train_member_object(json_t *o, const char *where, const char *const *names, char *error);
+bool qkv_study_member_object(json_t *o, const char *where, const char *const *names, char *error);
 
 /* A text, or `otherwise`; NULL if it is no text or (otherwise NULL) missing. */
-const char *train_member_text(train_study *s, json_t *o, const char *key, const char *otherwise,
-                              char *error);
+const char *qkv_study_member_text(qkv_study *s, json_t *o, const char *key, const char *otherwise,
+                                  char *error);
 
 /* A list, NULL where there is none; false if it is something else. Is the text in the list? */
-bool train_member_list(json_t *o, const char *key, json_t **list, char *error);
-bool train_member_listed(json_t *list, const char *name);
+bool qkv_study_member_list(json_t *o, const char *key, json_t **list, char *error);
+bool qkv_study_member_listed(json_t *list, const char *name);
 
 /* A list of measures, each a name or {"measure": name, "as": what people read}. */
-bool train_member_shown(train_study *s, json_t *o, const char *key, train_shown **out, int *n,
-                        char *error);
+bool qkv_study_member_shown(qkv_study *s, json_t *o, const char *key, qkv_study_shown **out, int *n,
+                            char *error);
 
 /* A whole number from `least` on; any number. `otherwise` where there is none. */
-bool train_member_number(json_t *o, const char *key, int least, int otherwise, int *out,
-                         char *error);
-bool train_member_limit(json_t *o, const char *key, double otherwise, double *out, char *error);
+bool qkv_study_member_number(json_t *o, const char *key, int least, int otherwise, int *out,
+                             char *error);
+bool qkv_study_member_limit(json_t *o, const char *key, double otherwise, double *out, char *error);
 
 #ifdef __cplusplus
 }

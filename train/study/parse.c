@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/crc32.h"
+#include "train/io/crc32.h"
 #include "train/study/members.h"
 
 /* ---- variants ---- */
@@ -13,44 +13,44 @@
 static bool add_options(json_t *all, json_t *o, const char *key, char *error) {
     json_t *set = json_object_get(o, key);
     if (!set) return true;
-    if (!json_is_object(set)) return train_study_refuse(error, "'%s' must be an object", key);
-    return json_object_update(all, set) == 0 || train_study_refuse(error, "%s", "out of memory");
+    if (!json_is_object(set)) return qkv_io_fail(error, "'%s' must be an object", key);
+    return json_object_update(all, set) == 0 || qkv_io_fail(error, "out of memory");
 }
 
 /* base, then the group's set, then the variant's, as one object's text; NULL with an error. */
-static const char *merge(train_study *s, json_t *root, json_t *group, json_t *v, char *error) {
+static const char *merge(qkv_study *s, json_t *root, json_t *group, json_t *v, char *error) {
     json_t *all = json_object();
     const char *kept = NULL;
     if (add_options(all, root, "base", error) && add_options(all, group, "set", error) &&
         add_options(all, v, "set", error)) {
         char *text = json_dumps(all, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
-        kept = text ? train_member_copy(s, text) : NULL;
+        kept = text ? qkv_study_member_copy(s, text) : NULL;
         free(text);
-        if (!kept) train_study_refuse(error, "%s", "out of memory");
+        if (!kept) qkv_io_fail(error, "out of memory");
     }
     json_decref(all);
     return kept;
 }
 
-static bool add_probes(train_study *s, train_variant *out, json_t *o, char *error) {
+static bool add_probes(qkv_study *s, qkv_study_variant *out, json_t *o, char *error) {
     json_t *probes, *v;
     size_t i;
-    if (!train_member_list(o, "probes", &probes, error)) return false;
+    if (!qkv_study_member_list(o, "probes", &probes, error)) return false;
     size_t n = (size_t)out->n_probes + json_array_size(probes);
-    const train_probe **all = train_member_take(s, n, sizeof *all, error);
+    const qkv_probe **all = qkv_study_member_take(s, n, sizeof *all, error);
     if (!all) return false;
     for (int k = 0; k < out->n_probes; k++) all[k] = out->probe[k];
     out->probe = all;
     json_array_foreach(probes, i, v) {
         const char *name = json_is_string(v) ? json_string_value(v) : "?";
-        if (!(all[out->n_probes] = train_probe_find(name)))
-            return train_study_refuse(error, "there is no probe '%.60s'", name);
+        if (!(all[out->n_probes] = qkv_probe_find(name)))
+            return qkv_io_fail(error, "there is no probe '%.60s'", name);
         out->n_probes++;
     }
     return true;
 }
 
-static int find_variant(const train_study *s, const char *group, const char *name) {
+static int find_variant(const qkv_study *s, const char *group, const char *name) {
     for (int i = 0; i < s->n_variants; i++)
         if (strcmp(s->variant[i].name, name) == 0 &&
             (!*group || strcmp(s->variant[i].group, group) == 0))
@@ -58,113 +58,112 @@ static int find_variant(const train_study *s, const char *group, const char *nam
     return -1;
 }
 
-static bool add_variant(train_study *s, json_t *root, json_t *group, json_t *v, char *error) {
-    train_variant *out = &s->variant[s->n_variants];
-    *out = (train_variant){.group = group ? train_member_text(s, group, "name", NULL, error) : "",
-                           .name = train_member_text(s, v, "name", NULL, error)};
+static bool add_variant(qkv_study *s, json_t *root, json_t *group, json_t *v, char *error) {
+    qkv_study_variant *out = &s->variant[s->n_variants];
+    *out = (qkv_study_variant){
+        .group = group ? qkv_study_member_text(s, group, "name", NULL, error) : "",
+        .name = qkv_study_member_text(s, v, "name", NULL, error)};
     json_t *in;
-    if (!out->group || !out->name || !train_member_list(v, "in", &in, error)) return false;
-    if (in && !train_member_listed(in, out->group)) return true;
+    if (!out->group || !out->name || !qkv_study_member_list(v, "in", &in, error)) return false;
+    if (in && !qkv_study_member_listed(in, out->group)) return true;
     if (find_variant(s, out->group, out->name) >= 0)
-        return train_study_refuse(error, "there are two variants '%.60s'", out->name);
+        return qkv_io_fail(error, "there are two variants '%.60s'", out->name);
     out->json = merge(s, root, group, v, error);
     if (!out->json || !add_probes(s, out, root, error) || !add_probes(s, out, group, error) ||
         !add_probes(s, out, v, error))
         return false;
-    out->key = train_crc32(0, out->json, strlen(out->json));
+    out->key = qkv_io_crc32(0, out->json, strlen(out->json));
     for (int i = 0; i < out->n_probes; i++)
-        out->key = train_crc32(out->key, out->probe[i]->name, strlen(out->probe[i]->name));
+        out->key = qkv_io_crc32(out->key, out->probe[i]->name, strlen(out->probe[i]->name));
     s->n_variants++;
     return true;
 }
 
-static bool parse_variants(train_study *s, json_t *root, char *error) {
+static bool parse_variants(qkv_study *s, json_t *root, char *error) {
     static const char *const group_members[] = {"name", "set", "probes", NULL};
     static const char *const members[] = {"name", "set", "in", "probes", NULL};
     json_t *groups, *variants;
-    if (!train_member_list(root, "groups", &groups, error) ||
-        !train_member_list(root, "variants", &variants, error))
+    if (!qkv_study_member_list(root, "groups", &groups, error) ||
+        !qkv_study_member_list(root, "variants", &variants, error))
         return false;
     size_t n_groups = groups ? json_array_size(groups) : 1, n = json_array_size(variants);
     if (n == 0 || n_groups == 0)
-        return train_study_refuse(error, "'%s' must not be empty", n == 0 ? "variants" : "groups");
-    if (!(s->variant = train_member_take(s, n * n_groups, sizeof *s->variant, error))) return false;
+        return qkv_io_fail(error, "'%s' must not be empty", n == 0 ? "variants" : "groups");
+    if (!(s->variant = qkv_study_member_take(s, n * n_groups, sizeof *s->variant, error)))
+        return false;
     for (size_t g = 0; groups && g < n_groups; g++)
-        if (!train_member_object(json_array_get(groups, g), "a group", group_members, error))
+        if (!qkv_study_member_object(json_array_get(groups, g), "a group", group_members, error))
             return false;
     for (size_t g = 0; g < n_groups; g++)
         for (size_t i = 0; i < n; i++) {
             json_t *group = json_array_get(groups, g), *v = json_array_get(variants, i);
-            if (!train_member_object(v, "a variant", members, error)) return false;
+            if (!qkv_study_member_object(v, "a variant", members, error)) return false;
             if (!add_variant(s, root, group, v, error)) return false;
         }
-    return s->n_variants > 0 || train_study_refuse(error, "%s", "no variant is in a group");
+    return s->n_variants > 0 || qkv_io_fail(error, "%s", "no variant is in a group");
 }
 
 /* ---- bands, the picture, the whole ---- */
 
-static bool parse_bands(train_study *s, json_t *root, char *error) {
+static bool parse_bands(qkv_study *s, json_t *root, char *error) {
     static const char *const members[] = {"variant", "group", "measure", "least", "most", NULL};
     json_t *bands, *v;
     size_t i;
-    if (!train_member_list(root, "bands", &bands, error)) return false;
-    if (!(s->band = train_member_take(s, json_array_size(bands), sizeof *s->band, error)))
+    if (!qkv_study_member_list(root, "bands", &bands, error)) return false;
+    if (!(s->band = qkv_study_member_take(s, json_array_size(bands), sizeof *s->band, error)))
         return false;
     json_array_foreach(bands, i, v) {
-        train_band *b = &s->band[s->n_bands++];
-        if (!train_member_object(v, "a band", members, error)) return false;
-        b->group = train_member_text(s, v, "group", "", error);
-        b->variant = train_member_text(s, v, "variant", NULL, error);
-        b->measure = train_member_text(s, v, "measure", NULL, error);
+        qkv_study_band *b = &s->band[s->n_bands++];
+        if (!qkv_study_member_object(v, "a band", members, error)) return false;
+        b->group = qkv_study_member_text(s, v, "group", "", error);
+        b->variant = qkv_study_member_text(s, v, "variant", NULL, error);
+        b->measure = qkv_study_member_text(s, v, "measure", NULL, error);
         if (!b->group || !b->variant || !b->measure ||
-            !train_member_limit(v, "least", -(double)INFINITY, &b->least, error) ||
-            !train_member_limit(v, "most", (double)INFINITY, &b->most, error))
+            !qkv_study_member_limit(v, "least", -(double)INFINITY, &b->least, error) ||
+            !qkv_study_member_limit(v, "most", (double)INFINITY, &b->most, error))
             return false;
         if (find_variant(s, b->group, b->variant) < 0)
-            return train_study_refuse(error, "a band is about '%.60s', which is no variant",
-                                      b->variant);
+            return qkv_io_fail(error, "a band is about '%.60s', which is no variant", b->variant);
     }
     return true;
 }
 
-static bool parse_picture_groups(train_study *s, json_t *p, char *error) {
+static bool parse_picture_groups(qkv_study *s, json_t *p, char *error) {
     json_t *groups, *v;
     size_t i;
-    if (!train_member_list(p, "groups", &groups, error)) return false;
+    if (!qkv_study_member_list(p, "groups", &groups, error)) return false;
     s->picture.group =
-        train_member_take(s, json_array_size(groups), sizeof *s->picture.group, error);
+        qkv_study_member_take(s, json_array_size(groups), sizeof *s->picture.group, error);
     if (!s->picture.group) return false;
     json_array_foreach(groups, i, v) {
         bool known = false;
         for (int k = 0; k < s->n_variants; k++)
             known |= json_is_string(v) && strcmp(s->variant[k].group, json_string_value(v)) == 0;
-        if (!known)
-            return train_study_refuse(error, "%s", "the picture shows a group that is none");
-        s->picture.group[s->picture.n_groups] = train_member_copy(s, json_string_value(v));
-        if (!s->picture.group[s->picture.n_groups++])
-            return train_study_refuse(error, "%s", "out of memory");
+        if (!known) return qkv_io_fail(error, "%s", "the picture shows a group that is none");
+        s->picture.group[s->picture.n_groups] = qkv_study_member_copy(s, json_string_value(v));
+        if (!s->picture.group[s->picture.n_groups++]) return qkv_io_fail(error, "out of memory");
     }
     return true;
 }
 
-static bool parse_picture(train_study *s, json_t *root, char *error) {
+static bool parse_picture(qkv_study *s, json_t *root, char *error) {
     static const char *const members[] = {"kind",  "measures", "x",      "x_label",
                                           "title", "label",    "groups", NULL};
     json_t *o = json_object_get(root, "picture");
-    train_study_picture *p = &s->picture;
-    *p = (train_study_picture){.kind = "", .x = "", .x_label = "", .title = "", .label = ""};
+    qkv_study_picture *p = &s->picture;
+    *p = (qkv_study_picture){.kind = "", .x = "", .x_label = "", .title = "", .label = ""};
     if (!o) return true;
-    if (!train_member_object(o, "the picture", members, error)) return false;
-    p->kind = train_member_text(s, o, "kind", NULL, error);
-    p->x = train_member_text(s, o, "x", "", error);
-    p->x_label = p->x ? train_member_text(s, o, "x_label", p->x, error) : NULL;
-    p->title = train_member_text(s, o, "title", "", error);
-    p->label = train_member_text(s, o, "label", "", error);
+    if (!qkv_study_member_object(o, "the picture", members, error)) return false;
+    p->kind = qkv_study_member_text(s, o, "kind", NULL, error);
+    p->x = qkv_study_member_text(s, o, "x", "", error);
+    p->x_label = p->x ? qkv_study_member_text(s, o, "x_label", p->x, error) : NULL;
+    p->title = qkv_study_member_text(s, o, "title", "", error);
+    p->label = qkv_study_member_text(s, o, "label", "", error);
     if (!p->kind || !p->x_label || !p->title || !p->label) return false;
-    if (!train_member_shown(s, o, "measures", &p->shown, &p->n_shown, error)) return false;
+    if (!qkv_study_member_shown(s, o, "measures", &p->shown, &p->n_shown, error)) return false;
     bool bars = strcmp(p->kind, "bars") == 0, lines = strcmp(p->kind, "lines") == 0;
     if (p->n_shown == 0 || !(bars || (lines && *p->x)))
-        return train_study_refuse(
+        return qkv_io_fail(
             error, "%s", "a picture has measures and is of the kind 'bars', or 'lines' over an x");
     return parse_picture_groups(s, o, error);
 }
@@ -174,34 +173,34 @@ static bool is_file_name(const char *name) {
     return *name && *name != '.' && strlen(name) <= 200 && !strchr(name, '/');
 }
 
-static bool parse_root(train_study *s, json_t *root, char *error) {
+static bool parse_root(qkv_study *s, json_t *root, char *error) {
     static const char *const members[] = {"name",    "claim",    "seeds",  "first_seed", "base",
                                           "groups",  "variants", "probes", "columns",    "bands",
                                           "picture", "seen",     "holds",  "fails",      NULL};
-    if (!train_member_object(root, "a study", members, error)) return false;
-    s->name = train_member_text(s, root, "name", NULL, error);
+    if (!qkv_study_member_object(root, "a study", members, error)) return false;
+    s->name = qkv_study_member_text(s, root, "name", NULL, error);
     if (s->name && !is_file_name(s->name))
-        return train_study_refuse(error, "the name '%.60s' is none for a directory", s->name);
-    s->claim = train_member_text(s, root, "claim", "", error);
-    s->seen = train_member_text(s, root, "seen", "", error);
-    s->holds = train_member_text(s, root, "holds", "", error);
-    s->fails = train_member_text(s, root, "fails", "", error);
+        return qkv_io_fail(error, "the name '%.60s' is none for a directory", s->name);
+    s->claim = qkv_study_member_text(s, root, "claim", "", error);
+    s->seen = qkv_study_member_text(s, root, "seen", "", error);
+    s->holds = qkv_study_member_text(s, root, "holds", "", error);
+    s->fails = qkv_study_member_text(s, root, "fails", "", error);
     return s->name && s->claim && s->seen && s->holds && s->fails &&
-           train_member_number(root, "seeds", 1, 3, &s->seeds, error) &&
-           train_member_number(root, "first_seed", 0, 1, &s->first_seed, error) &&
-           train_member_shown(s, root, "columns", &s->column, &s->n_columns, error) &&
+           qkv_study_member_number(root, "seeds", 1, 3, &s->seeds, error) &&
+           qkv_study_member_number(root, "first_seed", 0, 1, &s->first_seed, error) &&
+           qkv_study_member_shown(s, root, "columns", &s->column, &s->n_columns, error) &&
            parse_variants(s, root, error) && parse_bands(s, root, error) &&
            parse_picture(s, root, error);
 }
 
-train_study *train_study_parse(const char *text, size_t n, char *error) {
+qkv_study *qkv_study_parse(const char *text, size_t n, char *error) {
     json_error_t where;
     json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &where);
-    if (!root) return snprintf(error, TRAIN_ERROR, "line %d: %.200s", where.line, where.text), NULL;
+    if (!root) return qkv_io_fail(error, "line %d: %.200s", where.line, where.text), NULL;
     tensor_arena *arena = tensor_arena_new(NULL);
-    train_study *s = arena ? tensor_arena_take(arena, 1, sizeof *s) : NULL;
+    qkv_study *s = arena ? tensor_arena_take(arena, 1, sizeof *s) : NULL;
     if (s) s->arena = arena;
-    if (!s) train_study_refuse(error, "%s", "out of memory");
+    if (!s) qkv_io_fail(error, "out of memory");
     bool ok = s && parse_root(s, root, error);
     json_decref(root);
     if (ok) return s;
@@ -209,6 +208,6 @@ train_study *train_study_parse(const char *text, size_t n, char *error) {
     return NULL;
 }
 
-void train_study_free(train_study *s) {
+void qkv_study_free(qkv_study *s) {
     if (s) tensor_arena_free(s->arena);
 }

@@ -7,35 +7,35 @@
 
 #include "train/study/words.h"
 
-static bool is_shown(const train_study *s, int variant) {
+static bool is_shown(const qkv_study *s, int variant) {
     for (int i = 0; i < s->picture.n_groups; i++)
         if (strcmp(s->picture.group[i], s->variant[variant].group) == 0) return true;
     return s->picture.n_groups == 0;
 }
 
 /* gnuplot 5.4 ends a text at a comma even within quotes: U+201A looks the same. */
-static void add_label(train_text *out, const char *text) {
-    train_text with = {.arena = out->arena};
+static void add_label(qkv_io_text *out, const char *text) {
+    qkv_io_text with = {.arena = out->arena};
     for (const char *p = text; *p; p++)
-        train_text_add(&with, "%.*s", *p == ',' ? 3 : 1, *p == ',' ? "\xe2\x80\x9a" : p);
-    train_text_label(out, with.at ? with.at : "");
+        qkv_io_text_add(&with, "%.*s", *p == ',' ? 3 : 1, *p == ',' ? "\xe2\x80\x9a" : p);
+    qkv_io_text_label(out, with.at ? with.at : "");
 }
 
-static void add_title(const train_study *s, train_text *out) {
+static void add_title(const qkv_study *s, qkv_io_text *out) {
     const char *label = s->picture.label;
-    train_text_add(out, ",");
+    qkv_io_text_add(out, ",");
     add_label(out, s->picture.title);
-    train_text_add(out, ",");
+    qkv_io_text_add(out, ",");
     add_label(out, *label ? label : s->picture.shown[0].as);
 }
 
 /* ---- bars: y,name,mean,sd,least,most,band_least,band_most,title,label ---- */
 
-static void band_of(const train_study *s, int variant, const char *measure, double *least,
+static void band_of(const qkv_study *s, int variant, const char *measure, double *least,
                     double *most) {
     *least = *most = (double)NAN;
     for (int i = 0; i < s->n_bands; i++) {
-        const train_band *b = &s->band[i];
+        const qkv_study_band *b = &s->band[i];
         if (strcmp(b->measure, measure) || strcmp(b->variant, s->variant[variant].name)) continue;
         if (*b->group && strcmp(b->group, s->variant[variant].group)) continue;
         if (isfinite(b->least)) *least = b->least;
@@ -43,38 +43,38 @@ static void band_of(const train_study *s, int variant, const char *measure, doub
     }
 }
 
-static void add_heading(double y, const char *name, train_text *out) {
-    train_text_number(out, y);
-    train_text_add(out, ",");
+static void add_heading(double y, const char *name, qkv_io_text *out) {
+    qkv_io_text_number(out, y);
+    qkv_io_text_add(out, ",");
     add_label(out, name);
-    train_text_add(out, ",,,,,,,,\n");
+    qkv_io_text_add(out, ",,,,,,,,\n");
 }
 
-static void add_bar(const train_study *s, const train_results *r, int variant,
-                    const train_shown *shown, double y, const char *name, train_text *out) {
-    train_summary_of m = train_summarise(s, r, variant, shown->measure);
+static void add_bar(const qkv_study *s, const qkv_study_results *r, int variant,
+                    const qkv_study_shown *shown, double y, const char *name, qkv_io_text *out) {
+    qkv_study_summary m = qkv_study_summarise(s, r, variant, shown->measure);
     double least, most,
         x[] = {m.mean, m.sd, m.n ? m.least : (double)NAN, m.n ? m.most : (double)NAN};
     band_of(s, variant, shown->measure, &least, &most);
-    train_text_number(out, y);
-    train_text_add(out, ",");
+    qkv_io_text_number(out, y);
+    qkv_io_text_add(out, ",");
     add_label(out, name);
     for (int i = 0; i < 6; i++) {
-        train_text_add(out, ",");
-        train_text_number(out, i < 4 ? x[i] : i == 4 ? least : most);
+        qkv_io_text_add(out, ",");
+        qkv_io_text_number(out, i < 4 ? x[i] : i == 4 ? least : most);
     }
     add_title(s, out);
-    train_text_add(out, "\n");
+    qkv_io_text_add(out, "\n");
 }
 
 /* One row a bar from the top down; before each group (of several measures: each variant) a row with
  * its name alone. */
-static void add_bars(const train_study *s, const train_results *r, train_text *out) {
+static void add_bars(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
     const char *heading = "";
     double y = 0;
-    train_text_add(out, "y,name,mean,sd,least,most,band_least,band_most,title,label\n");
+    qkv_io_text_add(out, "y,name,mean,sd,least,most,band_least,band_most,title,label\n");
     for (int v = 0; v < s->n_variants; v++) {
-        const train_variant *one = &s->variant[v];
+        const qkv_study_variant *one = &s->variant[v];
         if (!is_shown(s, v)) continue;
         char name[200];
         snprintf(name, sizeof name, "%s%s%s", one->group,
@@ -96,46 +96,46 @@ static void add_bars(const train_study *s, const train_results *r, train_text *o
 /* A curve: one measure of one variant over what stands for its #, or of a group over an option. */
 typedef struct {
     const char *name;
-    const train_shown *shown;
+    const qkv_study_shown *shown;
     int variant;  // the curve's only one, or the first of its group
     bool inside;  // x is in the measure's name
 } curve;
 
 /* The measure's name with x for its #. */
-static void at_x(const char *measure, double x, char out[TRAIN_MEASURE]) {
+static void at_x(const char *measure, double x, char out[QKV_PROBE_MEASURE]) {
     const char *hash = strchr(measure, '#');
-    snprintf(out, TRAIN_MEASURE, "%.*s%.0f%s", (int)(hash - measure), measure, x, hash + 1);
+    snprintf(out, QKV_PROBE_MEASURE, "%.*s%.0f%s", (int)(hash - measure), measure, x, hash + 1);
 }
 
 /* The variant's value of an option, as its JSON says, or of a measure. */
-static double x_of(const train_study *s, const train_results *r, int variant) {
+static double x_of(const qkv_study *s, const qkv_study_results *r, int variant) {
     json_t *o = json_loads(s->variant[variant].json, 0, NULL);
     json_t *x = json_object_get(o, s->picture.x);
     double value = json_is_number(x) ? json_number_value(x)
-                                     : train_summarise(s, r, variant, s->picture.x).mean;
+                                     : qkv_study_summarise(s, r, variant, s->picture.x).mean;
     json_decref(o);
     return value;
 }
 
 /* The curve's mean, least and most at x; NaN where it has no point. */
-static void point(const train_study *s, const train_results *r, const curve *c, double x,
+static void point(const qkv_study *s, const qkv_study_results *r, const curve *c, double x,
                   double out[3]) {
-    train_summary_of m = {.n = 0};
+    qkv_study_summary m = {.n = 0};
     if (c->inside) {
-        char measure[TRAIN_MEASURE];
+        char measure[QKV_PROBE_MEASURE];
         at_x(c->shown->measure, x, measure);
-        m = train_summarise(s, r, c->variant, measure);
+        m = qkv_study_summarise(s, r, c->variant, measure);
     }
     for (int v = c->variant; !c->inside && v < s->n_variants; v++)
         if (strcmp(s->variant[v].group, s->variant[c->variant].group) == 0 && x_of(s, r, v) == x)
-            m = train_summarise(s, r, v, c->shown->measure);
+            m = qkv_study_summarise(s, r, v, c->shown->measure);
     out[0] = m.n ? m.mean : (double)NAN;
     out[1] = m.n ? m.least : (double)NAN;
     out[2] = m.n ? m.most : (double)NAN;
 }
 
 /* The least x of the curve beyond `last`; infinity at the end. */
-static double next_x(const train_study *s, const train_results *r, const curve *c, double last) {
+static double next_x(const qkv_study *s, const qkv_study_results *r, const curve *c, double last) {
     double next = (double)INFINITY;
     for (int v = c->variant; !c->inside && v < s->n_variants; v++) {
         double x = x_of(s, r, v);
@@ -144,7 +144,7 @@ static double next_x(const train_study *s, const train_results *r, const curve *
     }
     const char *hash = strchr(c->shown->measure, '#');
     for (int i = 0; c->inside && i < r->n; i++) {
-        const train_measures *m = &r->at[i].measures;
+        const qkv_probe_measures *m = &r->at[i].measures;
         if (r->at[i].error || r->at[i].variant != c->variant) continue;
         for (int k = 0; k < m->n; k++) {
             size_t before = (size_t)(hash - c->shown->measure);
@@ -160,13 +160,13 @@ static double next_x(const train_study *s, const train_results *r, const curve *
 }
 
 /* The curves that have a point. */
-static int list_curves(const train_study *s, const train_results *r, curve *out) {
+static int list_curves(const qkv_study *s, const qkv_study_results *r, curve *out) {
     int n = 0, variants = 0;
     for (int v = 0; v < s->n_variants; v++) {
         bool first = v == 0 || strcmp(s->variant[v].group, s->variant[v - 1].group) != 0;
         int before = n;
         for (int i = 0; i < s->picture.n_shown && is_shown(s, v); i++) {
-            const train_shown *shown = &s->picture.shown[i];
+            const qkv_study_shown *shown = &s->picture.shown[i];
             bool inside = strchr(shown->measure, '#') != NULL;
             const char *name = inside ? s->variant[v].name : s->variant[v].group;
             curve c = {*name ? name : shown->as, shown, v, inside};
@@ -178,7 +178,7 @@ static int list_curves(const train_study *s, const train_results *r, curve *out)
     return n;
 }
 
-static void add_lines(const train_study *s, const train_results *r, train_text *out) {
+static void add_lines(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
     size_t room = (size_t)s->n_variants * (size_t)s->picture.n_shown;
     curve *curves = tensor_arena_take(out->arena, room, sizeof *curves);
     if (!curves) {
@@ -187,29 +187,29 @@ static void add_lines(const train_study *s, const train_results *r, train_text *
     }
     int n = list_curves(s, r, curves);
     add_label(out, s->picture.x_label);
-    train_text_add(out, ",title,label,curves");
+    qkv_io_text_add(out, ",title,label,curves");
     for (int i = 0; i < n; i++) {
-        train_text_add(out, ",");
+        qkv_io_text_add(out, ",");
         add_label(out, curves[i].name);
-        train_text_add(out, ",least,most");
+        qkv_io_text_add(out, ",least,most");
     }
     for (double x = -(double)INFINITY;;) {
         double next = (double)INFINITY, y[3];
-        train_text_add(out, "\n");
+        qkv_io_text_add(out, "\n");
         for (int i = 0; i < n; i++) next = fmin(next, next_x(s, r, &curves[i], x));
         if (isinf(next)) return;
-        train_text_number(out, x = next);
+        qkv_io_text_number(out, x = next);
         add_title(s, out);
-        train_text_add(out, ",%d", n);
+        qkv_io_text_add(out, ",%d", n);
         for (int i = 0; i < 3 * n; i++) {
             if (i % 3 == 0) point(s, r, &curves[i / 3], x, y);
-            train_text_add(out, ",");
-            train_text_number(out, y[i % 3]);
+            qkv_io_text_add(out, ",");
+            qkv_io_text_number(out, y[i % 3]);
         }
     }
 }
 
-void train_study_picture_data(const train_study *s, const train_results *r, train_text *out) {
+void qkv_study_picture_data(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
     if (strcmp(s->picture.kind, "bars") == 0)
         add_bars(s, r, out);
     else

@@ -7,8 +7,8 @@
 
 #include "train/study/study.h"
 
-char *train_result_line(const train_study *s, const train_result *r) {
-    const train_variant *v = &s->variant[r->variant];
+char *qkv_study_result_line(const qkv_study *s, const qkv_study_result *r) {
+    const qkv_study_variant *v = &s->variant[r->variant];
     json_t *o = json_object(), *measures = json_object();
     json_object_set_new(o, "group", json_string(v->group));
     json_object_set_new(o, "variant", json_string(v->name));
@@ -27,10 +27,10 @@ char *train_result_line(const train_study *s, const train_result *r) {
     return out;
 }
 
-bool train_results_add(train_results *r, const train_result *one) {
+bool qkv_study_results_add(qkv_study_results *r, const qkv_study_result *one) {
     if (r->n == r->room) {
         int room = r->room ? 2 * r->room : 64;
-        train_result *at = tensor_arena_take(r->arena, (size_t)room, sizeof *at);
+        qkv_study_result *at = tensor_arena_take(r->arena, (size_t)room, sizeof *at);
         if (!at) return false;
         if (r->n) memcpy(at, r->at, (size_t)r->n * sizeof *at);
         r->at = at;
@@ -40,13 +40,13 @@ bool train_results_add(train_results *r, const train_result *one) {
     return true;
 }
 
-const train_result *train_results_find(const train_results *r, int variant, int seed) {
+const qkv_study_result *qkv_study_results_find(const qkv_study_results *r, int variant, int seed) {
     for (int i = 0; i < r->n; i++)
         if (r->at[i].variant == variant && r->at[i].seed == seed) return &r->at[i];
     return NULL;
 }
 
-static int variant_of(const train_study *s, json_t *o) {
+static int variant_of(const qkv_study *s, json_t *o) {
     const char *group = json_string_value(json_object_get(o, "group")),
                *name = json_string_value(json_object_get(o, "variant"));
     json_int_t key = json_integer_value(json_object_get(o, "key"));
@@ -58,30 +58,30 @@ static int variant_of(const train_study *s, json_t *o) {
 }
 
 /* One line; failed trainings are left out, so that they are tried again. */
-static bool add_line(const train_study *s, const char *line, size_t n, train_results *out) {
+static bool add_line(const qkv_study *s, const char *line, size_t n, qkv_study_results *out) {
     json_t *o = json_loadb(line, n, 0, NULL), *measures = json_object_get(o, "measures"), *value;
     const char *name;
-    train_result r = {.variant = variant_of(s, o),
-                      .seed = (int)json_integer_value(json_object_get(o, "seed"))};
+    qkv_study_result r = {.variant = variant_of(s, o),
+                          .seed = (int)json_integer_value(json_object_get(o, "seed"))};
     bool ok = true;
     if (o && r.variant >= 0 && !json_object_get(o, "error") &&
-        !train_results_find(out, r.variant, r.seed)) {
+        !qkv_study_results_find(out, r.variant, r.seed)) {
         r.measures.arena = out->arena;
         json_object_foreach (measures, name, value)
-            train_measure_add(&r.measures, json_number_value(value), "%s", name);
-        ok = !r.measures.failed && train_results_add(out, &r);
+            qkv_probe_measure_add(&r.measures, json_number_value(value), "%s", name);
+        ok = !r.measures.failed && qkv_study_results_add(out, &r);
     }
     json_decref(o);
     return ok;
 }
 
-train_file_status train_results_read(const train_io *io, const char *path, const train_study *s,
-                                     train_results *out, char *error) {
+qkv_io_status qkv_study_results_read(const qkv_io *io, const char *path, const qkv_study *s,
+                                     qkv_study_results *out, char *error) {
     void *text;
     size_t n;
-    train_file_status status = train_read_file(io, NULL, path, (size_t)1 << 30, &text, &n, error);
-    if (status == TRAIN_FILE_ABSENT) return TRAIN_FILE_OK;
-    if (status != TRAIN_FILE_OK) return status;
+    qkv_io_status status = qkv_io_read_file(io, NULL, path, (size_t)1 << 30, &text, &n, error);
+    if (status == QKV_IO_ABSENT) return QKV_IO_OK;
+    if (status != QKV_IO_OK) return status;
     const char *line = text, *end = line + n;
     bool ok = true;
     while (ok && line < end) {
@@ -91,6 +91,6 @@ train_file_status train_results_read(const train_io *io, const char *path, const
         line = line_end + 1;
     }
     tensor_malloc.release(NULL, text);
-    if (!ok) snprintf(error, TRAIN_ERROR, "out of memory");
-    return ok ? TRAIN_FILE_OK : TRAIN_FILE_UNREADABLE;
+    if (!ok) qkv_io_fail(error, "out of memory");
+    return ok ? QKV_IO_OK : QKV_IO_UNREADABLE;
 }

@@ -24,12 +24,12 @@
  * whatever stands for the # in the measures, as in accuracy@# or lengths.n#.mass (a curve for each
  * measure and variant). "groups" lists those to be shown, "x_label"
  * and "label" are written at the axes. */
-#ifndef TRAIN_STUDY_STUDY_H
-#define TRAIN_STUDY_STUDY_H
+#ifndef QKV_STUDY_STUDY_H
+#define QKV_STUDY_STUDY_H
 
-#include "train/io.h"
+#include "train/io/io.h"
 #include "train/probe/measure.h"
-#include "train/run.h"
+#include "train/run/run.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,80 +38,80 @@ extern "C" {
 typedef struct {
     const char *group, *name;
     const char *json;  // the options that differ from the defaults and the task's recommendation
-    const train_probe **probe;
+    const qkv_probe **probe;
     int n_probes;
     uint32_t key;  // a checksum of json and probes: results of another set-up are not mixed in
-} train_variant;
+} qkv_study_variant;
 
 typedef struct {
     const char *measure, *as;  // as: what people read
-} train_shown;
+} qkv_study_shown;
 
 typedef struct {
     const char *group, *variant, *measure;  // group "": every group
     double least, most;                     // -inf, inf: open
-} train_band;
+} qkv_study_band;
 
 typedef struct {
     const char *kind, *x, *x_label, *title, *label;  // kind "": no picture
-    train_shown *shown;
+    qkv_study_shown *shown;
     const char **group;  // n_groups 0: all of them
     int n_shown, n_groups;
-} train_study_picture;
+} qkv_study_picture;
 
 typedef struct {
     tensor_arena *arena;
     const char *name, *claim, *seen, *holds, *fails;
     int seeds, first_seed;
     int n_variants, n_columns, n_bands;
-    train_variant *variant;
-    train_shown *column;
-    train_band *band;
-    train_study_picture picture;
-} train_study;
+    qkv_study_variant *variant;
+    qkv_study_shown *column;
+    qkv_study_band *band;
+    qkv_study_picture picture;
+} qkv_study;
 
-/* From JSON text; NULL with a sentence in error (TRAIN_ERROR). Freed by train_study_free. */
-train_study *train_study_parse(const char *text, size_t n, char *error);
-void train_study_free(train_study *s);
+/* From JSON text; NULL with a sentence in error (QKV_IO_ERROR). Freed by qkv_study_free. */
+qkv_study *qkv_study_parse(const char *text, size_t n, char *error);
+void qkv_study_free(qkv_study *s);
 
 /* The built-in studies, as text; a NULL name ends the list. */
 typedef struct {
     const char *name;
     const char *const *lines;
-} train_study_file;
-extern const train_study_file train_study_files[];
+} qkv_study_file;
+extern const qkv_study_file qkv_study_files[];
 
 /* ---- one training ---- */
 
 /* Trains variant v with a seed and measures it. False with a sentence in error. stop as in
- * train_run_options. */
-bool train_study_job(const train_study *s, int variant, int seed, const struct train_plugin *plugin,
-                     int threads, const volatile sig_atomic_t *stop, train_measures *out,
-                     char *error);
+ * qkv_run_options. */
+bool qkv_study_job(const qkv_study *s, int variant, int seed,
+                   const struct qkv_config_plugin *plugin, int threads,
+                   const volatile sig_atomic_t *stop, qkv_probe_measures *out, char *error);
 
 /* ---- results: one line of JSON for each finished training, in DIR/results.jsonl ---- */
 
 typedef struct {
     int variant, seed;
     char *error;  // NULL: it went well
-    train_measures measures;
-} train_result;
+    qkv_probe_measures measures;
+} qkv_study_result;
 
 typedef struct {
     tensor_arena *arena;
-    train_result *at;
+    qkv_study_result *at;
     int n, room;
-} train_results;
+} qkv_study_results;
 
 /* Reads the results of this study that are there (a torn last line and other set-ups are left out).
  */
-train_file_status train_results_read(const train_io *io, const char *path, const train_study *s,
-                                     train_results *out, char *error);
-bool train_results_add(train_results *r, const train_result *one);
-const train_result *train_results_find(const train_results *r, int variant, int seed);
+qkv_io_status qkv_study_results_read(const qkv_io *io, const char *path, const qkv_study *s,
+                                     qkv_study_results *out, char *error);
+bool qkv_study_results_add(qkv_study_results *r, const qkv_study_result *one);
+const qkv_study_result *qkv_study_results_find(const qkv_study_results *r, int variant, int seed);
 
 /* One result as a line, malloc'd; NULL: out of memory. */
-char *train_result_line(const train_study *s, const train_result *r);
+char *qkv_study_result_line(const qkv_study *s, const qkv_study_result *r);
 
 /* ---- running ---- */
 
@@ -119,48 +119,48 @@ typedef struct {
     const char *dir;
     int jobs, threads;  // trainings at once; threads of each
     int part, parts;    // this machine's share: trainings part, part + parts, ... ; parts 1: all
-    const struct train_plugin *plugin;
+    const struct qkv_config_plugin *plugin;
     const volatile sig_atomic_t *stop;
     void (*progress)(void *ctx, int done, int total, double seconds);
     void *ctx;
-} train_study_options;
+} qkv_study_options;
 
-/* Runs the trainings that have no result yet, then leaves all results in *out. TRAIN_STOPPED: the
+/* Runs the trainings that have no result yet, then leaves all results in *out. QKV_RUN_STOPPED: the
  * finished ones are kept, the same call goes on. One training that fails does not end the others:
  * its sentence is its result. */
-train_status train_study_run(const train_io *io, const train_study *s, const train_study_options *o,
-                             train_results *out, char *error);
+qkv_run_status qkv_study_run(const qkv_io *io, const qkv_study *s, const qkv_study_options *o,
+                             qkv_study_results *out, char *error);
 
 /* ---- judging ---- */
 
 typedef struct {
     int n, failed;  // seeds measured; trainings that failed
     double mean, sd, least, most;
-} train_summary_of;
+} qkv_study_summary;
 
 /* A measure of a result, or a sum: "A + B - C". NaN: not measured, or the training failed. */
-double train_result_value(const train_result *r, const char *measure);
+double qkv_study_result_value(const qkv_study_result *r, const char *measure);
 
-train_summary_of train_summarise(const train_study *s, const train_results *r, int variant,
-                                 const char *measure);
+qkv_study_summary qkv_study_summarise(const qkv_study *s, const qkv_study_results *r, int variant,
+                                      const char *measure);
 
 typedef enum {
-    TRAIN_BAND_HOLDS,
-    TRAIN_BAND_FAILS,
-    TRAIN_BAND_UNKNOWN
-} train_band_verdict;  // unknown: nothing measured
-train_band_verdict train_band_judge(const train_study *s, const train_results *r,
-                                    const train_band *b);
+    QKV_STUDY_BAND_HOLDS,
+    QKV_STUDY_BAND_FAILS,
+    QKV_STUDY_BAND_UNKNOWN
+} qkv_study_band_verdict;  // unknown: nothing measured
+qkv_study_band_verdict qkv_study_band_judge(const qkv_study *s, const qkv_study_results *r,
+                                            const qkv_study_band *b);
 
 /* "holds" or "fails" as a whole: every band must hold. */
-bool train_study_holds(const train_study *s, const train_results *r);
+bool qkv_study_holds(const qkv_study *s, const qkv_study_results *r);
 
 /* The table, the bands and three sentences (claim, seen, verdict), as people read it. */
-void train_study_text(const train_study *s, const train_results *r, train_text *out);
+void qkv_study_text(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out);
 
 /* DIR/table.csv, DIR/seeds.csv and the data of the picture (DIR/bars.csv or DIR/lines.csv). */
-bool train_study_write(const train_io *io, const train_study *s, const train_results *r,
-                       const char *dir, char *error);
+bool qkv_study_write(const qkv_io *io, const qkv_study *s, const qkv_study_results *r,
+                     const char *dir, char *error);
 
 #ifdef __cplusplus
 }

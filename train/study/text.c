@@ -4,46 +4,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/number.h"
+#include "train/io/number.h"
 #include "train/study/words.h"
 
-static void add_failures(const train_study *s, const train_results *r, train_text *out) {
+static void add_failures(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
     for (int i = 0; i < r->n; i++) {
-        const train_variant *v = &s->variant[r->at[i].variant];
+        const qkv_study_variant *v = &s->variant[r->at[i].variant];
         if (r->at[i].error)
-            train_text_add(out, "\nfailed: %s%s%s, seed %d: %s\n", v->group, *v->group ? ", " : "",
-                           v->name, r->at[i].seed, r->at[i].error);
+            qkv_io_text_add(out, "\nfailed: %s%s%s, seed %d: %s\n", v->group, *v->group ? ", " : "",
+                            v->name, r->at[i].seed, r->at[i].error);
     }
 }
 
 /* The measure as the table calls it. */
-static const char *called(const train_study *s, const char *measure) {
+static const char *called(const qkv_study *s, const char *measure) {
     for (int c = 0; c < s->n_columns; c++)
         if (strcmp(s->column[c].measure, measure) == 0) return s->column[c].as;
     return measure;
 }
 
-static void add_bands(const train_study *s, const train_results *r, train_text *out) {
+static void add_bands(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
     static const char *const words[] = {"holds", "FAILS", "not measured"};
-    if (s->n_bands) train_text_add(out, "\nBands, for every seed:\n");
+    if (s->n_bands) qkv_io_text_add(out, "\nBands, for every seed:\n");
     for (int i = 0; i < s->n_bands; i++) {
-        const train_band *b = &s->band[i];
-        char least[TRAIN_NUMBER], most[TRAIN_NUMBER];
-        train_format_real(b->least, 6, least);
-        train_format_real(b->most, 6, most);
-        train_text_add(out, "  %-12s %s%s%s: %s ", words[train_band_judge(s, r, b)], b->group,
-                       *b->group ? ", " : "", b->variant, called(s, b->measure));
+        const qkv_study_band *b = &s->band[i];
+        char least[QKV_IO_NUMBER], most[QKV_IO_NUMBER];
+        qkv_io_format_real(b->least, 6, least);
+        qkv_io_format_real(b->most, 6, most);
+        qkv_io_text_add(out, "  %-12s %s%s%s: %s ", words[qkv_study_band_judge(s, r, b)], b->group,
+                        *b->group ? ", " : "", b->variant, called(s, b->measure));
         if (isinf(b->least))
-            train_text_add(out, "<= %s\n", most);
+            qkv_io_text_add(out, "<= %s\n", most);
         else if (isinf(b->most))
-            train_text_add(out, ">= %s\n", least);
+            qkv_io_text_add(out, ">= %s\n", least);
         else
-            train_text_add(out, "in [%s, %s]\n", least, most);
+            qkv_io_text_add(out, "in [%s, %s]\n", least, most);
     }
 }
 
 /* The variant that "group/name" or "name" means; -1: none. */
-static int variant_named(const train_study *s, const char *text) {
+static int variant_named(const qkv_study *s, const char *text) {
     for (int v = 0; v < s->n_variants; v++) {
         size_t n = strlen(s->variant[v].group);
         if (n && strncmp(text, s->variant[v].group, n) == 0 && text[n] == '/' &&
@@ -56,35 +56,35 @@ static int variant_named(const train_study *s, const char *text) {
 
 /* "variant|measure|format": the mean over seeds; format %: as percentage, or the number of
  * decimals. */
-static void add_placeholder(const train_study *s, const train_results *r, const char *inside,
-                            train_text *out) {
+static void add_placeholder(const qkv_study *s, const qkv_study_results *r, const char *inside,
+                            qkv_io_text *out) {
     char text[200], *rest = NULL;
     snprintf(text, sizeof text, "%s", inside);
     char *name = strtok_r(text, "|", &rest), *measure = strtok_r(NULL, "|", &rest),
          *format = strtok_r(NULL, "|", &rest);
     int v = name ? variant_named(s, name) : -1;
-    double x = v >= 0 && measure ? train_summarise(s, r, v, measure).mean : (double)NAN;
+    double x = v >= 0 && measure ? qkv_study_summarise(s, r, v, measure).mean : (double)NAN;
     if (isnan(x))
-        train_text_add(out, "(not measured)");
+        qkv_io_text_add(out, "(not measured)");
     else if (format && strcmp(format, "%") == 0)
-        train_text_add(out, "%.1f\xc2\xa0%%", 100 * x);  // not to be broken
+        qkv_io_text_add(out, "%.1f\xc2\xa0%%", 100 * x);  // not to be broken
     else if (format)
-        train_text_add(out, "%.*f", atoi(format), x);
+        qkv_io_text_add(out, "%.*f", atoi(format), x);
     else
-        train_text_add(out, "%.*f", train_study_decimals(x), x);
+        qkv_io_text_add(out, "%.*f", qkv_study_decimals(x), x);
 }
 
 /* The text with its {placeholders} filled in. */
-static void fill(const train_study *s, const train_results *r, const char *text,
-                 train_text *filled) {
+static void fill(const qkv_study *s, const qkv_study_results *r, const char *text,
+                 qkv_io_text *filled) {
     while (*text) {
         const char *open = strchr(text, '{'), *close = open ? strchr(open, '}') : NULL;
         if (!close) {
-            train_text_add(filled, "%s", text);
+            qkv_io_text_add(filled, "%s", text);
             return;
         }
         char inside[200];
-        train_text_add(filled, "%.*s", (int)(open - text), text);
+        qkv_io_text_add(filled, "%.*s", (int)(open - text), text);
         snprintf(inside, sizeof inside, "%.*s", (int)(close - open - 1), open + 1);
         add_placeholder(s, r, inside, filled);
         text = close + 1;
@@ -92,36 +92,36 @@ static void fill(const train_study *s, const train_results *r, const char *text,
 }
 
 /* "Label    the sentence, wrapped". */
-static void add_sentence(const train_study *s, const train_results *r, const char *label,
-                         const char *text, train_text *out) {
+static void add_sentence(const qkv_study *s, const qkv_study_results *r, const char *label,
+                         const char *text, qkv_io_text *out) {
     enum { WIDTH = 96, INDENT = 9 };
-    train_text filled = {.arena = out->arena};
+    qkv_io_text filled = {.arena = out->arena};
     fill(s, r, text, &filled);
-    train_text_add(out, "\n%-*s", INDENT - 1, label);
+    qkv_io_text_add(out, "\n%-*s", INDENT - 1, label);
     int column = INDENT;
     for (const char *word = filled.at; word && *word;) {
         char one[200];
         size_t n = strcspn(word, " ");
         snprintf(one, sizeof one, "%.*s", (int)n, word);
-        if (column > INDENT && column + train_study_width(one) > WIDTH) {
-            train_text_add(out, "\n%*s", INDENT - 1, "");
+        if (column > INDENT && column + qkv_study_width(one) > WIDTH) {
+            qkv_io_text_add(out, "\n%*s", INDENT - 1, "");
             column = INDENT;
         }
-        train_text_add(out, " %s", one);
-        column += train_study_width(one) + 1;
+        qkv_io_text_add(out, " %s", one);
+        column += qkv_study_width(one) + 1;
         word += n + strspn(word + n, " ");
     }
 }
 
-void train_study_text(const train_study *s, const train_results *r, train_text *out) {
-    train_text_add(out, "Study %s: %d variant%s, %d seed%s\n\n", s->name, s->n_variants,
-                   s->n_variants == 1 ? "" : "s", s->seeds, s->seeds == 1 ? "" : "s");
-    train_study_table(s, r, out);
+void qkv_study_text(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
+    qkv_io_text_add(out, "Study %s: %d variant%s, %d seed%s\n\n", s->name, s->n_variants,
+                    s->n_variants == 1 ? "" : "s", s->seeds, s->seeds == 1 ? "" : "s");
+    qkv_study_table(s, r, out);
     add_failures(s, r, out);
     add_bands(s, r, out);
     if (*s->claim) add_sentence(s, r, "Claim", s->claim, out);
     if (*s->seen) add_sentence(s, r, "Seen", s->seen, out);
-    const char *verdict = train_study_holds(s, r) ? s->holds : s->fails;
+    const char *verdict = qkv_study_holds(s, r) ? s->holds : s->fails;
     if (*verdict) add_sentence(s, r, "Verdict", verdict, out);
-    train_text_add(out, "\n");
+    qkv_io_text_add(out, "\n");
 }

@@ -5,66 +5,66 @@
 
 #include "train/study/words.h"
 
-static bool write_text(const train_io *io, const char *dir, const char *name,
-                       const train_text *text, char *error) {
-    char path[TRAIN_PATH];
-    if (text->failed) return snprintf(error, TRAIN_ERROR, "out of memory"), false;
-    return train_path(path, dir, name, error) &&
-           train_write_file(io, path, text->at, text->n, error);
+static bool write_text(const qkv_io *io, const char *dir, const char *name, const qkv_io_text *text,
+                       char *error) {
+    char path[QKV_IO_PATH];
+    if (text->failed) return qkv_io_fail(error, "out of memory");
+    return qkv_io_path(path, dir, name, error) &&
+           qkv_io_write_file(io, path, text->at, text->n, error);
 }
 
-static void add_numbers(train_text *out, const double *x, int n) {
+static void add_numbers(qkv_io_text *out, const double *x, int n) {
     for (int i = 0; i < n; i++) {
-        train_text_add(out, ",");
-        train_text_number(out, x[i]);
+        qkv_io_text_add(out, ",");
+        qkv_io_text_number(out, x[i]);
     }
 }
 
-static void add_names(train_text *out, const train_variant *v) {
-    train_text_label(out, v->group);
-    train_text_add(out, ",");
-    train_text_label(out, v->name);
+static void add_names(qkv_io_text *out, const qkv_study_variant *v) {
+    qkv_io_text_label(out, v->group);
+    qkv_io_text_add(out, ",");
+    qkv_io_text_label(out, v->name);
 }
 
-static void add_means(const train_study *s, const train_results *r, train_text *out) {
-    train_text_add(out, "group,variant,measure,n,mean,sd,least,most\n");
+static void add_means(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
+    qkv_io_text_add(out, "group,variant,measure,n,mean,sd,least,most\n");
     for (int v = 0; v < s->n_variants; v++)
         for (int c = 0; c < s->n_columns; c++) {
-            train_summary_of m = train_summarise(s, r, v, s->column[c].measure);
+            qkv_study_summary m = qkv_study_summarise(s, r, v, s->column[c].measure);
             add_names(out, &s->variant[v]);
-            train_text_add(out, ",");
-            train_text_label(out, s->column[c].measure);
-            train_text_add(out, ",%d", m.n);
+            qkv_io_text_add(out, ",");
+            qkv_io_text_label(out, s->column[c].measure);
+            qkv_io_text_add(out, ",%d", m.n);
             add_numbers(
                 out,
                 (double[]){m.mean, m.sd, m.n ? m.least : (double)NAN, m.n ? m.most : (double)NAN},
                 4);
-            train_text_add(out, "\n");
+            qkv_io_text_add(out, "\n");
         }
 }
 
-static void add_seeds(const train_study *s, const train_results *r, train_text *out) {
-    train_text_add(out, "group,variant,seed,measure,value\n");
+static void add_seeds(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
+    qkv_io_text_add(out, "group,variant,seed,measure,value\n");
     for (int i = 0; i < r->n; i++)
         for (int k = 0; k < r->at[i].measures.n && !r->at[i].error; k++) {
             add_names(out, &s->variant[r->at[i].variant]);
-            train_text_add(out, ",%d,", r->at[i].seed);
-            train_text_label(out, r->at[i].measures.at[k].name);
+            qkv_io_text_add(out, ",%d,", r->at[i].seed);
+            qkv_io_text_label(out, r->at[i].measures.at[k].name);
             add_numbers(out, &r->at[i].measures.at[k].x, 1);
-            train_text_add(out, "\n");
+            qkv_io_text_add(out, "\n");
         }
 }
 
-bool train_study_write(const train_io *io, const train_study *s, const train_results *r,
-                       const char *dir, char *error) {
+bool qkv_study_write(const qkv_io *io, const qkv_study *s, const qkv_study_results *r,
+                     const char *dir, char *error) {
     tensor_arena *arena = tensor_arena_new(NULL);
-    train_text means = {.arena = arena, .failed = !arena}, seeds = means, picture = means;
+    qkv_io_text means = {.arena = arena, .failed = !arena}, seeds = means, picture = means;
     add_means(s, r, &means);
     add_seeds(s, r, &seeds);
     bool ok = write_text(io, dir, "table.csv", &means, error) &&
               write_text(io, dir, "seeds.csv", &seeds, error);
     if (ok && *s->picture.kind) {
-        train_study_picture_data(s, r, &picture);
+        qkv_study_picture_data(s, r, &picture);
         ok = write_text(io, dir, strcmp(s->picture.kind, "bars") ? "lines.csv" : "bars.csv",
                         &picture, error);
     }

@@ -1,0 +1,93 @@
+/* config_json.c - a configuration as config.json, and back. */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "train/config/config.h"
+#include "train/config/version.h"
+#include "train/io/number.h"
+
+/* What stands in config.json beside the options: said, but not read back. */
+static const char *const remarks[] = {"version", "precision", "compiler", "flags", NULL};
+
+static json_t *value_of(const qkv_config *c, const qkv_config_option *o) {
+    const char *field = (const char *)c + o->offset;
+    char text[QKV_CONFIG_TEXT_SIZE + 64];
+    switch (o->kind) {
+        case QKV_CONFIG_INT: return json_integer(*(const int *)(const void *)field);
+        case QKV_CONFIG_REAL: return json_real(*(const double *)(const void *)field);
+        case QKV_CONFIG_FLAG: return json_boolean(*(const bool *)(const void *)field);
+        default: return json_string(qkv_config_get(c, o, text, sizeof text));
+    }
+}
+
+/* Enough digits for every real to be read back as it is: 15 keep 0.003 readable, 17 are always
+ * enough. */
+static int digits_needed(const qkv_config *c) {
+    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
+        char text[QKV_IO_NUMBER];
+        double x, back;
+        if (o->kind != QKV_CONFIG_REAL) continue;
+        memcpy(&x, (const char *)c + o->offset, sizeof x);
+        if (!qkv_io_parse_real(qkv_io_format_real(x, 15, text), &back) || back != x) return 17;
+    }
+    return 15;
+}
+
+char *qkv_config_to_json(const qkv_config *c) {
+    json_t *root = json_object();
+    for (const qkv_config_option *o = qkv_config_options; o->option; o++)
+        if (o->kind != QKV_CONFIG_SECTION) json_object_set_new(root, o->field, value_of(c, o));
+    json_object_set_new(root, "version", json_string(QKV_VERSION));
+    json_object_set_new(root, "precision", json_string(REAL_NAME));
+    json_object_set_new(root, "compiler", json_string(QKV_COMPILER));
+    json_object_set_new(root, "flags", json_string(QKV_FLAGS));
+    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits_needed(c)));
+    json_decref(root);
+    return text;
+}
+
+static bool is_remark(const char *key) {
+    for (int i = 0; remarks[i]; i++)
+        if (strcmp(key, remarks[i]) == 0) return true;
+    return false;
+}
+
+/* Every JSON value goes through the text form, so that one set of rules judges both doors. */
+static bool set_from(qkv_config *c, const char *key, const json_t *value, char *error) {
+    char number[QKV_IO_NUMBER], why[QKV_IO_ERROR];
+    const qkv_config_option *o = qkv_config_option_find(key);
+    const char *text = number;
+    if (!o) return qkv_io_fail(error, "there is no option '%.60s'", key);
+    bool right = o->kind == QKV_CONFIG_INT    ? json_is_integer(value)
+                 : o->kind == QKV_CONFIG_REAL ? json_is_number(value)
+                 : o->kind == QKV_CONFIG_FLAG ? json_is_boolean(value)
+                                              : json_is_string(value);
+    if (!right) return qkv_io_fail(error, "'%.60s' has a value of the wrong type", key);
+    if (json_is_integer(value))
+        snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else if (json_is_real(value))
+        qkv_io_format_exact(json_real_value(value), number);
+    else
+        text = json_is_string(value) ? json_string_value(value)
+               : json_is_true(value) ? "true"
+                                     : "false";
+    if (qkv_config_set(c, o, text, why)) return true;
+    return qkv_io_fail(error, "'%.60s': %.300s", key, why);
+}
+
+bool qkv_config_from_json(qkv_config *c, const char *text, size_t n, char *error) {
+    json_error_t where;
+    json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &where);
+    if (!root) return qkv_io_fail(error, "line %d: %.200s", where.line, where.text);
+    bool ok = json_is_object(root);
+    if (!ok) qkv_io_fail(error, "not a JSON object");
+    const char *key;
+    json_t *value;
+    if (ok)
+        json_object_foreach (root, key, value) {
+            if (!is_remark(key) && !(ok = set_from(c, key, value, error))) break;
+        }
+    json_decref(root);
+    return ok;
+}

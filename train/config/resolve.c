@@ -1,0 +1,193 @@
+/* resolve.c - from options to a model: what belongs together, and what "0: ..." stands for. */
+#include <stdio.h>
+#include <string.h>
+
+#include "train/config/config.h"
+#include "train/config/plugin.h"
+
+/* The option of that name on the command line. */
+static const qkv_config_option *option_named(const char *name) {
+    for (const qkv_config_option *o = qkv_config_options; o->option; o++)
+        if (o->kind != QKV_CONFIG_SECTION && strcmp(o->option, name) == 0) return o;
+    return NULL;
+}
+
+bool qkv_config_recommend(qkv_config *c, char *error) {
+    const data_task *task = qkv_config_task(c);
+    char list[256], *rest = NULL;
+    snprintf(list, sizeof list, "%s", task && task->recommended ? task->recommended : "");
+    for (char *word = strtok_r(list, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        char *value = strchr(word, '=');
+        bool negated = strncmp(word, "no-", 3) == 0;
+        if (value) *value++ = '\0';
+        const qkv_config_option *o = option_named(negated ? word + 3 : word);
+        if (o && qkv_config_set(c, o, negated ? "false" : value ? value : "true", error)) continue;
+        qkv_io_fail(error, "the task '%.60s' recommends '%s', which cannot be set", c->task, word);
+        return false;
+    }
+    return true;
+}
+
+const data_task *qkv_config_task(const qkv_config *c) {
+    const data_task *const *own = c->plugin ? c->plugin->tasks : NULL;
+    for (int i = 0; own && own[i]; i++)
+        if (strcmp(own[i]->name, c->task) == 0) return own[i];
+    return data_find(c->task);
+}
+
+nn_block_fn *qkv_config_block(const qkv_config *c) {
+    const qkv_config_plugin_block *own = c->plugin ? c->plugin->blocks : NULL;
+    for (int i = 0; own && own[i].name; i++)
+        if (strcmp(own[i].name, c->block) == 0) return own[i].block;
+    return strcmp(c->block, "transformer") == 0 ? nn_block : NULL;
+}
+
+static bool resolve_task(qkv_config *c, data_spec *spec, char *error) {
+    const data_task *task = qkv_config_task(c);
+    if (!task) {
+        qkv_io_fail(error,
+                    "there is no task '%.60s' (qkv list tasks; a plugin's own need --plugin)",
+                    c->task);
+        return false;
+    }
+    if (!qkv_config_block(c)) {
+        qkv_io_fail(error, "there is no block '%.60s' (a plugin's own need --plugin)", c->block);
+        return false;
+    }
+    data_options options = {c->pairs, c->keys, c->values,  c->queries,
+                            c->order, c->form, c->hold_out};
+    if (!data_configure(task, options, spec, error, QKV_IO_ERROR)) return false;
+    c->pairs = spec->options.pairs;
+    c->keys = spec->options.keys;
+    c->values = spec->options.values;
+    c->queries = spec->options.queries;
+    c->form = spec->options.form;
+    return true;
+}
+
+static bool resolve_arch(qkv_config *c, const data_spec *spec, char *error) {
+    bool across = c->arch == QKV_CONFIG_ARCH_CROSS || c->arch == QKV_CONFIG_ARCH_ENCODER_DECODER;
+    bool has_memory = spec->side[DATA_MEMORY].T > 0;
+    if (c->arch == QKV_CONFIG_ARCH_TASK) return true;
+    if (across == has_memory) return true;
+    qkv_io_fail(error,
+                has_memory ? "the task '%s' has a memory: --arch cross or encoder-decoder"
+                           : "the task '%s' has no memory: --arch decoder or encoder",
+                c->task);
+    return false;
+}
+
+static bool resolve_heads(qkv_config *c, char *error) {
+    if ((!c->d_k || !c->d_v) && c->d_model % c->heads)
+        return qkv_io_fail(error, "%d heads do not divide the width %d", c->heads, c->d_model);
+    if (!c->d_k) c->d_k = c->d_model / c->heads;
+    if (!c->d_v) c->d_v = c->d_model / c->heads;
+    if (!c->kv_heads) c->kv_heads = c->heads;
+    if (c->heads % c->kv_heads)
+        return qkv_io_fail(error, "%d key/value heads do not divide %d heads", c->kv_heads,
+                           c->heads);
+    if (c->positions == NN_POSITIONS_ROTARY && c->d_k % 2)
+        return qkv_io_fail(error, "rotary positions need an even d-k, it is %d", c->d_k);
+    return true;
+}
+
+/* Ties need equal shapes, and an input taken as it is must have the width that the heads want. */
+static bool resolve_projections(const qkv_config *c, char *error) {
+    nn_tie tie = (nn_tie)c->tie;
+    bool q_tied = tie == NN_TIE_QK || tie == NN_TIE_QV || tie == NN_TIE_QKV,
+         v_tied = tie != NN_TIE_NONE && tie != NN_TIE_QK;
+    int input = c->latent ? c->latent : c->d_model;
+    if (q_tied && c->heads != c->kv_heads)
+        return qkv_io_fail(
+            error, "Q cannot be tied: there are %d heads of queries and %d of keys and values",
+            c->heads, c->kv_heads);
+    if (q_tied && c->latent)
+        return qkv_io_fail(error, "Q cannot be tied: keys and values come from a latent of %d",
+                           c->latent);
+    if (v_tied && c->d_k != c->d_v)
+        return qkv_io_fail(error, "V cannot be tied: d-k is %d and d-v %d", c->d_k, c->d_v);
+    if (!c->wq && c->heads * c->d_k != c->d_model)
+        return qkv_io_fail(error, "without W^Q the heads' d-k must add up to the width: %d, not %d",
+                           c->d_model, c->heads * c->d_k);
+    if (!c->wk && c->kv_heads * c->d_k != input)
+        return qkv_io_fail(error, "without W^K the heads' d-k must add up to the width: %d, not %d",
+                           input, c->kv_heads * c->d_k);
+    if (!c->wv && c->kv_heads * c->d_v != input)
+        return qkv_io_fail(error, "without W^V the heads' d-v must add up to the width: %d, not %d",
+                           input, c->kv_heads * c->d_v);
+    if (!c->wo && c->heads * c->d_v != c->d_model)
+        return qkv_io_fail(error, "without W^O the heads' d-v must add up to the width: %d, not %d",
+                           c->d_model, c->heads * c->d_v);
+    return true;
+}
+
+bool qkv_config_resolve(qkv_config *c, data_spec *spec, char *error) {
+    if (!resolve_task(c, spec, error)) return false;
+    if (c->readout == NN_READOUT_LOCAL && c->d_model % spec->n_readouts)
+        return qkv_io_fail(error, "%d readouts do not divide the width %d", spec->n_readouts,
+                           c->d_model);
+    return resolve_arch(c, spec, error) && resolve_heads(c, error) && resolve_projections(c, error);
+}
+
+static ag_mask mask_of(const qkv_config *c, const data_spec *spec) {
+    bool by_task = c->mask == QKV_CONFIG_MASK_TASK && c->arch != QKV_CONFIG_ARCH_DECODER &&
+                   c->arch != QKV_CONFIG_ARCH_ENCODER;
+    bool causal = c->mask == QKV_CONFIG_MASK_CAUSAL;
+    if (c->mask == QKV_CONFIG_MASK_TASK || c->mask == QKV_CONFIG_MASK_MEMORY)
+        causal = c->arch == QKV_CONFIG_ARCH_DECODER ||
+                 (c->arch != QKV_CONFIG_ARCH_ENCODER && spec->sees == DATA_CAUSAL);
+    bool memory = c->mask == QKV_CONFIG_MASK_MEMORY || (by_task && spec->sees == DATA_ENTRIES);
+    memory = memory && spec->store == DATA_SEQUENCE;
+    return (ag_mask){.causal = causal, .no_self = !c->self, .memory = memory ? spec->entries : 0};
+}
+
+qkv_optim_settings qkv_config_optim(const qkv_config *c) {
+    return (qkv_optim_settings){.method = c->optimizer,
+                                .schedule = {c->schedule, c->lr, c->warmup, c->steps},
+                                .momentum = c->momentum,
+                                .beta1 = c->beta1,
+                                .beta2 = c->beta2,
+                                .eps = c->eps,
+                                .weight_decay = c->weight_decay,
+                                .clip = c->clip};
+}
+
+nn_model_config qkv_config_model(const qkv_config *c, const data_spec *spec) {
+    nn_init init = {.uniform = c->init == 1, .gain = c->init_gain, .bias = c->bias};
+    bool encodes = c->arch == QKV_CONFIG_ARCH_ENCODER_DECODER,
+         across = spec->side[DATA_MEMORY].T > 0;
+    return (nn_model_config){.block = qkv_config_block(c),
+                             .layers = c->layers,
+                             .d_model = c->d_model,
+                             .d_ff = c->d_ff,
+                             .encoder_layers = encodes ? c->layers : 0,
+                             .self_attention = encodes || !across,
+                             .attention = {.heads = c->heads,
+                                           .kv_heads = c->kv_heads,
+                                           .d_k = c->d_k,
+                                           .d_v = c->d_v,
+                                           .latent = c->latent,
+                                           .tie = (nn_tie)c->tie,
+                                           .plain_q = !c->wq,
+                                           .plain_k = !c->wk,
+                                           .plain_v = !c->wv,
+                                           .plain_o = !c->wo,
+                                           .scale = (nn_scale)c->scale,
+                                           .rotary = c->positions == NN_POSITIONS_ROTARY,
+                                           .gated = c->scores_from > 0,
+                                           .dropout = c->dropout,
+                                           .mask = mask_of(c, spec),
+                                           .init = init},
+                             .norm = (nn_norm_kind)c->norm,
+                             .post_norm = c->post_norm,
+                             .activation = (nn_activation)c->activation,
+                             .positions = (nn_positions)c->positions,
+                             .token_shift = c->token_shift,
+                             .residual = c->residual,
+                             .tied_unembedding = c->tie_unembedding,
+                             .readout = (nn_readout_kind)c->readout,
+                             .embed_init = (nn_embed_init)c->embed_init,
+                             .embed_std = c->embed_std,
+                             .dropout = c->dropout,
+                             .init = init};
+}

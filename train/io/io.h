@@ -1,0 +1,136 @@
+/* io.h - all file work of the library: one table of calls, and whole-file reading and writing on
+ * top of it.
+ *
+ * Every call that can fail goes through a qkv_io, so that tests can make each of them fail in
+ * turn. Functions that return false or a status other than QKV_IO_OK leave one sentence in
+ * `error` (room for QKV_IO_ERROR) which names the path, its control characters made
+ * harmless. Nothing here prints. */
+#ifndef QKV_IO_IO_H
+#define QKV_IO_IO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "tensor/arena.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { QKV_IO_ERROR = 512 };  // room for a sentence that says what went wrong
+
+/* Writes the sentence into error, of QKV_IO_ERROR bytes, and returns false. */
+bool qkv_io_fail(char *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Is called with each name in a directory; returning false ends the list. */
+typedef bool qkv_io_name_fn(void *ctx, const char *name);
+
+/* As the system calls of these names: -1 with errno on failure.
+ *   open   flags of open(2); always close-on-exec; a new file gets 0666 & ~umask
+ *   size   of a regular file; EISDIR: it is a directory; ESPIPE: something else
+ *   lock   the whole file, exclusively, without waiting; EWOULDBLOCK: somebody else has it
+ *   list   without "." and ".." */
+typedef struct {
+    int (*open)(void *ctx, const char *path, int flags);
+    ssize_t (*read)(void *ctx, int fd, void *to, size_t n);
+    ssize_t (*write)(void *ctx, int fd, const void *from, size_t n);
+    int (*size)(void *ctx, int fd, uint64_t *bytes);
+    int (*truncate)(void *ctx, int fd, uint64_t bytes);
+    int (*sync)(void *ctx, int fd);
+    int (*close)(void *ctx, int fd);
+    int (*rename)(void *ctx, const char *from, const char *to);
+    int (*unlink)(void *ctx, const char *path);
+    int (*mkdir)(void *ctx, const char *path);
+    int (*lock)(void *ctx, int fd);
+    int (*list)(void *ctx, const char *dir, qkv_io_name_fn *each, void *each_ctx);
+    void *ctx;
+} qkv_io;
+
+extern const qkv_io qkv_io_posix;  // the system itself
+
+/* What became of reading a file. */
+typedef enum {
+    QKV_IO_OK,
+    QKV_IO_ABSENT,      // there is none (exit 1)
+    QKV_IO_UNREADABLE,  // the system refused, or memory is out (exit 1)
+    QKV_IO_DAMAGED      // its content is not what it should be (exit 3)
+} qkv_io_status;
+
+/* ---- names and messages ---- */
+
+enum { QKV_IO_PATH = 4096 };  // room for a path, its end included
+
+/* "dir/name" into out; false with a sentence when it is too long. */
+bool qkv_io_path(char out[QKV_IO_PATH], const char *dir, const char *name, char *error);
+
+/* Text for a message: what is no printable UTF-8 becomes '?', a long text keeps its end after
+ * "...". Returns out, of `size` bytes. */
+char *qkv_io_printable(const char *text, char *out, size_t size);
+
+/* error = "cannot DOING 'PATH': <the system's words for errno_value>". */
+void qkv_io_error(char *error, const char *doing, const char *path, int errno_value);
+
+/* ---- whole files ---- */
+
+/* Replaces the file at `path` by n bytes, or leaves it as it was: a temporary file in the same
+ * directory, fsync, rename, fsync of the directory. True means that all of this was done. On false
+ * no temporary file is left (unless removing it failed, too), and `path` has its old or, when only
+ * the last fsync failed, its new content, each of them whole. */
+bool qkv_io_write_file(const qkv_io *io, const char *path, const void *data, size_t n, char *error);
+
+/* Is `name` one that qkv_io_write_file() gives to temporary files? A killed process leaves such a
+ * file behind. */
+bool qkv_io_is_temporary(const char *name);
+
+/* Reads a regular file of at most `most` bytes (a longer one is damaged). *data has n bytes and a 0
+ * after them, and is released by the caller through mem->release (mem NULL: tensor_malloc). On
+ * failure *data is NULL. */
+qkv_io_status qkv_io_read_file(const qkv_io *io, const tensor_allocator *mem, const char *path,
+                               size_t most, void **data, size_t *n, char *error);
+
+/* Makes a directory and the missing ones above it; one that exists is fine. */
+bool qkv_io_make_directory(const qkv_io *io, const char *path, char *error);
+
+/* ---- rows appended to a file ---- */
+
+/* A file that grows by whole rows. What a failed write left of a row is cut off again, at once or
+ * before the next row. */
+typedef struct {
+    const qkv_io *io;
+    const char *path;  // the caller's, must stay
+    int fd;
+    uint64_t size;  // of the whole rows
+    bool torn;      // there may be a part of a row after them
+    long errors;    // failed calls so far
+} qkv_io_appender;
+
+/* Opens `path`, creating it, and keeps its first `keep` bytes (UINT64_MAX: all). */
+bool qkv_io_append_open(qkv_io_appender *a, const qkv_io *io, const char *path, uint64_t keep,
+                        char *error);
+
+/* Appends a row, newline included; false: it is not in the file. */
+bool qkv_io_append(qkv_io_appender *a, const void *row, size_t n, char *error);
+
+bool qkv_io_append_sync(qkv_io_appender *a, char *error);   // what was appended is on the disk
+bool qkv_io_append_close(qkv_io_appender *a, char *error);  // syncs, and closes in any case
+
+/* ---- parts of the above, for other readers and writers ---- */
+
+/* The same with all that may come in between: signals and short counts. -1 or false with errno.
+ * What was read is fewer than n bytes only where the file ends. */
+int qkv_io_open(const qkv_io *io, const char *path, int flags);
+int qkv_io_sync(const qkv_io *io, int fd);
+int qkv_io_close(const qkv_io *io, int fd);
+bool qkv_io_write_all(const qkv_io *io, int fd, const void *data, size_t n);
+ssize_t qkv_io_read_up_to(const qkv_io *io, int fd, void *to, size_t n);
+
+/* Opens a regular file to be read. */
+qkv_io_status qkv_io_open_file(const qkv_io *io, const char *path, int *fd, uint64_t *size,
+                               char *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

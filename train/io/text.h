@@ -1,0 +1,31 @@
+/* text.h - a growing text in an arena, for CSV files. */
+#ifndef QKV_IO_TEXT_H
+#define QKV_IO_TEXT_H
+
+#include <stdbool.h>
+
+#include "tensor/arena.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+    tensor_arena *arena;
+    char *at;  // terminated by '\0'; NULL while empty
+    size_t n, room;
+    bool failed;  // memory ran out; what is there is incomplete
+} qkv_io_text;
+
+void qkv_io_text_add(qkv_io_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A number with 9 digits and a decimal point whatever the locale; nothing if it is NaN. */
+void qkv_io_text_number(qkv_io_text *t, double x);
+
+/* A CSV field: in quotes, quotes doubled, control bytes as blanks. */
+void qkv_io_text_label(qkv_io_text *t, const char *label);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,89 @@
+/* optimizer.h - how a gradient becomes a step: SGD with momentum, Adam and AdamW.
+ *
+ *     qkv_optim adam;
+ *     qkv_optim_init(&adam, arena, params, qkv_optim_adam(0.003));
+ *     for (...) { ... ag_forward(g); ag_backward(loss, NULL); qkv_optim_step(&adam, g); }
+ *
+ * Source: Kingma and Ba, "Adam", 2015, algorithm 1 (eps outside the root, both moments
+ * bias-corrected); Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019,
+ * algorithm 2. */
+#ifndef QKV_OPTIM_OPTIMIZER_H
+#define QKV_OPTIM_OPTIMIZER_H
+
+#include "autograd/ag.h"
+#include "train/optim/schedule.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct qkv_optim_rule qkv_optim_rule;
+
+enum { QKV_OPTIM_MOMENTS = 2 };  // the most that a method keeps of a parameter
+
+/* A method: one entry of the table in optimizer.c. */
+typedef struct {
+    const char *name;                       // "adam"
+    const char *moment[QKV_OPTIM_MOMENTS];  // what it keeps, as a checkpoint calls it; NULL: less
+    /* Updates n numbers w from their gradient g. m: its moments of these, 0 before the first step;
+     * decay: the strength of weight decay here. */
+    void (*update)(const qkv_optim_rule *r, real decay, size_t n, real *w, const real *g,
+                   real *const m[QKV_OPTIM_MOMENTS]);
+} qkv_optim_method;
+
+enum { QKV_OPTIM_SGD, QKV_OPTIM_ADAM, QKV_OPTIM_ADAMW };
+extern const qkv_optim_method qkv_optim_methods[];  // by these numbers; a NULL name ends it
+
+/* What is chosen for a whole training. */
+typedef struct {
+    int method;
+    qkv_optim_schedule schedule;
+    double momentum;           // of sgd
+    double beta1, beta2, eps;  // of adam: decay of mean and mean square; added to the root
+    double weight_decay;       // on matrices only; decoupled in adamw, else in the gradient
+    double clip;               // greatest gradient norm; 0: no limit
+} qkv_optim_settings;
+
+/* Adam as its authors recommend it, at a constant rate. */
+qkv_optim_settings qkv_optim_adam(double rate);
+
+/* What is the same for all parameters in one step. */
+struct qkv_optim_rule {
+    const qkv_optim_method *method;
+    double lr, momentum, beta1, beta2, eps, weight_decay;
+    double correction1, correction2;  // 1 - beta^t
+    double grad_scale;                // < 1 when the gradient is clipped
+};
+
+/* The rule of step (from 0), for a gradient of this norm. */
+qkv_optim_rule qkv_optim_rule_at(const qkv_optim_settings *s, int step, double grad_norm);
+
+/* Updates n numbers of a parameter. decay: whether weight decay applies to it. */
+void qkv_optim_apply(const qkv_optim_rule *rule, bool decay, size_t n, real *w, const real *g,
+                     real *const m[QKV_OPTIM_MOMENTS]);
+
+/* ---- all parameters ---- */
+
+typedef struct {
+    qkv_optim_settings settings;
+    ag_params *params;
+    real *moment[QKV_OPTIM_MOMENTS];  // flat, as ag_param_entry.offset says
+    int step;                         // steps taken
+} qkv_optim;
+
+/* For all parameters there are; more may not be added later. params and arena must outlive it, and
+ * nothing need be freed. False when memory is out. */
+bool qkv_optim_init(qkv_optim *o, tensor_arena *arena, ag_params *params, qkv_optim_settings s);
+
+/* Updates one parameter (numbered as ag_params_at() does; a frozen one stays) from the flat
+ * gradient of all. Parameters can be updated side by side by several threads. */
+void qkv_optim_update(qkv_optim *o, const qkv_optim_rule *rule, int param, const real *grads);
+
+/* One step along the gradients that g's backward passes added up, which are then zeroed. Frozen
+ * parameters stay. Returns the gradient's norm; if that is not finite, nothing was changed. */
+double qkv_optim_step(qkv_optim *o, ag_graph *g);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,41 @@
+/* export.h - a model's matrices and maps as files that other programs read.
+ *
+ *   DIR/weights/NAME           every parameter
+ *   DIR/attention/NODE.headH   the weights of each attention head in one example, [T,S]
+ *   DIR/circuits/NAME.headH    the four circuits of each head; only of one layer with keys and
+ * values
+ *
+ * each ending in .npy (numpy's format 1.0) or .csv (a row of labels, then rows that begin with
+ * one). Bytes of a name that do not belong into a file's become %XX, so that no name leaves DIR. */
+#ifndef QKV_RUN_EXPORT_H
+#define QKV_RUN_EXPORT_H
+
+#include "train/io/io.h"
+#include "train/trainer/trainer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+    const char *npy, *csv;  // directories; NULL: not in this format
+    int example;            // of the split "test"
+    bool force;             // write into a directory that is not empty
+} qkv_run_export_options;
+
+typedef struct {
+    int weights, attention, circuits;  // how many there are
+} qkv_run_exported;
+
+/* False with a sentence in error. A directory that is not empty is refused before anything is
+ * written. */
+bool qkv_run_export(const qkv_io *io, qkv_trainer *t, const qkv_run_export_options *o,
+                    qkv_run_exported *out, char *error);
+
+/* A name as a file's: letters, digits, '-', '_' and, not at the beginning, '.' stay. */
+char *qkv_run_export_name(const char *name, char *out, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

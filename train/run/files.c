@@ -1,0 +1,198 @@
+#include "train/run/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "train/probe/attention_map.h"
+
+/* ---- the directory ---- */
+
+/* Is it a file that a run writes? The lock and the pictures are left alone. */
+static bool ours(const char *name) {
+    return strcmp(name, "config.json") == 0 || strcmp(name, "metrics.csv") == 0 ||
+           strcmp(name, "levels.csv") == 0 || strcmp(name, "best.safetensors") == 0 ||
+           strncmp(name, "step-", 5) == 0 || qkv_io_is_temporary(name);
+}
+
+typedef struct {
+    const qkv_io *io;
+    const char *dir;
+    bool occupied;  // there is something beside a lock
+    bool remove;
+    bool failed;
+    char *error;
+} survey;
+
+static bool visit(void *ctx, const char *name) {
+    survey *s = ctx;
+    char path[QKV_IO_PATH];
+    if (strcmp(name, ".lock") == 0) return true;
+    s->occupied = true;
+    if (!s->remove || !ours(name)) return true;
+    s->failed = !qkv_io_path(path, s->dir, name, s->error);
+    if (!s->failed && s->io->unlink(s->io->ctx, path) != 0) {
+        qkv_io_error(s->error, "remove", path, errno);
+        s->failed = true;
+    }
+    return !s->failed;
+}
+
+qkv_run_status qkv_run_open_directory(const qkv_io *io, const qkv_run_options *o, int *lock,
+                                      char *error) {
+    char path[QKV_IO_PATH], shown[256];
+    *lock = -1;
+    if (!qkv_io_make_directory(io, o->dir, error) || !qkv_io_path(path, o->dir, ".lock", error))
+        return QKV_RUN_FAILED;
+    survey s = {.io = io, .dir = o->dir, .error = error};
+    if (io->list(io->ctx, o->dir, visit, &s) != 0) {
+        qkv_io_error(error, "read", o->dir, errno);
+        return QKV_RUN_FAILED;
+    }
+    if (s.occupied && !o->force && !o->resume) {
+        qkv_io_fail(error,
+                    "'%s' is not empty; --force replaces the run in it, --resume goes on with it",
+                    qkv_io_printable(o->dir, shown, sizeof shown));
+        return QKV_RUN_FAILED;
+    }
+    *lock = qkv_io_open(io, path, O_RDWR | O_CREAT);
+    if (*lock < 0 || io->lock(io->ctx, *lock) != 0) {
+        if (*lock >= 0 && errno == EWOULDBLOCK)
+            qkv_io_fail(error, "another run is writing to '%s'",
+                        qkv_io_printable(o->dir, shown, sizeof shown));
+        else
+            qkv_io_error(error, "lock", path, errno);
+        qkv_run_close_directory(io, *lock);
+        return QKV_RUN_FAILED;
+    }
+    s.remove = o->force && !o->resume;
+    if (s.remove && (io->list(io->ctx, o->dir, visit, &s) != 0 || s.failed)) {
+        qkv_run_close_directory(io, *lock);
+        return QKV_RUN_FAILED;
+    }
+    return QKV_RUN_DONE;
+}
+
+void qkv_run_close_directory(const qkv_io *io, int lock) {
+    if (lock >= 0) io->close(io->ctx, lock);
+}
+
+/* ---- what describes the run ---- */
+
+static bool write_text(const qkv_io *io, const char *dir, const char *name, const char *text,
+                       size_t n, char *error) {
+    char path[QKV_IO_PATH];
+    return qkv_io_path(path, dir, name, error) && qkv_io_write_file(io, path, text, n, error);
+}
+
+bool qkv_run_write_descriptions(const qkv_io *io, const qkv_trainer *t, const char *dir,
+                                char *error) {
+    const data_spec *s = qkv_trainer_spec(t);
+    char *json = qkv_config_to_json(qkv_trainer_config(t));
+    if (!json) return qkv_io_fail(error, "out of memory");
+    tensor_arena *arena = tensor_arena_new(NULL);
+    qkv_io_text config = {.arena = arena, .failed = !arena}, levels = config;
+    qkv_io_text_add(&config, "%s\n", json);
+    free(json);
+    const struct {
+        const char *label;
+        double accuracy;
+    } known[] = {{"chance", s->chance}, {"cannot match", s->bag}};
+    qkv_io_text_add(&levels, "loss,accuracy,label\n");
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (!(known[i].accuracy > 0)) continue;
+        qkv_io_text_number(&levels, -log(known[i].accuracy));
+        qkv_io_text_add(&levels, ",");
+        qkv_io_text_number(&levels, known[i].accuracy);
+        qkv_io_text_add(&levels, ",\"%s (ln %.0f)\"\n", known[i].label, 1 / known[i].accuracy);
+    }
+    if (levels.failed || config.failed) qkv_io_fail(error, "out of memory");
+    bool ok = !levels.failed && !config.failed &&
+              write_text(io, dir, "config.json", config.at, config.n, error);
+    ok = ok && write_text(io, dir, "levels.csv", levels.at, levels.n, error);
+    tensor_arena_free(arena);
+    return ok;
+}
+
+/* ---- probes ---- */
+
+static bool write_circuit(const qkv_io *io, const data_spec *s, const qkv_probe_circuits *c,
+                          qkv_probe_circuit i, const char *dir, const char *when, qkv_io_text *out,
+                          char *error) {
+    char name[64], row[DATA_SYMBOL], col[DATA_SYMBOL];
+    out->n = 0;
+    qkv_io_text_add(out, "row,col,value,row_label,col_label\n");
+    for (int r = 0; r < c->rows[i]; r++)
+        for (int k = 0; k < c->cols[i]; k++) {
+            qkv_io_text_add(out, "%d,%d,", r, k);
+            qkv_io_text_number(out, (double)c->map[i][r * c->cols[i] + k]);
+            qkv_io_text_add(out, ",\"%s\",\"%s\"\n",
+                            data_symbol(qkv_probe_circuit_rows(s, i), r, row),
+                            data_symbol(qkv_probe_circuit_cols(s, i), k, col));
+        }
+    snprintf(name, sizeof name, "%s-%s.csv", qkv_probe_circuit_names[i], when);
+    return !out->failed && write_text(io, dir, name, out->at, out->n, error);
+}
+
+static bool write_attention(const qkv_io *io, qkv_trainer *t, qkv_probe_map_change change,
+                            const char *dir, const char *name, qkv_io_text *out, char *error) {
+    out->n = 0;
+    return qkv_probe_attention_map(t, change, out) &&
+           write_text(io, dir, name, out->at, out->n, error);
+}
+
+bool qkv_run_write_probes(const qkv_io *io, qkv_trainer *t, const qkv_probe_circuits *circuits,
+                          const char *run, const char *when, char *error) {
+    char dir[QKV_IO_PATH];
+    const data_spec *s = qkv_trainer_spec(t);
+    if (s->roles.key < 0 || s->entries < 2 || !qkv_trainer_has_attention(t) ||
+        !qkv_trainer_any_worker(t)->out.logits[0])
+        return true;
+    if (!qkv_io_path(dir, run, "probe", error) || !qkv_io_make_directory(io, dir, error))
+        return false;
+    tensor_arena *arena = tensor_arena_new(NULL);
+    qkv_io_text text = {.arena = arena, .failed = !arena};
+    bool after = strcmp(when, "after") == 0;
+    qkv_io_fail(error, "out of memory");
+    bool ok = arena &&
+              write_attention(io, t, QKV_PROBE_MAP_PLAIN, dir,
+                              after ? "attention-after.csv" : "attention-before.csv", &text, error);
+    if (after) {
+        ok = ok && write_attention(io, t, QKV_PROBE_MAP_KEYS_SWAPPED, dir,
+                                   "attention-keys-swapped.csv", &text, error);
+        ok = ok && write_attention(io, t, QKV_PROBE_MAP_VALUES_SWAPPED, dir,
+                                   "attention-values-swapped.csv", &text, error);
+    }
+    for (qkv_probe_circuit i = 0; ok && circuits && i < QKV_PROBE_CIRCUITS; i++)
+        ok = write_circuit(io, s, circuits, i, dir, when, &text, error);
+    tensor_arena_free(arena);
+    return ok;
+}
+
+bool qkv_run_write_example(const qkv_io *io, qkv_trainer *t, const char *run, uint64_t example,
+                           char *error) {
+    enum { MOST = 16 };
+    char dir[QKV_IO_PATH], path[QKV_IO_PATH], name[32];
+    qkv_io_text map[MOST];
+    if (!qkv_io_path(dir, run, "probe", error) || !qkv_io_make_directory(io, dir, error))
+        return false;
+    for (int k = 0; k < MOST; k++) {
+        snprintf(name, sizeof name, "example-%d.csv", k);
+        if (qkv_io_path(path, dir, name, error)) io->unlink(io->ctx, path);
+    }
+    tensor_arena *arena = tensor_arena_new(NULL);
+    int n = arena ? qkv_probe_example_maps(t, example, MOST, arena, map) : -1;
+    bool ok = n > 0;
+    if (!ok)
+        qkv_io_fail(error,
+                    n == 0 ? "this model has no attention weights to be drawn" : "out of memory");
+    for (int k = 0; ok && k < n; k++) {
+        snprintf(name, sizeof name, "example-%d.csv", k);
+        ok = !map[k].failed && write_text(io, dir, name, map[k].at, map[k].n, error);
+    }
+    tensor_arena_free(arena);
+    return ok;
+}

@@ -1,0 +1,158 @@
+/* step.c - one training step: the lanes' gradients, their sum, the update. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "train/trainer/anomaly.h"
+#include "train/trainer/trainer_internal.h"
+
+typedef struct {
+    qkv_trainer *t;
+    int step;
+} job;
+
+static int lanes_in_use(const qkv_trainer *t) {  // the others are empty
+    return t->config.lanes < t->shards ? t->config.lanes : t->shards;
+}
+
+/* Loads one shard of a step's training batch and runs it forwards and backwards. False on a
+ * graph's error. */
+static bool run_shard(qkv_trainer *t, qkv_trainer_worker *w, int step, int shard) {
+    int batch = t->config.batch, first = shard * t->shard,
+        count = batch - first < t->shard ? batch - first : t->shard;
+    qkv_trainer_load(t, w, "train", (uint64_t)step * (uint64_t)batch + (uint64_t)first, count,
+                     batch);
+    ag_set_run(w->graph, (ag_run){.seed = (uint64_t)t->config.seed,
+                                  .step = (uint64_t)step,
+                                  .shard = (uint64_t)shard,
+                                  .training = true});
+    return ag_forward(w->graph) && ag_backward(w->out.loss, NULL);
+}
+
+/* A lane: its shards in order, gradients into its own buffer. */
+static void run_lane(void *ctx, int lane, int worker) {
+    const job *j = ctx;
+    qkv_trainer *t = j->t;
+    qkv_trainer_worker *w = &t->workers[worker];
+    memset(t->lane[lane], 0, ag_params_size(t->params) * sizeof(real));
+    ag_grads_into(w->graph, t->lane[lane]);
+    t->odd[lane] = false;
+    for (int shard = lane; shard < t->shards; shard += t->config.lanes) {
+        if (!run_shard(t, w, j->step, shard)) return;
+        t->losses[shard] = (double)w->out.loss->val.x[0];
+        if (t->detect && !qkv_trainer_all_finite(w->graph)) t->odd[lane] = true;
+    }
+}
+
+/* Sum of squares in double: huge gradients do not overflow it. Eight sums, so that it can be
+ * vectorised. */
+static double sum_of_squares(const real *x, size_t n) {
+    double part[8] = {0};
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int k = 0; k < 8; k++) part[k] += (double)x[i + (size_t)k] * (double)x[i + (size_t)k];
+    for (; i < n; i++) part[0] += (double)x[i] * (double)x[i];
+    return ((part[0] + part[1]) + (part[2] + part[3])) +
+           ((part[4] + part[5]) + (part[6] + part[7]));
+}
+
+/* lane[0] = the sum of all lanes, pairwise: (0+1)+(2+3) ..., and its squares' sum; one parameter. */
+static void sum_lanes(void *ctx, int param, int worker) {
+    qkv_trainer *t = ((const job *)ctx)->t;
+    const ag_param_entry *p = ag_params_at(t->params, param);
+    const int lanes = lanes_in_use(t);
+    (void)worker;
+    for (int gap = 1; gap < lanes; gap *= 2)
+        for (int l = 0; l + gap < lanes; l += 2 * gap) {
+            real *restrict a = t->lane[l] + p->offset;
+            const real *restrict b = t->lane[l + gap] + p->offset;
+            for (size_t i = 0; i < p->val.n; i++) a[i] += b[i];
+        }
+    t->squares[param] = p->frozen ? 0 : sum_of_squares(t->lane[0] + p->offset, p->val.n);
+}
+
+static const char *graph_error(const qkv_trainer *t) {
+    for (int i = 0; i < qkv_trainer_pool_size(t->pool); i++)
+        if (ag_error(t->workers[i].graph)) return ag_error(t->workers[i].graph);
+    return NULL;
+}
+
+void qkv_trainer_detect_anomaly(qkv_trainer *t, bool on) {
+    t->detect = on;
+    for (int i = 0; on && i < qkv_trainer_pool_size(t->pool); i++)
+        ag_keep_grads(t->workers[i].graph, true);  // and stay so: it costs little
+}
+
+/* Runs the shards of a step again, one by one, until a number is not finite. The parameters have
+ * not changed since. */
+static qkv_trainer_anomaly find_again(qkv_trainer *t, int step) {
+    qkv_trainer_worker *w = &t->workers[0];
+    qkv_trainer_anomaly found = {NULL, NULL};
+    size_t bytes = ag_params_size(t->params) * sizeof(real);
+    real *grads = t->mem->alloc(t->mem->ctx, bytes);  // lane 0 holds what was computed
+    if (!grads) return found;
+    ag_grads_into(w->graph, grads);
+    ag_keep_grads(w->graph, true);
+    for (int shard = 0; shard < t->shards && !found.node; shard++) {
+        memset(grads, 0, bytes);
+        if (run_shard(t, w, step, shard)) found = qkv_trainer_first_not_finite(w->graph);
+    }
+    ag_grads_into(w->graph, t->lane[0]);
+    t->mem->release(t->mem->ctx, grads);
+    return found;
+}
+
+static bool diverged(qkv_trainer *t, qkv_trainer_step *out, char *error, int step,
+                     const char *what) {
+    char where[QKV_IO_ERROR / 2 + 64];
+    out->diverged = true;
+    qkv_trainer_anomaly_text(find_again(t, step), where, sizeof where);
+    qkv_io_fail(error, "step %d: %s is not finite; %s", step, what, where);
+    return false;
+}
+
+/* With detect: has any lane met a number that is not finite? */
+static bool is_odd(const qkv_trainer *t) {
+    for (int lane = 0; lane < t->config.lanes; lane++)
+        if (t->detect && t->odd[lane]) return true;
+    return false;
+}
+
+bool qkv_trainer_gradient(qkv_trainer *t, int step, qkv_trainer_step *out, char *error) {
+    const int params = ag_params_count(t->params);
+    *out = (qkv_trainer_step){0};
+    qkv_trainer_at_step(t, step);
+    qkv_trainer_pool_run(t->pool, run_lane, &(job){t, step}, lanes_in_use(t));
+    if (graph_error(t)) return qkv_io_fail(error, "step %d: %s", step, graph_error(t));
+    qkv_trainer_pool_run(t->pool, sum_lanes, &(job){t, step}, params);
+    for (int s = 0; s < t->shards; s++) out->loss += t->losses[s];
+    double squares = 0;
+    for (int i = 0; i < params; i++) {
+        if (!isfinite(t->squares[i])) {
+            char what[160];
+            snprintf(what, sizeof what, "the gradient of '%.100s'",
+                     ag_params_at(t->params, i)->name);
+            return diverged(t, out, error, step, what);
+        }
+        squares += t->squares[i];
+    }
+    out->grad_norm = sqrt(squares);
+    if (!isfinite(out->loss)) return diverged(t, out, error, step, "the loss");
+    return !is_odd(t) || diverged(t, out, error, step, "a number on the way");
+}
+
+typedef struct {
+    qkv_trainer *t;
+    qkv_optim_rule rule;
+} update;
+
+static void update_one(void *ctx, int param, int worker) {
+    const update *u = ctx;
+    (void)worker;
+    qkv_optim_update(&u->t->optim, &u->rule, param, u->t->lane[0]);
+}
+
+void qkv_trainer_update(qkv_trainer *t, int step, const qkv_trainer_step *s) {
+    update u = {t, qkv_optim_rule_at(&t->optim.settings, step, s->grad_norm)};
+    qkv_trainer_pool_run(t->pool, update_one, &u, ag_params_count(t->params));
+}

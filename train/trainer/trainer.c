@@ -1,0 +1,241 @@
+/* trainer.c - making a trainer: its parameters, its workers, and how a batch is cut. */
+#include "train/trainer/trainer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "train/trainer/trainer_internal.h"
+
+/* Examples of a shard. Its activations should stay in the second-level cache, but for each shard all
+ * weights are read and all gradients added to once more, which costs the more the wider the model is:
+ * 2 d_model tokens balance the two, within 128 to 256, or up to twice as many so that a lane's shards
+ * are equal. A function of the configuration alone. */
+static int shard_size(const qkv_config *c, int T) {
+    const int tokens = c->d_model < 64 ? 128 : c->d_model > 128 ? 256 : 2 * c->d_model;
+    const int least = (128 + T - 1) / T, per_lane = (c->batch + c->lanes - 1) / c->lanes;
+    const int wanted = (int)((long)per_lane * T / tokens);
+    const int shards = wanted < 1 ? 1 : wanted < per_lane ? wanted : per_lane;  // of one lane
+    int size = (per_lane + shards - 1) / shards;
+    if (size < least) size = least;
+    return size < c->batch ? size : c->batch;
+}
+
+static nn_sequence side_of(const data_side *side, int *const *ids, int scaled, double scale) {
+    nn_sequence s = {.T = side->T, .n_streams = side->n_streams, .scaled = scaled, .scale = scale};
+    for (int i = 0; i < side->n_streams; i++) {
+        s.stream[i] = side->stream[i].name;
+        s.vocab[i] = side->stream[i].vocab;
+        s.ids[i] = ids[i];
+    }
+    return s;
+}
+
+static nn_batch batch_of(const qkv_trainer *t, const qkv_trainer_worker *w) {
+    const data_spec *s = &t->spec;
+    nn_batch b = {.B = w->B,
+                  .n_rows = w->n_rows,
+                  .rows = w->rows,
+                  .sources = w->source_rows,
+                  .n_readouts = s->n_readouts};
+    int scaled = s->entry_scale > 0 ? s->entries : 0;
+    b.sequence = side_of(&s->side[DATA_SEQUENCE], w->data.rows.ids[DATA_SEQUENCE],
+                         s->store == DATA_SEQUENCE ? scaled : 0, s->entry_scale);
+    b.memory = side_of(&s->side[DATA_MEMORY], w->data.rows.ids[DATA_MEMORY],
+                       s->store == DATA_MEMORY ? scaled : 0, s->entry_scale);
+    for (int r = 0; r < s->n_readouts; r++)
+        b.readout[r] =
+            (nn_readout){s->readout[r].name, s->readout[r].classes, w->target[r], &w->weight[r]};
+    return b;
+}
+
+/* Has a node of that name the shape of attention weights? A block of somebody's own may use the
+ * name otherwise. */
+static bool is_attention(const qkv_trainer *t, const ag_node *node) {
+    const data_spec *s = &t->spec;
+    return tensor_same_shape(
+        node->val.shape,
+        tensor_dims(4, t->shard, t->config.heads, s->side[DATA_SEQUENCE].T, s->side[s->store].T));
+}
+
+/* Memory and a recorded graph for one worker; false when memory is out or the graph has an error.
+ * */
+static bool worker_init(qkv_trainer *t, qkv_trainer_worker *w, char *error) {
+    const data_spec *s = &t->spec;
+    w->B = t->shard;
+    w->n_rows = w->B * s->scored;
+    bool room = data_batch_new(t->arena, s, w->B, &w->data);
+    room = (w->rows = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
+    for (int r = 0; r < s->n_readouts; r++) {
+        room = (w->target[r] = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
+        room = (w->source[r] = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
+        room = (w->decoy[r] = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
+    }
+    room = (w->source_rows = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
+    w->weights = tensor_arena_take(t->arena, (size_t)t->config.layers, sizeof(ag_node *));
+    w->graph = room && w->weights ? ag_graph_new(t->params) : NULL;
+    if (!w->graph) return qkv_io_fail(error, "out of memory");
+    ag_keep_grads(w->graph, false);
+    qkv_trainer_load(t, w, "train", 0, 1, 1);
+    nn_model_config model = qkv_config_model(&t->config, s);
+    nn_batch batch = batch_of(t, w);
+    w->out = nn_model(w->graph, &model, &batch);
+    if (ag_error(w->graph)) return qkv_io_fail(error, "%s", ag_error(w->graph));
+    w->gate = ag_find(w->graph, "gate");
+    for (int l = 0; l < t->config.layers; l++) {
+        char name[64];
+        snprintf(name, sizeof name, "layer%d.%s.weights", l, qkv_trainer_looker(s));
+        w->weights[l] = ag_find(w->graph, name);
+        if (w->weights[l] && !is_attention(t, w->weights[l])) w->weights[l] = NULL;
+    }
+    return true;
+}
+
+static bool buffers_init(qkv_trainer *t) {
+    size_t P = ag_params_size(t->params);
+    int batch_shards = (t->config.batch + t->shard - 1) / t->shard;
+    bool room = true;
+    t->shards = batch_shards;
+    for (int l = 0; l < t->config.lanes; l++)
+        room = (t->lane[l] = tensor_arena_reals(t->arena, P)) && room;
+    room = qkv_optim_init(&t->optim, t->arena, t->params, qkv_config_optim(&t->config)) && room;
+    t->losses = tensor_arena_take(t->arena, (size_t)batch_shards, sizeof(double));
+    t->squares = tensor_arena_take(t->arena, (size_t)ag_params_count(t->params), sizeof(double));
+    t->head_mass =
+        tensor_arena_take(t->arena, (size_t)(t->config.layers * t->config.heads), sizeof(double));
+    return room && t->losses && t->squares && t->head_mass;
+}
+
+/* Freezes what the comma-separated patterns name. */
+static bool freeze(qkv_trainer *t, char *error) {
+    char list[QKV_CONFIG_TEXT_SIZE], *rest = NULL;
+    snprintf(list, sizeof list, "%s", t->config.freeze);
+    for (char *pattern = strtok_r(list, ",", &rest); pattern; pattern = strtok_r(NULL, ",", &rest))
+        if (!ag_params_freeze_matching(t->params, pattern))
+            return qkv_io_fail(error, "out of memory");
+    return true;
+}
+
+/* Does every pattern name something? A misspelt one would otherwise train what was to stay. */
+static bool freeze_fits(qkv_trainer *t, char *error) {
+    char list[QKV_CONFIG_TEXT_SIZE], *rest = NULL;
+    snprintf(list, sizeof list, "%s", t->config.freeze);
+    for (char *pattern = strtok_r(list, ",", &rest); pattern;
+         pattern = strtok_r(NULL, ",", &rest)) {
+        bool fits = false;
+        for (int i = 0; i < ag_params_count(t->params); i++)
+            fits = fits || ag_matches(pattern, ag_params_at(t->params, i)->name);
+        if (!fits) return qkv_io_fail(error, "--freeze: no parameter is called '%s'", pattern);
+    }
+    return true;
+}
+
+static bool init(qkv_trainer *t, int threads, char *error) {
+    if (threads > t->config.lanes) threads = t->config.lanes;
+    t->params = ag_params_new(t->mem, (uint64_t)t->config.seed);
+    t->pool = qkv_trainer_pool_new(t->mem, threads < 1 ? 1 : threads);
+    if (!t->params || !t->pool) return qkv_io_fail(error, "out of memory");
+    for (int i = 0; i < qkv_trainer_pool_size(t->pool); i++) {
+        if (i == 0 && !freeze(t, error)) return false;
+        if (!worker_init(t, &t->workers[i], error)) return false;
+        ag_params_close(t->params);
+    }
+    if (!freeze_fits(t, error)) return false;
+    if (!buffers_init(t)) return qkv_io_fail(error, "out of memory");
+    return true;
+}
+
+qkv_trainer *qkv_trainer_new(const tensor_allocator *mem, const qkv_config *c,
+                             const data_spec *spec, int threads, char *error) {
+    if (!mem) mem = &tensor_malloc;
+    tensor_arena *arena = tensor_arena_new(mem);
+    qkv_trainer *t = arena ? tensor_arena_take(arena, 1, sizeof *t) : NULL;
+    if (!t) {
+        tensor_arena_free(arena);
+        qkv_io_fail(error, "out of memory");
+        return NULL;
+    }
+    *t = (qkv_trainer){.mem = mem, .arena = arena, .config = *c, .spec = *spec};
+    t->shard = shard_size(c, spec->side[DATA_SEQUENCE].T + spec->side[DATA_MEMORY].T);
+    if (init(t, threads, error)) {
+        qkv_trainer_at_step(t, 0);
+        return t;
+    }
+    qkv_trainer_free(t);
+    return NULL;
+}
+
+void qkv_trainer_free(qkv_trainer *t) {
+    if (!t) return;
+    qkv_trainer_pool_free(t->pool);
+    for (int i = 0; i < QKV_TRAINER_MAXLANES; i++) ag_graph_free(t->workers[i].graph);
+    ag_params_free(t->params);
+    tensor_arena_free(t->arena);
+}
+
+const qkv_config *qkv_trainer_config(const qkv_trainer *t) { return &t->config; }
+const data_spec *qkv_trainer_spec(const qkv_trainer *t) { return &t->spec; }
+const tensor_allocator *qkv_trainer_allocator(const qkv_trainer *t) { return t->mem; }
+const qkv_optim *qkv_trainer_optim(const qkv_trainer *t) { return &t->optim; }
+ag_params *qkv_trainer_params(qkv_trainer *t) { return t->params; }
+const real *qkv_trainer_grads(const qkv_trainer *t) { return t->lane[0]; }
+qkv_trainer_worker *qkv_trainer_any_worker(qkv_trainer *t) { return &t->workers[0]; }
+
+void qkv_trainer_at_step(qkv_trainer *t, int step) {
+    for (int i = 0; i < qkv_trainer_pool_size(t->pool); i++)
+        if (t->workers[i].gate) t->workers[i].gate->val.x[0] = step >= t->config.scores_from;
+}
+
+double qkv_trainer_rate(const qkv_trainer *t, int step) {
+    return qkv_optim_rate(&t->optim.settings.schedule, step);
+}
+
+bool qkv_trainer_has_attention(const qkv_trainer *t) {
+    return t->workers[0].weights[t->config.layers - 1] != NULL;
+}
+
+const char *qkv_trainer_looker(const data_spec *s) {
+    return s->store == DATA_MEMORY ? "cross" : "attn";
+}
+const char *qkv_trainer_store_name(const data_spec *s) {
+    return s->store == DATA_MEMORY ? "memory" : "embed";
+}
+
+/* ---- loading a shard ---- */
+
+void qkv_trainer_load(qkv_trainer *t, qkv_trainer_worker *w, const char *split, uint64_t first,
+                      int count, double total) {
+    data_fill(&w->data, (uint64_t)t->config.seed, split, first, count);
+    w->count = count;
+    for (int r = 0; r < t->spec.n_readouts; r++)
+        w->weight[r] = (real)(1 / (total * t->spec.scored));
+    qkv_trainer_reload(t, w);
+}
+
+static bool scored_at(const qkv_trainer_worker *w, int n_readouts, int at) {
+    for (int r = 0; r < n_readouts; r++)
+        if (w->data.rows.target[r][at] >= 0) return true;
+    return false;
+}
+
+void qkv_trainer_reload(qkv_trainer *t, qkv_trainer_worker *w) {
+    int n = 0, readouts = t->spec.n_readouts;
+    for (int at = 0; at < w->B * t->spec.side[DATA_SEQUENCE].T && n < w->n_rows; at++) {
+        if (!scored_at(w, readouts, at)) continue;
+        w->rows[n] = at;
+        for (int r = 0; r < readouts; r++) {
+            w->target[r][n] = w->data.rows.target[r][at];
+            w->source[r][n] = w->data.rows.source[r][at];
+            w->decoy[r][n] = w->data.rows.decoy[r][at];
+        }
+        int source = w->source[0][n];
+        w->source_rows[n] =
+            source < 0
+                ? -1
+                : at / t->spec.side[DATA_SEQUENCE].T * t->spec.side[t->spec.store].T + source;
+        n++;
+    }
+    for (; n < w->n_rows; n++) {
+        w->rows[n] = w->source_rows[n] = -1;
+        for (int r = 0; r < readouts; r++) w->target[r][n] = w->source[r][n] = w->decoy[r][n] = -1;
+    }
+}

@@ -1,0 +1,120 @@
+/* trainer.h - a model in training: parameters, and workers that run shards of a batch.
+ *
+ * A batch is cut into shards of 128 to 512 tokens, dealt to a fixed number of lanes (in the
+ * configuration). A lane runs its shards in order and adds gradients into its own flat buffer; the
+ * lanes are summed in a fixed tree. Threads take lanes, so any number of threads gives the same
+ * bits. A worker records the graph once and replays it for every shard. */
+#ifndef QKV_TRAINER_TRAINER_H
+#define QKV_TRAINER_TRAINER_H
+
+#include "train/config/config.h"
+#include "train/optim/optimizer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One thread's graph, and the shard that is loaded in it. */
+typedef struct {
+    ag_graph *graph;
+    data_batch data;  // `B` examples, [B,T] each
+    nn_outputs out;
+    int B, n_rows;                  // examples of a shard; rows that can be scored
+    int count;                      // examples loaded; the other rows are not scored
+    int *rows;                      // [n_rows] b*T + t, or -1
+    int *target[DATA_MAXREADOUTS];  // [n_rows]
+    int *source[DATA_MAXREADOUTS];  // [n_rows] the position where the answer stands, or -1
+    int *decoy
+        [DATA_MAXREADOUTS];  // [n_rows] the position that a confused model would look at, or -1
+    int *source_rows;        // [n_rows] b*T + the first readout's source, or -1
+    real weight[DATA_MAXREADOUTS];  // of a scored row in the loss
+    ag_node *gate;                  // NULL, or what switches scores on
+    ag_node *
+        *weights;  // [layers] [B,H,T,S]: the attention that reads the store; NULL: a block without
+} qkv_trainer_worker;
+
+typedef struct qkv_trainer qkv_trainer;
+
+/* A trainer for a resolved configuration, its parameters at their initial values. `threads` is the
+ * most that may run. NULL with a sentence in error (QKV_IO_ERROR). `c` and `spec` are copied; mem
+ * NULL: malloc. */
+qkv_trainer *qkv_trainer_new(const tensor_allocator *mem, const qkv_config *c,
+                             const data_spec *spec, int threads, char *error);
+void qkv_trainer_free(qkv_trainer *t);
+
+const qkv_config *qkv_trainer_config(const qkv_trainer *t);
+const data_spec *qkv_trainer_spec(const qkv_trainer *t);
+const tensor_allocator *qkv_trainer_allocator(const qkv_trainer *t);
+const qkv_optim *qkv_trainer_optim(const qkv_trainer *t);  // its moments are a checkpoint's, too
+ag_params *qkv_trainer_params(qkv_trainer *t);
+const real *qkv_trainer_grads(const qkv_trainer *t);  // flat, as ag_param_entry.offset says
+qkv_trainer_worker *qkv_trainer_any_worker(
+    qkv_trainer *t);  // one worker, for probes; idle between steps
+
+/* Has the last layer attention weights that can be looked at? Else mass is NaN and the probes
+ * refuse. */
+bool qkv_trainer_has_attention(const qkv_trainer *t);
+
+/* The sublayer whose attention reads the store: "attn" (self-attention) or "cross". */
+const char *qkv_trainer_looker(const data_spec *s);
+
+/* The node, and the prefix of the tables, that embeds the store: "embed" or "memory". */
+const char *qkv_trainer_store_name(const data_spec *s);
+
+/* Makes the model what it is at this step (0 is before the first update): the scores' gate of
+ * --scores-from opens. To be called after a restore; training does it by itself. */
+void qkv_trainer_at_step(qkv_trainer *t, int step);
+
+/* Loads examples first.. of a split into a worker, count <= B. Each scored row weighs 1 / (total *
+ * scored positions). */
+void qkv_trainer_load(qkv_trainer *t, qkv_trainer_worker *w, const char *split, uint64_t first,
+                      int count, double total);
+
+/* Puts w->data, after it was changed by hand, into the arrays that the graph reads. */
+void qkv_trainer_reload(qkv_trainer *t, qkv_trainer_worker *w);
+
+/* The gradient of training batch `step`, and its loss. False with a sentence in error: a graph's
+ * error, or a number that is not finite (then *diverged, and the sentence names the parameter, and
+ * the node where the number first appeared). */
+typedef struct {
+    double loss, grad_norm;
+    bool diverged;
+} qkv_trainer_step;
+bool qkv_trainer_gradient(qkv_trainer *t, int step, qkv_trainer_step *out, char *error);
+
+/* From now on qkv_trainer_gradient() looks at every value and gradient of every node, and refuses what
+ * is not finite even where it does not reach the loss or a parameter. Slower; changes no bit of
+ * what is computed. */
+void qkv_trainer_detect_anomaly(qkv_trainer *t, bool on);
+
+/* The index of the greatest of n numbers, the first if there are several. */
+int qkv_trainer_argmax(const real *x, int n);
+
+/* Is the value stored in a memory entry of the worker's example? The task must have values. */
+bool qkv_trainer_is_stored(const data_spec *s, const qkv_trainer_worker *w, int example, int value);
+
+/* The learning rate of a step. */
+double qkv_trainer_rate(const qkv_trainer *t, int step);
+
+/* Applies the gradient last computed. */
+void qkv_trainer_update(qkv_trainer *t, int step, const qkv_trainer_step *s);
+
+/* What the model does on held-out examples. */
+enum { QKV_TRAINER_MAXHEADS = 4096 };  // layers * heads
+typedef struct {
+    double loss, accuracy;
+    double all_right;  // examples with every scored position right
+    double in_bag;     // answer is a value stored in the example; NaN if the task stores none
+    double mass;       // attention on the answer's position: last layer, mean over heads; NaN: none
+    double decoy;      // the same to the decoy's position; NaN if the task has none
+    double *head_mass;  // [layers * heads]
+} qkv_trainer_scores;
+
+/* Evaluates `count` examples of a split. head_mass is the trainer's, valid until the next call. */
+bool qkv_trainer_evaluate(qkv_trainer *t, const char *split, uint64_t first, int count,
+                          qkv_trainer_scores *out, char *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

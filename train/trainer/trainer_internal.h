@@ -1,0 +1,28 @@
+/* trainer_internal.h - what trainer.c, step.c and evaluate.c share. */
+#ifndef QKV_TRAINER_TRAINER_INTERNAL_H
+#define QKV_TRAINER_TRAINER_INTERNAL_H
+
+#include "train/trainer/pool.h"
+#include "train/trainer/trainer.h"
+
+enum { QKV_TRAINER_MAXLANES = 64 };
+
+struct qkv_trainer {
+    const tensor_allocator *mem;
+    tensor_arena *arena;
+    qkv_config config;
+    data_spec spec;
+    ag_params *params;
+    qkv_trainer_pool *pool;
+    int shard, shards;                                 // examples of a shard; shards of a batch
+    qkv_trainer_worker workers[QKV_TRAINER_MAXLANES];  // as many as the pool has threads
+    real *lane[QKV_TRAINER_MAXLANES];                  // gradients; lane 0 gets the sum
+    qkv_optim optim;
+    double *losses;                  // [shards]
+    double *squares;                 // [parameters] sum of the gradient's squares
+    double *head_mass;               // [layers * heads]
+    bool detect;                     // look at every number of every shard
+    bool odd[QKV_TRAINER_MAXLANES];  // detect: not all of this lane's numbers are finite
+};
+
+#endif
