@@ -133,7 +133,7 @@ const char *ag_text(ag_graph *g, const char *format, ...) __attribute__((format(
  * zeros, not training, and keeps what was set, over ag_graph_reset() too. */
 typedef struct {
     uint64_t seed, step;
-    uint64_t shard;  // which shard of the step's batch this graph is to run
+    uint64_t micro_batch;  // which micro-batch of the step's batch this graph is to run
     bool training;
 } ag_run;
 void ag_set_run(ag_graph *g, ag_run run);

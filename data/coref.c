@@ -54,8 +54,8 @@ static bool configure(data_spec *s, char *error, size_t size) {
     s->entries = o->form;
     s->answer_at = o->form == 13 ? -1 : 0;
     s->chance = 1.0 / 8;
-    s->bag = 1.0 / 2;
-    s->has_decoy = s->has_held_out = true;
+    s->in_context = 1.0 / 2;
+    s->has_distractor = s->has_held_out = true;
     s->scratch = 16;
     return true;
 }
@@ -108,7 +108,7 @@ static void example(const data_spec *spec, rng *r, const data_example *out) {
     int read = form == 13 ? n - 1 : it;
     out->target[0][read] = s.colour[s.referent];
     out->source[0][read] = at[s.referent];
-    out->decoy[0][read] = at[1 - s.referent];
+    out->distractor[0][read] = at[1 - s.referent];
 }
 
 /* Nouns of the class that the predicate fits. */

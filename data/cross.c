@@ -28,7 +28,7 @@ static bool configure(data_spec *s, char *error, size_t size) {
     s->store = DATA_MEMORY;
     s->entries = o->pairs;
     s->chance = 1.0 / o->values;
-    s->bag = 1.0 / o->pairs;
+    s->in_context = 1.0 / o->pairs;
     s->roles.query = s->roles.key = 0;
     s->roles.value = 1;
     return true;

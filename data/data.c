@@ -77,7 +77,7 @@ bool data_batch_new(tensor_arena *arena, const data_spec *spec, int B, data_batc
     for (int i = 0; i < spec->n_readouts; i++) {
         room = (out->rows.target[i] = tensor_arena_take(arena, n, sizeof(int))) && room;
         room = (out->rows.source[i] = tensor_arena_take(arena, n, sizeof(int))) && room;
-        room = (out->rows.decoy[i] = tensor_arena_take(arena, n, sizeof(int))) && room;
+        room = (out->rows.distractor[i] = tensor_arena_take(arena, n, sizeof(int))) && room;
     }
     return room;
 }
@@ -100,7 +100,7 @@ static data_example row_of(const data_batch *batch, int b) {
         for (int i = 0; i < sides[s].n_streams; i++)
             row.ids[s][i] += (size_t)b * (size_t)sides[s].T;
     for (int i = 0; i < batch->spec->n_readouts; i++)
-        row.target[i] += at, row.source[i] += at, row.decoy[i] += at;
+        row.target[i] += at, row.source[i] += at, row.distractor[i] += at;
     return row;
 }
 
@@ -117,7 +117,7 @@ void data_fill(data_batch *b, uint64_t seed, const char *split, uint64_t first, 
         for (int i = 0; i < s->n_readouts; i++) {
             fill_with(e.target[i], s->side[DATA_SEQUENCE].T, -1);
             fill_with(e.source[i], s->side[DATA_SEQUENCE].T, -1);
-            fill_with(e.decoy[i], s->side[DATA_SEQUENCE].T, -1);
+            fill_with(e.distractor[i], s->side[DATA_SEQUENCE].T, -1);
         }
         for (int side = 0; side < DATA_SIDES; side++)
             for (int i = 0; i < s->side[side].n_streams; i++) {
@@ -193,7 +193,7 @@ bool data_pairs_layout(data_spec *s, char *error, size_t size) {
     s->sees = DATA_CAUSAL;
     s->entries = o->pairs;
     s->chance = 1.0 / o->values;
-    s->bag = 1.0 / o->pairs;
+    s->in_context = 1.0 / o->pairs;
     s->roles.query = s->roles.key = 0;
     s->roles.value = s->roles.marker_stream = 1;
     s->roles.marker = o->values;

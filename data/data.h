@@ -79,12 +79,13 @@ typedef struct {
     data_readout readout[DATA_MAXREADOUTS];
     int scored;  // positions scored in every example
     data_visibility sees;
-    data_side_name store;  // where the entries stand that can be asked for:
-    int entries;           // its positions 0..entries-1
-    int answer_at;         // the answer's symbol stands so far from the source (coref 13: -1)
-    double chance, bag;    // accuracy of a blind guess; of one who cannot match; 0: unknown
-    bool has_decoy;     // there is a position that a confused model would look at: see data_example
-    bool has_held_out;  // the split "heldout" has combinations that training never shows
+    data_side_name store;       // where the entries stand that can be asked for:
+    int entries;                // its positions 0..entries-1
+    int answer_at;              // the answer's symbol stands so far from the source (coref 13: -1)
+    double chance, in_context;  // accuracy of a blind guess; of one who cannot match; 0: unknown
+    bool
+        has_distractor;  // there is a position that a confused model would look at: see data_example
+    bool has_held_out;   // the split "heldout" has combinations that training never shows
     double entry_scale;  // factor of the entries' embeddings; 0: 1
     /* What the circuits are read from: the stream of the sequence that asks (with a marker beside
      * it); the streams of the store that are found, and carried. key -1: the task has no such
@@ -101,8 +102,9 @@ typedef struct {
     int *ids[DATA_SIDES][DATA_MAXSTREAMS];
     int *target[DATA_MAXREADOUTS];  // class, or -1: not scored
     int *source[DATA_MAXREADOUTS];  // the position of the store where the answer stands, or -1
-    int *decoy[DATA_MAXREADOUTS];   // the position that a confused model would look at; -1: none
-    bool held_out;                  // in: the example is of the split "heldout"
+    int *
+        distractor[DATA_MAXREADOUTS];  // the position that a confused model would look at; -1: none
+    bool held_out;                     // in: the example is of the split "heldout"
     int *scratch;
 } data_example;
 

@@ -23,7 +23,7 @@ static bool configure(data_spec *s, char *error, size_t size) {
     s->sees = DATA_CAUSAL;
     s->entries = 2 * o->pairs;
     s->chance = 1.0 / o->values;
-    s->bag = 1.0 / o->pairs;
+    s->in_context = 1.0 / o->pairs;
     if (s->scratch < 3 * o->pairs) s->scratch = 3 * o->pairs;
     return true;
 }

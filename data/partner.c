@@ -13,7 +13,7 @@ static int partner(int key) { return key ^ 1; }
 static bool configure(data_spec *s, char *error, size_t size) {
     if (s->options.keys % 2) s->options.keys--;  // the last key would have no partner
     if (!data_pairs_layout(s, error, size)) return false;
-    s->has_decoy = true;
+    s->has_distractor = true;
     s->roles.asks_for = partner;
     return s->options.pairs >= 2 ||
            (snprintf(error, size, "partner: at least 2 pairs are needed"), false);
@@ -37,7 +37,7 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
     value[n] = s->roles.marker;
     out->target[0][n] = value[at[1]];
     out->source[0][n] = at[1];
-    out->decoy[0][n] = at[0];
+    out->distractor[0][n] = at[0];
 }
 
 const data_task data_task_partner = {

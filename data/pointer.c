@@ -3,7 +3,7 @@
  * Position i carries what it looks for (q_i), what it is (k_i) and what it brings (v_i). A random
  * cycle pi over the positions says whom i looks for: q_i = k_pi(i), answer v_pi(i), at every
  * position. In a cycle of three or more nobody is looked for by the one he looks for, so scores
- * that are symmetric (Q = K) must look at the wrong end as often as at the right one: the decoy is
+ * that are symmetric (Q = K) must look at the wrong end as often as at the right one: the distractor is
  * the position that looks for i. */
 #include <stdio.h>
 
@@ -24,8 +24,8 @@ static bool configure(data_spec *s, char *error, size_t size) {
     s->scored = s->entries = o->pairs;
     s->sees = DATA_FULL;
     s->chance = 1.0 / o->values;
-    s->bag = 1.0 / o->pairs;
-    s->has_decoy = true;
+    s->in_context = 1.0 / o->pairs;
+    s->has_distractor = true;
     s->roles.query = 0;
     s->roles.key = 1;
     s->roles.value = 2;
@@ -42,7 +42,7 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
         int i = round[j], wanted = round[(j + 1) % n];
         ids[0][i] = ids[1][wanted];
         out->source[0][i] = wanted;
-        out->decoy[0][wanted] = i;
+        out->distractor[0][wanted] = i;
     }
     for (int i = 0; i < n; i++) out->target[0][i] = ids[2][out->source[0][i]];
 }

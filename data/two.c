@@ -27,7 +27,7 @@ static bool configure(data_spec *s, char *error, size_t size) {
     s->sees = DATA_ENTRIES;
     s->entries = o->pairs;
     s->chance = 1.0 / o->values;
-    s->bag = 1.0 / o->pairs;
+    s->in_context = 1.0 / o->pairs;
     return true;
 }
 

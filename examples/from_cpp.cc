@@ -3,7 +3,7 @@
 //
 //     c++ from_cpp.cc $(pkg-config --cflags --libs qkv) -o from_cpp && ./from_cpp
 //
-// Where train.c writes the loop out, this one leaves the model, shards and Adam to qkv_trainer,
+// Where train.c writes the loop out, this one leaves the model, micro-batches and Adam to qkv_trainer,
 // and asks afterwards: what if every position had to look everywhere alike?
 #include <cstdio>
 #include <cstdlib>
@@ -33,7 +33,7 @@ void report(const char *what, qkv_trainer *t) {
     qkv_trainer_scores s;
     require(qkv_trainer_evaluate(t, "valid", 0, 512, &s, error));
     std::printf("%-22s loss %.3f   accuracy %5.1f %%   attention on the answer %.2f\n", what,
-                s.loss, 100 * s.accuracy, s.mass);
+                s.loss, 100 * s.accuracy, s.answer_attention);
 }
 
 // A hook: runs after the node's own forward, and may overwrite it.

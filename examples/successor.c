@@ -44,7 +44,7 @@ static bool configure(data_spec *s, char *error, size_t size) {
     s->store = DATA_SEQUENCE;  // what can be asked for stands in the row itself,
     s->entries = o->pairs;     // at its positions 0..pairs-1
     s->chance = 1.0 / o->values;
-    s->bag = 1.0 / o->pairs;
+    s->in_context = 1.0 / o->pairs;
 
     // For pictures and interventions: which stream asks, which is found, which is carried.
     s->roles.query = s->roles.key = MONTH;

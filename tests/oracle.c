@@ -118,8 +118,9 @@ static const real *drop_mask;
 static ag_node *dropout_record(ag_graph *g, int i) {
     if (i >= COUNT(DROPS)) return NULL;
     tensor_shape s = i == 4 ? tensor_dims(2, 0, 3) : tensor_dims(2, 7, 17);
-    ag_set_run(g,
-               (ag_run){.seed = 1, .step = 2, .shard = (uint64_t)i, .training = DROPS[i].training});
+    ag_set_run(
+        g,
+        (ag_run){.seed = 1, .step = 2, .micro_batch = (uint64_t)i, .training = DROPS[i].training});
     ag_node *ones = ag_input(g, "ones", s);
     for (size_t k = 0; k < ones->val.n; k++) ones->val.x[k] = 1;
     drop_mask = ag_dropout(ones, DROPS[i].p, "drop")->val.x;

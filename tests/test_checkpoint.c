@@ -17,7 +17,7 @@ static qkv_config config_of(int optimizer) {
     c.pairs = 2;
     c.keys = c.values = 3;
     c.d_model = 2;
-    c.batch = 64;  // several shards, so that lanes and threads have a part in it
+    c.batch = 64;  // several micro-batches, so that lanes and threads have a part in it
     c.lanes = 3;
     c.optimizer = optimizer;
     c.momentum = 0.9;

@@ -135,7 +135,8 @@ static void check_spec(const data_spec *s) {
     assert_in_range(s->n_readouts, 1, DATA_MAXREADOUTS);
     assert_in_range(s->scored, 1, length(s));
     assert_in_range(s->entries, 0, s->side[s->store].T);
-    assert_true(s->chance >= 0 && s->chance < 1 && s->bag >= 0 && s->bag < 1);  // 0: unknown
+    assert_true(s->chance >= 0 && s->chance < 1 && s->in_context >= 0 &&
+                s->in_context < 1);  // 0: unknown
     assert_true(s->side[DATA_SEQUENCE].n_streams > 0);
     for (int side = 0; side < DATA_SIDES; side++) {
         assert_in_range(s->side[side].n_streams, 0, DATA_MAXSTREAMS);
@@ -208,7 +209,7 @@ static void assert_unscored(const data_batch *b, int row) {
             assert_true(b->rows.target[r][at] == -1 && b->rows.source[r][at] == -1);
 }
 
-/* A short last shard: the rows beyond are the last example, so that nothing is read out of range,
+/* A short last micro-batch: the rows beyond are the last example, so that nothing is read out of range,
  * but are not scored; with no example at all every id is absent. */
 static void check_padding(const data_spec *s) {
     data_batch b = batch_of(s, 6), whole = batch_of(s, 2);

@@ -168,7 +168,7 @@ static void nodes_are_found_by_name(void **state) {
     close_world(&w);
 }
 
-/* What dropout drops is a function of seed, step, shard and its name: the same on replay and in
+/* What dropout drops is a function of seed, step, micro-batch and its name: the same on replay and in
  * another graph, another if one of them differs. Without training, and with p = 0, the bits of x.
  */
 static void dropout_is_a_function_of_the_run(void **state) {
@@ -458,7 +458,7 @@ static void recording_goes_on_after_backward(void **state) {
     close_world(&w);
 }
 
-/* Shards with the weight of the whole batch add up to the whole batch, whatever each scores. */
+/* Micro-batches with the weight of the whole batch add up to the whole batch, whatever each scores. */
 /* The block's loss twice over, with one intermediate node read again by what is recorded last. */
 static ag_node *record_more(ag_graph *g, const batch *b) {
     ag_node *loss = record(g, b), *again = ag_find(g, "weights");
@@ -516,7 +516,7 @@ static void layers_gradients_may_share_memory(void **state) {
     assert_true(seen > 100);
 }
 
-static void shards_add_up(void **state) {
+static void micro_batches_add_up(void **state) {
     (void)state;
     enum { ROWS = 9, CLASSES = 5, EACH = 3 };
     static const int targets[ROWS] = {0, -1, 2, -1, -1, -1, 4, 1, 1};
@@ -842,7 +842,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(recording_goes_on_after_backward),
     cmocka_unit_test(inner_gradients_may_share_memory),
     cmocka_unit_test(layers_gradients_may_share_memory),
-    cmocka_unit_test(shards_add_up),
+    cmocka_unit_test(micro_batches_add_up),
     cmocka_unit_test(a_parameter_keeps_its_shape),
     cmocka_unit_test(a_frozen_list_takes_no_new_name),
     cmocka_unit_test(initial_values_depend_on_seed_and_name),

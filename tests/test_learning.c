@@ -82,15 +82,16 @@ static void check_interventions(qkv_trainer *t) {
 }
 
 /* K needs only the key's part of a memory token, V only the value's part. */
-static void check_knockouts(qkv_trainer *t) {
+static void check_ablations(qkv_trainer *t) {
     qkv_probe_interventions v;
     char error[QKV_IO_ERROR] = "";
     assert_true(qkv_probe_intervene(t, "test", 1000, &v, error));
-    for (int i = 0; i < QKV_PROBE_KNOCKOUTS; i++) {
-        const qkv_probe_knockout *k = &v.knocked[i];
+    for (int i = 0; i < QKV_PROBE_ABLATIONS; i++) {
+        const qkv_probe_ablation *k = &v.ablated[i];
         bool enough = strcmp(k->k_sees, "value only") != 0 && strcmp(k->v_sees, "key only") != 0;
         assert_true(enough ? k->accuracy >= 0.98 : k->accuracy <= 0.20);
-        assert_true(strcmp(k->k_sees, "value only") == 0 ? k->mass <= 0.15 : k->mass >= 0.85);
+        assert_true(strcmp(k->k_sees, "value only") == 0 ? k->answer_attention <= 0.15
+                                                         : k->answer_attention >= 0.85);
     }
 }
 
@@ -100,13 +101,13 @@ static void check_seed(int seed) {
     qkv_trainer *t = trainer_of(c);
     int steps99 = train(t);
     qkv_trainer_scores s = scores_of(t, "test", 2048);
-    print_message("seed %d: accuracy %.4f, steps99 %d, mass %.3f\n", seed, s.accuracy, steps99,
-                  s.mass);
-    assert_true(s.accuracy >= 0.99 && s.in_bag >= 0.99 && s.mass >= 0.85);
+    print_message("seed %d: accuracy %.4f, steps99 %d, attention on the answer %.3f\n", seed,
+                  s.accuracy, steps99, s.answer_attention);
+    assert_true(s.accuracy >= 0.99 && s.in_context >= 0.99 && s.answer_attention >= 0.85);
     assert_true(steps99 >= 0 && steps99 <= 300);
     check_circuits(t);
     check_interventions(t);
-    check_knockouts(t);
+    check_ablations(t);
     qkv_trainer_free(t);
 }
 
@@ -130,7 +131,7 @@ static void plain_gradient_descent_learns(void **state) {
  * of the stored ones, while Q and K hardly match and few answers are right. Mean of 5 seeds. */
 static void content_is_learned_before_matching(void **state) {
     (void)state;
-    double qk = 0, ov = 0, bag = 0, right = 0;
+    double qk = 0, ov = 0, in_context = 0, right = 0;
     for (int seed = 1; seed <= 5; seed++) {
         qkv_config c = default_config();
         c.seed = seed;
@@ -142,12 +143,12 @@ static void content_is_learned_before_matching(void **state) {
         qkv_probe_circuits_read(t, 0, 0, &circuits);
         qkv_trainer_scores s = scores_of(t, "valid", 512);
         qk += circuits.qk_diag / 5, ov += circuits.ov_diag / 5;
-        bag += s.in_bag / 5, right += s.accuracy / 5;
+        in_context += s.in_context / 5, right += s.accuracy / 5;
         tensor_arena_free(arena);
         qkv_trainer_free(t);
     }
     assert_true(ov >= 0.55 && qk <= 0.50 && ov > qk + 0.2);
-    assert_true(bag >= 0.40 && right <= 0.20);
+    assert_true(in_context >= 0.40 && right <= 0.20);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -43,7 +43,7 @@ static void pairs_are_as_described(void **state) {
     (void)state;
     assert_int_equal(spec.side[DATA_SEQUENCE].T, N + 1);
     assert_close(spec.chance, 1.0 / 32, 0);
-    assert_close(spec.bag, 1.0 / N, 0);
+    assert_close(spec.in_context, 1.0 / N, 0);
     data_fill(&batch, 3, "train", 0, EXAMPLES);
     for (int e = 0; e < EXAMPLES; e++) {
         const int *key = ids(0, e), *value = ids(1, e), t = asked(e);

@@ -280,7 +280,7 @@ block_without_attention() {
     gives 0 eval run --plugin plugin.c --examples 50
     ! grep -q 'attention on the answer' out
     gives 0 train --plugin plugin.c --block own --steps 3 --out run2 --json
-    prints '"mass":null'
+    prints '"answer_attention":null'
 }
 
 block_says_no() {

@@ -10,7 +10,7 @@
 #include "train/probe/interventions.h"
 
 static const double ROUNDING = sizeof(real) == sizeof(double) ? 1e-12 : 2e-6;
-enum { EXAMPLES = 101 };  // does not fill the last shard
+enum { EXAMPLES = 101 };  // does not fill the last micro-batch
 
 static qkv_trainer *trained(qkv_config c, int steps) {
     data_spec spec;
@@ -54,7 +54,7 @@ static qkv_probe_interventions interventions_of(qkv_trainer *t) {
 
 /* Scores and the gradient of a step, and the hooks in use. */
 typedef struct {
-    double loss, accuracy, mass, step_loss, grad_norm;
+    double loss, accuracy, answer_attention, step_loss, grad_norm;
     long hooks;
 } behaviour;
 
@@ -64,7 +64,7 @@ static behaviour behaviour_of(qkv_trainer *t) {
     char error[QKV_IO_ERROR] = "";
     assert_true(qkv_trainer_evaluate(t, "test", 0, EXAMPLES, &e, error));
     assert_true(qkv_trainer_gradient(t, 100, &s, error));
-    behaviour b = {e.loss, e.accuracy, e.mass, s.loss, s.grad_norm, 0};
+    behaviour b = {e.loss, e.accuracy, e.answer_attention, s.loss, s.grad_norm, 0};
     ag_graph *g = qkv_trainer_any_worker(t)->graph;
     for (int i = 0; i < ag_count(g); i++)
         for (ag_hook_entry *h = ag_at(g, i)->hooks; h; h = h->next) b.hooks += h->fn != NULL;
@@ -96,28 +96,30 @@ static void probes_leave_no_trace(void **state) {
 /* Numbers that must agree, whatever the model has learned. */
 static void check_counts(const qkv_probe_interventions *v) {
     const qkv_probe_intervention *clean = &v->changed[QKV_PROBE_CLEAN];
-    const qkv_probe_knockout *whole = &v->knocked[0];
+    const qkv_probe_ablation *whole = &v->ablated[0];
     assert_string_equal(whole->k_sees, "key+value");
     assert_string_equal(whole->v_sees, "key+value");
     assert_close(whole->accuracy, clean->says_t, 1e-12);  // with nothing hidden: the clean model
-    assert_close(whole->mass, clean->mass_t, ROUNDING);
+    assert_close(whole->answer_attention, clean->attention_t, ROUNDING);
     assert_true(clean->moved == 0);
     for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++) {
         const qkv_probe_intervention *c = &v->changed[i];
-        const double all[] = {c->looks_at_t, c->looks_at_j, c->mass_t, c->mass_j,
+        const double all[] = {c->looks_at_t, c->looks_at_j, c->attention_t, c->attention_j,
                               c->moved,      c->says_t,     c->says_j};
         for (size_t k = 0; k < sizeof all / sizeof *all; k++)
             assert_true(all[k] >= 0 && all[k] <= 1 + 1e-6);
-        assert_true(c->looks_at_t + c->looks_at_j <= 1 && c->mass_t + c->mass_j <= 1 + 1e-6);
+        assert_true(c->looks_at_t + c->looks_at_j <= 1 &&
+                    c->attention_t + c->attention_j <= 1 + 1e-6);
         assert_true(c->says_t + c->says_j <= 1);
         assert_true(i == QKV_PROBE_CLEAN || c->moved > 0);
     }
-    for (int i = 0; i < QKV_PROBE_KNOCKOUTS; i++) {
-        assert_true(v->knocked[i].accuracy <= v->knocked[i].in_bag);
+    for (int i = 0; i < QKV_PROBE_ABLATIONS; i++) {
+        assert_true(v->ablated[i].accuracy <= v->ablated[i].in_context);
         // what V sees makes no difference to where attention goes
         for (int k = 0; k < i; k++)
-            if (strcmp(v->knocked[i].k_sees, v->knocked[k].k_sees) == 0)
-                assert_close(v->knocked[i].mass, v->knocked[k].mass, ROUNDING);
+            if (strcmp(v->ablated[i].k_sees, v->ablated[k].k_sees) == 0)
+                assert_close(v->ablated[i].answer_attention, v->ablated[k].answer_attention,
+                             ROUNDING);
     }
 }
 
@@ -128,7 +130,7 @@ static void counts_agree(void **state) {
         qkv_probe_interventions v = interventions_of(t), again = interventions_of(t);
         check_counts(&v);
         assert_memory_equal(v.changed, again.changed, sizeof v.changed);
-        assert_memory_equal(v.knocked, again.knocked, sizeof v.knocked);
+        assert_memory_equal(v.ablated, again.ablated, sizeof v.ablated);
         assert_memory_equal(&v.cross, &again.cross, sizeof v.cross);
         qkv_trainer_free(t);
     }
@@ -144,10 +146,10 @@ static void clean_is_what_evaluation_says(void **state) {
     assert_true(qkv_trainer_evaluate(t, "test", 0, EXAMPLES, &e, error));
     assert_true(e.accuracy > 0.1 && e.accuracy < 0.9);  // or this would show little
     assert_close(v.changed[QKV_PROBE_CLEAN].says_t, e.accuracy, 1e-12);
-    assert_close(v.changed[QKV_PROBE_CLEAN].mass_t, e.mass, ROUNDING);
-    assert_close(v.knocked[0].accuracy, e.accuracy, 1e-12);
-    assert_close(v.knocked[0].in_bag, e.in_bag, 1e-12);
-    assert_close(v.knocked[0].mass, e.mass, ROUNDING);
+    assert_close(v.changed[QKV_PROBE_CLEAN].attention_t, e.answer_attention, ROUNDING);
+    assert_close(v.ablated[0].accuracy, e.accuracy, 1e-12);
+    assert_close(v.ablated[0].in_context, e.in_context, 1e-12);
+    assert_close(v.ablated[0].answer_attention, e.answer_attention, ROUNDING);
     qkv_trainer_free(t);
 }
 
@@ -207,7 +209,7 @@ static void rows_of_the_map_are_distributions(void **state) {
         check_map(t);
         qkv_trainer_free(t);
     }
-    qkv_config c = config_of("pairs", 2, 4);  // more entries than a shard has examples
+    qkv_config c = config_of("pairs", 2, 4);  // more entries than a micro-batch has examples
     c.pairs = 22;
     qkv_trainer *t = trained(c, 0);
     assert_true(qkv_trainer_any_worker(t)->B < 22);

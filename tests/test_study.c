@@ -120,19 +120,20 @@ static void the_built_in_ones_are_sound(void **state) {
 static const char judged[] =
     "{\"name\": \"s\", \"seeds\": 3, \"first_seed\": 5,"
     " \"variants\": [{\"name\": \"a\"}, {\"name\": \"b\"}],"
-    " \"columns\": [\"accuracy\", \"steps99\", {\"measure\": \"loss + mass\", \"as\": \"sum\"}],"
+    " \"columns\": [\"accuracy\", \"steps99\", {\"measure\": \"loss + answer_attention\", \"as\": "
+    "\"sum\"}],"
     " \"bands\": [{\"variant\": \"a\", \"measure\": \"accuracy\", \"least\": 0.5},"
     " {\"variant\": \"a\", \"measure\": \"accuracy\", \"least\": 0.5, \"most\": 0.85},"
     " {\"variant\": \"b\", \"measure\": \"accuracy\", \"least\": 0}],"
     " \"seen\": \"{a|accuracy|%}, {a|accuracy|1}, {a|loss}, {c|loss}, {a|what|2}, {a|loss - "
-    "mass|1}\","
+    "answer_attention|1}\","
     " \"holds\": \"yes\", \"fails\": \"no\"}";
 
 static void add_result(qkv_study_results *r, int variant, int seed, double accuracy, double loss) {
     qkv_study_result one = {.variant = variant, .seed = seed, .measures = {.arena = r->arena}};
     qkv_probe_measure_add(&one.measures, accuracy, "accuracy");
     qkv_probe_measure_add(&one.measures, loss, "loss");
-    qkv_probe_measure_add(&one.measures, 0.5, "mass");
+    qkv_probe_measure_add(&one.measures, 0.5, "answer_attention");
     assert_true(qkv_study_results_add(r, &one));
 }
 
@@ -153,9 +154,10 @@ static void means_bands_and_sums(void **state) {
     assert_close(m.sd, 0.1, 1e-12);
     assert_close(m.least, 0.8, 0);
     assert_close(m.most, 1.0, 0);
-    assert_close(qkv_study_summarise(s, &r, 0, "loss + mass").mean, 2.5, 1e-12);
-    assert_close(qkv_study_summarise(s, &r, 0, "loss - mass - mass").mean, 1, 1e-12);
-    assert_true(isnan(qkv_study_summarise(s, &r, 0, "loss * mass").mean));
+    assert_close(qkv_study_summarise(s, &r, 0, "loss + answer_attention").mean, 2.5, 1e-12);
+    assert_close(qkv_study_summarise(s, &r, 0, "loss - answer_attention - answer_attention").mean,
+                 1, 1e-12);
+    assert_true(isnan(qkv_study_summarise(s, &r, 0, "loss * answer_attention").mean));
     assert_true(isnan(qkv_study_summarise(s, &r, 0, "loss + ").mean));
     assert_int_equal(qkv_study_band_judge(s, &r, &s->band[0]), QKV_STUDY_BAND_HOLDS);
     assert_int_equal(qkv_study_band_judge(s, &r, &s->band[1]), QKV_STUDY_BAND_FAILS);
@@ -405,7 +407,8 @@ static void curves_over_the_step(void **state) {
     qkv_study *s = parse(
         "{\"name\": \"s\", \"seeds\": 1, \"variants\": [{\"name\": \"a\"}], \"picture\": "
         "{\"kind\": "
-        "\"lines\", \"x\": \"step\", \"label\": \"L\", \"measures\": [{\"measure\": \"mass@#\", "
+        "\"lines\", \"x\": \"step\", \"label\": \"L\", \"measures\": [{\"measure\": "
+        "\"answer_attention@#\", "
         "\"as\": "
         "\"M\"}, \"loss@#\"]}}");
     qkv_study_results r = {.arena = tensor_arena_new(NULL)};
@@ -413,8 +416,8 @@ static void curves_over_the_step(void **state) {
     qkv_probe_measure_add(&one.measures, 9, "loss");
     qkv_probe_measure_add(&one.measures, 1, "loss@10");
     qkv_probe_measure_add(&one.measures, 2, "loss@0");
-    qkv_probe_measure_add(&one.measures, 0.5, "mass@10");
-    qkv_probe_measure_add(&one.measures, 7, "mass@");
+    qkv_probe_measure_add(&one.measures, 0.5, "answer_attention@10");
+    qkv_probe_measure_add(&one.measures, 7, "answer_attention@");
     assert_true(qkv_study_results_add(&r, &one));
     assert_true(qkv_study_write(&qkv_io_posix, s, &r, ".", error));
     wrote("lines.csv",

@@ -52,7 +52,7 @@ static qkv_trainer *trained(const char *text, int steps) {
 /* ---- running, refusing, and leaving no trace ---- */
 
 typedef struct {
-    double loss, accuracy, mass, step_loss, grad_norm;
+    double loss, accuracy, answer_attention, step_loss, grad_norm;
     uint64_t parameters;
     long hooks;
 } behaviour;
@@ -64,7 +64,8 @@ static behaviour behaviour_of(qkv_trainer *t, int steps) {
     assert_true(qkv_trainer_evaluate(t, "test", 0, 50, &e, error));
     assert_true(qkv_trainer_gradient(t, 5, &s, error));
     qkv_trainer_at_step(t, steps);
-    behaviour b = {e.loss, e.accuracy, e.mass, s.loss, s.grad_norm, 14695981039346656037u, 0};
+    behaviour b = {
+        e.loss, e.accuracy, e.answer_attention, s.loss, s.grad_norm, 14695981039346656037u, 0};
     for (int i = 0; i < ag_params_count(qkv_trainer_params(t)); i++) {
         const tensor *x = &ag_params_at(qkv_trainer_params(t), i)->val;
         for (size_t k = 0; k < x->n * sizeof(real); k++)

@@ -1,4 +1,4 @@
-/* The trainer: bits that do not depend on threads, shards that add up to the batch, no allocation,
+/* The trainer: bits that do not depend on threads, micro-batches that add up to the batch, no allocation,
  * no trace of an evaluation, and what happens when a number is not finite. */
 #include "train/trainer/trainer.h"
 
@@ -67,11 +67,11 @@ static void assert_same_weights(qkv_trainer *a, qkv_trainer *b) {
 
 static void assert_same_scores(qkv_trainer *a, qkv_trainer *b) {
     qkv_trainer_scores x = scores_of(a), y = scores_of(b);
-    double one[] = {x.loss, x.accuracy, x.all_right, x.in_bag, x.mass};
-    double two[] = {y.loss, y.accuracy, y.all_right, y.in_bag, y.mass};
+    double one[] = {x.loss, x.accuracy, x.all_right, x.in_context, x.answer_attention};
+    double two[] = {y.loss, y.accuracy, y.all_right, y.in_context, y.answer_attention};
     const qkv_config *c = qkv_trainer_config(a);
     assert_same_bits(one, two, sizeof one / sizeof *one);
-    assert_same_bits(x.head_mass, y.head_mass, (size_t)(c->layers * c->heads));
+    assert_same_bits(x.head_attention, y.head_attention, (size_t)(c->layers * c->heads));
 }
 
 /* ---- threads ---- */
@@ -94,7 +94,7 @@ static void threads_change_no_bit(void **state) {
     (void)state;
     qkv_config c = small();
     check_threads(c);
-    c.batch = 250, c.lanes = 8;  // the last shard is short
+    c.batch = 250, c.lanes = 8;  // the last micro-batch is short
     c.heads = 2, c.layers = 2, c.d_ff = 20, c.norm = NN_NORM_LAYER, c.bias = true;
     check_threads(c);
     c = small();
@@ -105,10 +105,10 @@ static void threads_change_no_bit(void **state) {
     check_threads(c);
 }
 
-/* ---- shards ---- */
+/* ---- micro-batches ---- */
 
 /* The gradient of step 5; malloc'd. Says how the batch was cut. */
-static real *gradient_of(qkv_config c, int lanes, int *shards, qkv_trainer_step *s) {
+static real *gradient_of(qkv_config c, int lanes, int *micro_batches, qkv_trainer_step *s) {
     char error[QKV_IO_ERROR];
     c.lanes = lanes;
     qkv_trainer *t = trainer_on(NULL, c, 1);
@@ -116,7 +116,7 @@ static real *gradient_of(qkv_config c, int lanes, int *shards, qkv_trainer_step 
     size_t size = ag_params_size(qkv_trainer_params(t)) * sizeof(real);
     real *g = malloc(size);
     memcpy(g, qkv_trainer_grads(t), size);
-    *shards = t->shards;
+    *micro_batches = t->micro_batches;
     qkv_trainer_free(t);
     return g;
 }
@@ -128,10 +128,10 @@ static size_t size_of_model(qkv_config c) {
     return n;
 }
 
-/* A batch in one piece, and cut for 2, 4 or 5 lanes with a short last shard: the same sum in
+/* A batch in one piece, and cut for 2, 4 or 5 lanes with a short last micro-batch: the same sum in
  * another order. The number of lanes is part of the configuration because the last bits may differ.
  */
-static void shards_add_up_to_the_batch(void **state) {
+static void micro_batches_add_up_to_the_batch(void **state) {
     (void)state;
     qkv_config c = small();
     c.batch = 25, c.bias = true;
@@ -173,7 +173,7 @@ static void a_batch_is_the_next_examples(void **state) {
     qkv_trainer_free(t);
 }
 
-/* The gradient is the derivative of the loss, from ids through shards and lanes to the sum; by
+/* The gradient is the derivative of the loss, from ids through micro-batches and lanes to the sum; by
  * central differences of fourth order, at some coordinates of each parameter. */
 static void the_gradient_is_the_derivative(void **state) {
     (void)state;
@@ -369,7 +369,7 @@ static void a_huge_gradient_is_finite(void **state) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(threads_change_no_bit),
-    cmocka_unit_test(shards_add_up_to_the_batch),
+    cmocka_unit_test(micro_batches_add_up_to_the_batch),
     cmocka_unit_test(a_batch_is_the_next_examples),
     cmocka_unit_test(the_gradient_is_the_derivative),
     cmocka_unit_test(steps_allocate_nothing),

@@ -1,7 +1,7 @@
 /* cross_entropy.c - y = weight * sum over scored rows r of (log sum_c exp x[r,c]) - x[r,target[r]].
  *   dx[r] = weight (softmax(x[r]) - onehot(target[r]))
  * A target of -1 is not scored. `weight` points to the caller's number, read at every replay (1 /
- * scored rows of the whole batch, so that shards add up to the batch's mean); NULL: 1 / scored
+ * scored rows of the whole batch, so that micro-batches add up to the batch's mean); NULL: 1 / scored
  * rows of this call. Nothing scored: 0. */
 #include "autograd/op.h"
 #include "autograd/row.h"

@@ -1,6 +1,6 @@
 /* dropout.c - y = m x; in training m is 0 with probability p, else 1 / (1 - p); else it is 1.
  *   dx = m dy
- * The mask is a pure function of (seed, step, shard) of ag_set_run(), of the name given here (a
+ * The mask is a pure function of (seed, step, micro-batch) of ag_set_run(), of the name given here (a
  * later ag_name() does not change it) and of the element's index: the same on replay, on any
  * number of threads, after a resume. Two dropouts of one name drop the same elements. Without
  * training, or with p = 0, y has the bits of x.
@@ -21,11 +21,11 @@ static bool shape(ag_node *node) {
     return ag_same_shape(node);
 }
 
-/* The stream of this node's mask: (seed, name, step) give a key, (key, shard) the stream. */
+/* The stream of this node's mask: (seed, name, step) give a key, (key, micro-batch) the stream. */
 static rng stream(const ag_run *run, const char *name) {
     rng r = rng_stream(run->seed, name, run->step);
     uint64_t high = rng_u32(&r), key = high << 32 | rng_u32(&r);
-    return rng_stream(key, "dropout", run->shard);
+    return rng_stream(key, "dropout", run->micro_batch);
 }
 
 static void forward(ag_node *node) {
@@ -50,7 +50,8 @@ static ag_node *sample(ag_graph *g, int i) {
     static const double p[] = {0.5, 0, 0.9};
     tensor_shape s;
     if (!ag_sample_shape(i / 2, &s)) return NULL;
-    ag_set_run(g, (ag_run){.seed = 1, .step = (uint64_t)i, .shard = 3, .training = i % 2 == 0});
+    ag_set_run(g,
+               (ag_run){.seed = 1, .step = (uint64_t)i, .micro_batch = 3, .training = i % 2 == 0});
     return ag_dropout(ag_sample(g, AG_SAMPLE_NORMAL, s), p[i / 2 % 3], "drop");
 }
 

@@ -1,7 +1,7 @@
 /* squared_error.c - y = weight * sum over elements of (a - b)^2.
  *   da = 2 weight (a - b) dy,  db = -da
  * `weight` points to the caller's number, read at every replay (as in cross_entropy, so that
- * shards add up to the batch's mean); NULL: 1 / number of elements. Of nothing: 0. */
+ * micro-batches add up to the batch's mean); NULL: 1 / number of elements. Of nothing: 0. */
 #include "autograd/op.h"
 
 typedef struct {

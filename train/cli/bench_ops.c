@@ -88,7 +88,7 @@ static bool run_steps(qkv_trainer *t, meter *meters, double seconds, cost *costs
                       double *whole, char *error) {
     ag_graph *g = qkv_trainer_any_worker(t)->graph;
     const qkv_config *c = qkv_trainer_config(t);
-    double shards = c->batch / (double)qkv_trainer_any_worker(t)->B, began = 0, now = 0;
+    double micro_batches = c->batch / (double)qkv_trainer_any_worker(t)->B, began = 0, now = 0;
     int steps = -2;  // to warm up
     for (; steps < 3 || now - began < seconds; steps++) {
         if (steps == 0) {
@@ -108,7 +108,7 @@ static bool run_steps(qkv_trainer *t, meter *meters, double seconds, cost *costs
         to->nodes++;
         to->forward += meters[i].forward / steps;
         to->backward += meters[i].backward / steps;
-        add_sizes(to, node, shards);
+        add_sizes(to, node, micro_batches);
     }
     return true;
 }

@@ -41,7 +41,7 @@ static void print_table(const qkv_probe_interventions *v) {
     for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++) {
         const qkv_probe_intervention *c = &v->changed[i];
         printf("%-36s %8.1f%% %5.1f%%  %8.3f %6.3f  %6.3f  %7.1f%% %5.1f%%\n", c->name,
-               100 * c->looks_at_t, 100 * c->looks_at_j, c->mass_t, c->mass_j, c->moved,
+               100 * c->looks_at_t, 100 * c->looks_at_j, c->attention_t, c->attention_j, c->moved,
                100 * c->says_t, 100 * c->says_j);
     }
     printf(
@@ -51,34 +51,36 @@ static void print_table(const qkv_probe_interventions *v) {
         "%%.\n",
         100 * v->cross.says_y_at_t, 100 * v->cross.says_x, 100 * v->cross.says_y);
     printf("\nEach part of the memory's embedding, hidden from K or from V\n\n");
-    printf("%-12s %-12s %9s %9s %8s\n", "K sees", "V sees", "accuracy", "in bag", "weight t");
-    for (int i = 0; i < QKV_PROBE_KNOCKOUTS; i++)
-        printf("%-12s %-12s %8.1f%% %8.1f%% %8.3f\n", v->knocked[i].k_sees, v->knocked[i].v_sees,
-               100 * v->knocked[i].accuracy, 100 * v->knocked[i].in_bag, v->knocked[i].mass);
+    printf("%-12s %-12s %9s %9s %8s\n", "K sees", "V sees", "accuracy", "in context", "weight t");
+    for (int i = 0; i < QKV_PROBE_ABLATIONS; i++)
+        printf("%-12s %-12s %8.1f%% %8.1f%% %8.3f\n", v->ablated[i].k_sees, v->ablated[i].v_sees,
+               100 * v->ablated[i].accuracy, 100 * v->ablated[i].in_context,
+               v->ablated[i].answer_attention);
 }
 
 static json_t *json_interventions(const qkv_probe_interventions *v) {
-    json_t *o = json_object(), *changed = json_array(), *knocked = json_array();
+    json_t *o = json_object(), *changed = json_array(), *ablated = json_array();
     for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++) {
         const qkv_probe_intervention *c = &v->changed[i];
         json_array_append_new(
-            changed,
-            json_pack("{s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "name", c->name, "looks_at_t",
-                      c->looks_at_t, "looks_at_j", c->looks_at_j, "mass_t", c->mass_t, "mass_j",
-                      c->mass_j, "moved", c->moved, "says_t", c->says_t, "says_j", c->says_j));
+            changed, json_pack("{s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "name", c->name, "looks_at_t",
+                               c->looks_at_t, "looks_at_j", c->looks_at_j, "attention_t",
+                               c->attention_t, "attention_j", c->attention_j, "moved", c->moved,
+                               "says_t", c->says_t, "says_j", c->says_j));
     }
-    for (int i = 0; i < QKV_PROBE_KNOCKOUTS; i++) {
-        const qkv_probe_knockout *k = &v->knocked[i];
+    for (int i = 0; i < QKV_PROBE_ABLATIONS; i++) {
+        const qkv_probe_ablation *k = &v->ablated[i];
         json_array_append_new(
-            knocked, json_pack("{s:s,s:s,s:f,s:f,s:f}", "k_sees", k->k_sees, "v_sees", k->v_sees,
-                               "accuracy", k->accuracy, "in_bag", k->in_bag, "mass", k->mass));
+            ablated, json_pack("{s:s,s:s,s:f,s:f,s:f}", "k_sees", k->k_sees, "v_sees", k->v_sees,
+                               "accuracy", k->accuracy, "in_context", k->in_context,
+                               "answer_attention", k->answer_attention));
     }
     json_object_set_new(o, "examples", json_integer(v->examples));
     json_object_set_new(o, "changed", changed);
-    json_object_set_new(o, "cross_patch",
+    json_object_set_new(o, "activation_patching",
                         json_pack("{s:f,s:f,s:f}", "says_y_at_t", v->cross.says_y_at_t, "says_x",
                                   v->cross.says_x, "says_y", v->cross.says_y));
-    json_object_set_new(o, "knocked_out", knocked);
+    json_object_set_new(o, "ablated", ablated);
     return o;
 }
 
@@ -89,8 +91,10 @@ static void print_json(const char *run, const qkv_run_progress *p, const qkv_tra
     json_t *o = json_pack("{s:o,s:i,s:f,s:f}", "run",
                           name ? name : json_string(qkv_io_printable(run, shown, sizeof shown)),
                           "step", p->step, "accuracy", s->accuracy, "loss", s->loss);
-    json_object_set_new(o, "mass", isnan(s->mass) ? json_null() : json_real(s->mass));
-    json_object_set_new(o, "in_bag", isnan(s->in_bag) ? json_null() : json_real(s->in_bag));
+    json_object_set_new(o, "answer_attention",
+                        isnan(s->answer_attention) ? json_null() : json_real(s->answer_attention));
+    json_object_set_new(o, "in_context",
+                        isnan(s->in_context) ? json_null() : json_real(s->in_context));
     if (v) json_object_set_new(o, "interventions", json_interventions(v));
     cli_print_json(o);
 }
@@ -124,7 +128,8 @@ int cli_eval(int argc, char **argv) {
         printf("%s after %d steps, on %ld held-out examples: accuracy %.2f %%, loss %.4f",
                qkv_io_printable(run, shown, sizeof shown), progress.step, r.examples,
                100 * scores.accuracy, scores.loss);
-        if (!isnan(scores.mass)) printf(", attention on the answer %.3f", scores.mass);
+        if (!isnan(scores.answer_attention))
+            printf(", attention on the answer %.3f", scores.answer_attention);
         printf("\n");
         if (has_roles) print_table(&v);
     }

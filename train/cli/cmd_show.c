@@ -86,7 +86,7 @@ static void print_table(const view *v, const qkv_probe_explanation *e) {
                right ? " > " : "   ", p, text, s->product, s->score, s->weight,
                answer_text(v, s->says, symbol), s->length,
                p == e->question && v->spec->store == DATA_SEQUENCE ? "   (the question itself)"
-               : p == e->decoy                                     ? "   (the decoy)"
+               : p == e->distractor                                ? "   (the distractor)"
                                                                    : "",
                right ? plain(v) : "");
     }
@@ -141,9 +141,9 @@ static bool print_change(view *v, const char *what, const qkv_probe_explanation 
  * colours. */
 static bool print_changes(view *v, const qkv_probe_explanation *e) {
     const data_spec *s = v->spec;
-    int i = e->source, j = e->decoy >= 0    ? e->decoy
-                           : s->entries > 1 ? (i + s->entries / 2) % s->entries
-                                            : i;
+    int i = e->source, j = e->distractor >= 0 ? e->distractor
+                           : s->entries > 1   ? (i + s->entries / 2) % s->entries
+                                              : i;
     if (i < 0 || j == i) return true;
     bool sentence = strcmp(s->task->name, "coref") == 0 && s->side[DATA_SEQUENCE].n_streams == 2;
     int key = sentence ? 0 : s->roles.key, value = sentence ? 1 : s->roles.value;

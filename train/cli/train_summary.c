@@ -23,8 +23,8 @@ void cli_summary_json(const qkv_run_summary *s, const char *dir) {
     json_t *o = json_object();
     add_number(o, "accuracy", r->accuracy);
     add_number(o, "loss", r->loss);
-    add_number(o, "mass", r->mass);
-    add_number(o, "in_bag", r->in_bag);
+    add_number(o, "answer_attention", r->answer_attention);
+    add_number(o, "in_context", r->in_context);
     for (size_t i = 0; i < sizeof circuits / sizeof *circuits; i++)
         add_number(o, circuits[i].key, s->last.has_circuits ? circuits[i].x : none);
     json_object_set_new(o, "steps99", s->steps99 < 0 ? json_null() : json_integer(s->steps99));
@@ -45,15 +45,16 @@ void cli_summary_words(const qkv_run_summary *s, const data_spec *spec, const ch
         "After %d steps (%.2f s) %.1f %% of the answers to fresh questions are right; a blind "
         "guess has %.1f %%",
         s->steps, s->seconds, 100 * r->accuracy, 100 * spec->chance);
-    if (spec->bag > 0) printf(",\na model that cannot match %.1f %%", 100 * spec->bag);
+    if (spec->in_context > 0)
+        printf(",\na model that cannot match %.1f %%", 100 * spec->in_context);
     printf(".\n");
     if (s->steps99 >= 0) printf("99 %% was first reached at step %d.\n", s->steps99);
-    if (isnan(r->mass)) {
+    if (isnan(r->answer_attention)) {
         printf("The run is in %s\n", qkv_io_printable(dir, shown, sizeof shown));
         return;
     }
     printf("Q and K: %.1f %% of the attention is on the entry that holds the answer",
-           100 * r->mass);
+           100 * r->answer_attention);
     if (s->last.has_circuits)
         printf(
             ";\n  %.0f of %d keys are what their own question matches best, values steer %.1f %% "

@@ -38,7 +38,7 @@ GREEN = "#009E73"; PINK = "#CC79A7"; GREY = "#555555"
 set style line 1 lc rgb BLUE   lw 2.6 dt 1       pt 7  ps 0.9    # W^Q, QK
 set style line 2 lc rgb SKY    lw 2.6 dt (12,4)  pt 6  ps 1.1    # W^K, attention
 set style line 3 lc rgb RED    lw 2.6 dt 1       pt 9  ps 1.1    # W^V, OV
-set style line 4 lc rgb ORANGE lw 2.6 dt (4,3)   pt 8  ps 1.3    # W^O, in-bag
+set style line 4 lc rgb ORANGE lw 2.6 dt (4,3)   pt 8  ps 1.3    # W^O, in-context
 set style line 5 lc rgb BLACK  lw 3.6 dt 1       pt 5  ps 0.9    # loss, accuracy
 set style line 6 lc rgb GREEN  lw 2.6 dt (12,4,3,4) pt 4  ps 1.1
 set style line 7 lc rgb PINK   lw 2.6 dt (7,3)   pt 11 ps 1.1

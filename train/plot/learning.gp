@@ -1,6 +1,6 @@
 # What is learned, and when: the answer (black), the V path (orange: is what is carried a stored
 # value?), the Q/K path (blue: is the right entry found?).
-DATA = "learning.csv"    # step,accuracy,in_bag,mass,qk_diag,ov_diag
+DATA = "learning.csv"    # step,accuracy,in_context,answer_attention,qk_diag,ov_diag
 
 eval canvas("learning", 1200, 700)
 set datafile columnheaders
@@ -35,9 +35,9 @@ plot DATA using "step":"accuracy" with linespoints ls 5 pi marks(shown, 0) \
         title "accuracy", \
      '' using "step":"ov_diag" with linespoints ls 3 pi marks(shown, 1) \
         title "OV diag: V carries each value", \
-     '' using "step":"in_bag" with linespoints ls 4 pi marks(shown, 2) \
+     '' using "step":"in_context" with linespoints ls 4 pi marks(shown, 2) \
         title "answer is one of the stored values", \
      '' using "step":"qk_diag" with linespoints ls 1 pi marks(shown, 0) \
         title "QK diag: each key finds itself", \
-     '' using "step":"mass" with linespoints ls 2 pi marks(shown, 1) \
+     '' using "step":"answer_attention" with linespoints ls 2 pi marks(shown, 1) \
         title "attention on the right entry"

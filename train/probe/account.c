@@ -113,7 +113,7 @@ static qkv_probe_work work_of(const char *name) {
     }
 }
 
-/* Adds up a shard's products. Every mix of values follows its scores. */
+/* Adds up a micro-batch's products. Every mix of values follows its scores. */
 static void count_work(qkv_trainer *t, const nn_model_config *m, qkv_probe_account *out) {
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     double factor = 2.0 / w->B / qkv_trainer_spec(t)->side[DATA_SEQUENCE].T;

@@ -55,7 +55,7 @@ static void fill_answer(qkv_trainer *t, qkv_trainer_worker *w, qkv_probe_explana
     out->answer = qkv_trainer_argmax(logits, V);
     out->target = w->target[0][n];
     out->source = w->source[0][n];
-    out->decoy = w->decoy[0][n];
+    out->distractor = w->distractor[0][n];
     for (int c = 0; c < V; c++) sum += exp((double)(logits[c] - logits[out->answer]));
     out->confidence = 1 / sum;
 }

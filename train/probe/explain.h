@@ -22,11 +22,11 @@ typedef struct {
 } qkv_probe_step_of;
 
 typedef struct {
-    int S, question;        // positions of the store; where the question stands in the sequence
-    qkv_probe_step_of *at;  // [S]
-    int answer, target;     // classes of the first readout
-    int source, decoy;      // positions of the store, or -1
-    double confidence;      // the answer's probability
+    int S, question;         // positions of the store; where the question stands in the sequence
+    qkv_probe_step_of *at;   // [S]
+    int answer, target;      // classes of the first readout
+    int source, distractor;  // positions of the store, or -1
+    double confidence;       // the answer's probability
 } qkv_probe_explanation;
 
 /* Replays and explains; the arrays are the arena's. False with a sentence in error when the model

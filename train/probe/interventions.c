@@ -6,7 +6,7 @@
 
 #include "train/probe/observe.h"
 
-/* One loaded shard under test. */
+/* One loaded micro-batch under test. */
 typedef struct {
     qkv_trainer *t;
     qkv_trainer_worker *w;
@@ -96,8 +96,8 @@ static void tally(const bench *b, qkv_probe_intervention *sum) {
         for (int s = 0; s < b->view.S; s++) sum->moved += fabs((double)(now[s] - was[s])) / 2;
         sum->looks_at_t += b->view.looks_at[e] == b->right[e];
         sum->looks_at_j += b->view.looks_at[e] == b->other[e];
-        sum->mass_t += (double)now[b->right[e]];
-        sum->mass_j += (double)now[b->other[e]];
+        sum->attention_t += (double)now[b->right[e]];
+        sum->attention_j += (double)now[b->other[e]];
         sum->says_t += b->view.answer[e] == b->says_right[e];
         sum->says_j += b->view.answer[e] == b->says_other[e];
     }
@@ -122,7 +122,7 @@ static bool run_changes(bench *b, qkv_probe_interventions *out) {
 /* V of example Y under the scores of example X. The worker holds X before and after; Y stands
  * `distance` further on. */
 static bool run_cross(tensor_arena *arena, bench *b, const char *split, uint64_t first,
-                      uint64_t distance, qkv_probe_cross_patch *out) {
+                      uint64_t distance, qkv_probe_activation_patching *out) {
     char name[64];
     int count = b->w->count, S = b->view.S;
     int *stored = tensor_arena_take(arena, (size_t)b->w->B * (size_t)S, sizeof(int));
@@ -152,14 +152,14 @@ static void divide(qkv_probe_interventions *out) {
     double n = out->examples ? out->examples : 1;
     for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++) {
         qkv_probe_intervention *c = &out->changed[i];
-        double *all[] = {&c->looks_at_t, &c->looks_at_j, &c->mass_t, &c->mass_j,
+        double *all[] = {&c->looks_at_t, &c->looks_at_j, &c->attention_t, &c->attention_j,
                          &c->moved,      &c->says_t,     &c->says_j};
         for (size_t k = 0; k < sizeof all / sizeof *all; k++) *all[k] /= n;
     }
-    for (int i = 0; i < QKV_PROBE_KNOCKOUTS; i++) {
-        out->knocked[i].accuracy /= n;
-        out->knocked[i].in_bag /= n;
-        out->knocked[i].mass /= n;
+    for (int i = 0; i < QKV_PROBE_ABLATIONS; i++) {
+        out->ablated[i].accuracy /= n;
+        out->ablated[i].in_context /= n;
+        out->ablated[i].answer_attention /= n;
     }
     out->cross.says_y_at_t /= n;
     out->cross.says_x /= n;
@@ -184,7 +184,7 @@ bool qkv_probe_intervene(qkv_trainer *t, const char *split, int count, qkv_probe
         qkv_trainer_load(t, b.w, split, (uint64_t)first, n, n);
         ok = run_changes(&b, out) &&
              run_cross(scratch, &b, split, (uint64_t)first, (uint64_t)count, &out->cross) &&
-             qkv_probe_knock_out(scratch, t, b.w, out);
+             qkv_probe_ablate(scratch, t, b.w, out);
         out->examples += n;
     }
     if (!ok) qkv_io_fail(error, "out of memory during interventions");

@@ -15,8 +15,8 @@ extern "C" {
 /* Fractions of the examples, or means over them. */
 typedef struct {
     const char *name;
-    double looks_at_t, looks_at_j;  // greatest weight on the entry
-    double mass_t, mass_j;          // weight on the entry
+    double looks_at_t, looks_at_j;    // greatest weight on the entry
+    double attention_t, attention_j;  // weight on the entry
     double moved;           // total variation between this attention and the clean one, 0..1
     double says_t, says_j;  // answer is the value that stood at t (at j) before the change
 } qkv_probe_intervention;
@@ -34,22 +34,22 @@ enum {
 typedef struct {
     double says_y_at_t;     // answer is what Y stores where X looks
     double says_x, says_y;  // answer is X's own, Y's own
-} qkv_probe_cross_patch;
+} qkv_probe_activation_patching;
 
 /* The memory's embedding is key + value; on the way to K, or to V, one part is replaced by its
  * table's mean. */
 typedef struct {
     const char *k_sees, *v_sees;
-    double accuracy, in_bag, mass;
-} qkv_probe_knockout;
+    double accuracy, in_context, answer_attention;
+} qkv_probe_ablation;
 
-enum { QKV_PROBE_KNOCKOUTS = 9 };
+enum { QKV_PROBE_ABLATIONS = 9 };
 
 typedef struct {
     int examples;
     qkv_probe_intervention changed[QKV_PROBE_INTERVENTIONS];
-    qkv_probe_cross_patch cross;
-    qkv_probe_knockout knocked[QKV_PROBE_KNOCKOUTS];
+    qkv_probe_activation_patching cross;
+    qkv_probe_ablation ablated[QKV_PROBE_ABLATIONS];
 } qkv_probe_interventions;
 
 /* Runs everything on about `count` examples of a split. False with a sentence in error (no keys
@@ -57,9 +57,9 @@ typedef struct {
 bool qkv_probe_intervene(qkv_trainer *t, const char *split, int count, qkv_probe_interventions *out,
                          char *error);
 
-/* Its third part, in knockout.c: one loaded shard, sums added to out->knocked. */
-bool qkv_probe_knock_out(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker *w,
-                         qkv_probe_interventions *out);
+/* Its third part, in ablation.c: one loaded micro-batch, sums added to out->ablated. */
+bool qkv_probe_ablate(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker *w,
+                      qkv_probe_interventions *out);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /* layers.c - what the last layer gets from the earlier ones.
  *
- * Knock-out: one of the last layer's Q, K, V is computed from the embedding alone, as if the
+ * Ablation: one of the last layer's Q, K, V is computed from the embedding alone, as if the
  * earlier layers had written nothing; everything else stays. Whichever of them then breaks the
  * answer is the one that is contextual. How: the stream that enters the last layer is overwritten
  * by the embedding for one replay, what that makes of q, k and v is kept, and put in place of the
@@ -69,7 +69,7 @@ bool qkv_probe_places(const data_spec *s, int source, int *key, int *value) {
     return true;
 }
 
-/* ---- knock-out ---- */
+/* ---- ablation ---- */
 
 enum { INTACT, WITHOUT_Q, WITHOUT_K, WITHOUT_V, WITHOUT_ALL, CASES };
 
@@ -99,7 +99,7 @@ static void count_looks(qkv_trainer *t, const qkv_trainer_worker *w, tally *sum)
     }
 }
 
-static bool knock_out(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, void *ctx) {
+static bool ablation(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, void *ctx) {
     tally *sum = ctx;
     qkv_probe_patch patch[3];
     bool ok = true;
@@ -126,7 +126,7 @@ bool qkv_probe_run_layers(qkv_trainer *t, qkv_probe_measures *out, char *error) 
                                              "without_all"};
     tally sum = {0};
     if (!qkv_probe_has_contexts(t, error) ||
-        !qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, knock_out, &sum, error))
+        !qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, ablation, &sum, error))
         return false;
     double rows = sum.rows ? (double)sum.rows : 1, looked = (double)sum.looked;
     for (int c = 0; c < CASES; c++)

@@ -42,7 +42,7 @@ static bool test_at(qkv_trainer *t, const qkv_config *c, const data_spec *spec,
     qkv_trainer_free(other);
     if (!ok) return false;
     qkv_probe_measure_add(out, s.accuracy, "lengths.n%d.accuracy", c->pairs);
-    qkv_probe_measure_add(out, s.mass, "lengths.n%d.mass", c->pairs);
+    qkv_probe_measure_add(out, s.answer_attention, "lengths.n%d.answer_attention", c->pairs);
     return true;
 }
 

@@ -1,4 +1,4 @@
-/* look.h - what the probes share: running examples shard by shard, and reading what a replay left
+/* look.h - what the probes share: running examples micro-batch by micro-batch, and reading what a replay left
  * in a worker. */
 #ifndef QKV_PROBE_LOOK_H
 #define QKV_PROBE_LOOK_H
@@ -12,8 +12,8 @@ extern "C" {
 /* The worker's graph as it is evaluated: without dropout. False on a graph's error. */
 bool qkv_probe_replay(qkv_trainer_worker *w);
 
-/* Loads about `count` examples of a split, replays them shard by shard, and calls see() on each.
- * The arena is emptied between shards. Every scored row has the weight of `total` examples, as in
+/* Loads about `count` examples of a split, replays them micro-batch by micro-batch, and calls see() on each.
+ * The arena is emptied between micro-batches. Every scored row has the weight of `total` examples, as in
  * qkv_trainer_load(). False with a sentence in error when memory is out, or see() says so. */
 typedef bool qkv_probe_see_fn(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena,
                               void *ctx);

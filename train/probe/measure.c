@@ -58,8 +58,8 @@ bool qkv_probe_run_interventions(qkv_trainer *t, qkv_probe_measures *out, char *
         const char *n = names[i];
         qkv_probe_measure_add(out, c->looks_at_t, "interventions.%s.looks_at_t", n);
         qkv_probe_measure_add(out, c->looks_at_j, "interventions.%s.looks_at_j", n);
-        qkv_probe_measure_add(out, c->mass_t, "interventions.%s.mass_t", n);
-        qkv_probe_measure_add(out, c->mass_j, "interventions.%s.mass_j", n);
+        qkv_probe_measure_add(out, c->attention_t, "interventions.%s.attention_t", n);
+        qkv_probe_measure_add(out, c->attention_j, "interventions.%s.attention_j", n);
         qkv_probe_measure_add(out, c->moved, "interventions.%s.moved", n);
         qkv_probe_measure_add(out, c->says_t, "interventions.%s.says_t", n);
         qkv_probe_measure_add(out, c->says_j, "interventions.%s.says_j", n);
@@ -70,12 +70,12 @@ bool qkv_probe_run_interventions(qkv_trainer *t, qkv_probe_measures *out, char *
     return true;
 }
 
-/* "knockouts.key_value.accuracy": what K sees, then what V sees. */
-bool qkv_probe_run_knockouts(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+/* "ablations.key_value.accuracy": what K sees, then what V sees. */
+bool qkv_probe_run_ablations(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     qkv_probe_interventions v;
     if (!qkv_probe_intervene(t, "test", EXAMPLES, &v, error)) return false;
-    for (int i = 0; i < QKV_PROBE_KNOCKOUTS; i++) {
-        const qkv_probe_knockout *k = &v.knocked[i];
+    for (int i = 0; i < QKV_PROBE_ABLATIONS; i++) {
+        const qkv_probe_ablation *k = &v.ablated[i];
         char sees[2][8];
         const char *const whole[] = {k->k_sees, k->v_sees};
         for (int side = 0; side < 2; side++)
@@ -83,9 +83,10 @@ bool qkv_probe_run_knockouts(qkv_trainer *t, qkv_probe_measures *out, char *erro
                      strchr(whole[side], '+')              ? "both"
                      : strncmp(whole[side], "key", 3) == 0 ? "key"
                                                            : "value");
-        qkv_probe_measure_add(out, k->accuracy, "knockouts.%s_%s.accuracy", sees[0], sees[1]);
-        qkv_probe_measure_add(out, k->in_bag, "knockouts.%s_%s.in_bag", sees[0], sees[1]);
-        qkv_probe_measure_add(out, k->mass, "knockouts.%s_%s.mass", sees[0], sees[1]);
+        qkv_probe_measure_add(out, k->accuracy, "ablations.%s_%s.accuracy", sees[0], sees[1]);
+        qkv_probe_measure_add(out, k->in_context, "ablations.%s_%s.in_context", sees[0], sees[1]);
+        qkv_probe_measure_add(out, k->answer_attention, "ablations.%s_%s.answer_attention", sees[0],
+                              sees[1]);
     }
     return true;
 }
@@ -97,6 +98,6 @@ bool qkv_probe_run_heldout(qkv_trainer *t, qkv_probe_measures *out, char *error)
                            qkv_trainer_spec(t)->task->name);
     if (!qkv_trainer_evaluate(t, "heldout", 0, EXAMPLES, &s, error)) return false;
     qkv_probe_measure_add(out, s.accuracy, "heldout.accuracy");
-    qkv_probe_measure_add(out, s.mass, "heldout.mass");
+    qkv_probe_measure_add(out, s.answer_attention, "heldout.answer_attention");
     return true;
 }

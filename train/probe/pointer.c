@@ -36,7 +36,8 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
     for (int n = 0; n < qkv_probe_rows(w); n++) {
         int b = qkv_probe_row_example(t, w, n), at = qkv_probe_row_position(t, w, n);
         const int *value = qkv_probe_ids(t, w, DATA_SEQUENCE, qkv_trainer_spec(t)->roles.value, b);
-        int says = qkv_probe_answer(t, w, 0, n), target = w->source[0][n], reverse = w->decoy[0][n];
+        int says = qkv_probe_answer(t, w, 0, n), target = w->source[0][n],
+            reverse = w->distractor[0][n];
         sum->target += qkv_probe_mean_at(weights, b, at, target);
         sum->reverse += qkv_probe_mean_at(weights, b, at, reverse);
         sum->self += qkv_probe_mean_at(weights, b, at, at);

@@ -11,7 +11,7 @@ enum { EXAMPLES = 1000 };
 typedef struct {
     long rows, all;
     long right[DATA_MAXREADOUTS], asked[DATA_MAXREADOUTS];
-    double *mass;  // [H, readouts]
+    double *attention;  // [H, readouts]
 } tally;
 
 static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, void *ctx) {
@@ -28,7 +28,7 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
             sum->right[r] += hit;
             wrong += !hit;
             for (int h = 0; weights && h < H && w->source[r][n] >= 0; h++)
-                sum->mass[h * readouts + r] +=
+                sum->attention[h * readouts + r] +=
                     (double)qkv_probe_row_of(weights, b, h, at)[w->source[r][n]];
         }
         sum->all += wrong == 0;
@@ -46,10 +46,10 @@ static void report(qkv_trainer *t, const tally *sum, qkv_probe_measures *out) {
                               s->readout[r].name);
     }
     qkv_probe_measure_add(out, (double)sum->all / (double)(sum->rows ? sum->rows : 1), "slots.all");
-    if (!qkv_trainer_has_attention(t) || !sum->mass) return;
+    if (!qkv_trainer_has_attention(t) || !sum->attention) return;
     for (int h = 0; h < qkv_trainer_config(t)->heads; h++)
         for (int r = 0; r < s->n_readouts; r++)
-            qkv_probe_measure_add(out, sum->mass[h * s->n_readouts + r] / asked[r],
+            qkv_probe_measure_add(out, sum->attention[h * s->n_readouts + r] / asked[r],
                                   "slots.head%d.%.30s", h, s->readout[r].name);
 }
 
@@ -63,9 +63,11 @@ bool qkv_probe_run_slots(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     tensor_arena *arena = tensor_arena_new(NULL);
     tally sum = {0};
     if (arena)
-        sum.mass = tensor_arena_take(arena, (size_t)(heads * s->n_readouts), sizeof *sum.mass);
-    bool ok = sum.mass ? qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)
-                       : qkv_io_fail(error, "out of memory");
+        sum.attention =
+            tensor_arena_take(arena, (size_t)(heads * s->n_readouts), sizeof *sum.attention);
+    bool ok = sum.attention
+                  ? qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)
+                  : qkv_io_fail(error, "out of memory");
     if (ok) report(t, &sum, out);
     tensor_arena_free(arena);
     return ok;

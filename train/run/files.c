@@ -100,7 +100,7 @@ bool qkv_run_write_descriptions(const qkv_io *io, const qkv_trainer *t, const ch
     const struct {
         const char *label;
         double accuracy;
-    } known[] = {{"chance", s->chance}, {"cannot match", s->bag}};
+    } known[] = {{"chance", s->chance}, {"cannot match", s->in_context}};
     qkv_io_text_add(&levels, "loss,accuracy,label\n");
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (!(known[i].accuracy > 0)) continue;

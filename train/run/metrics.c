@@ -17,7 +17,7 @@ static void each_matrix(qkv_trainer *t, const char *prefix, qkv_io_text *out) {
 
 void qkv_run_metrics_header(qkv_trainer *t, qkv_io_text *out) {
     qkv_io_text_add(out,
-                    "step,loss,val_loss,accuracy,in_bag,mass,decoy,"
+                    "step,loss,val_loss,accuracy,in_context,answer_attention,distractor,"
                     "qk_diag,qk_margin,qk_ratio,ov_diag,ov_margin,ov_ratio");
     each_matrix(t, "norm", out);
     each_matrix(t, "grad", out);
@@ -35,9 +35,9 @@ void qkv_run_metrics_row(qkv_trainer *t, const qkv_run_moment *m, qkv_io_text *o
     const double none = (double)NAN, numbers[] = {m->loss,
                                                   m->scores.loss,
                                                   m->scores.accuracy,
-                                                  m->scores.in_bag,
-                                                  m->scores.mass,
-                                                  m->scores.decoy,
+                                                  m->scores.in_context,
+                                                  m->scores.answer_attention,
+                                                  m->scores.distractor,
                                                   m->has_circuits ? c->qk_diag : none,
                                                   m->has_circuits ? c->qk_margin : none,
                                                   m->has_circuits ? c->qk_ratio : none,

@@ -41,10 +41,10 @@ static double clock_seconds(void) {
 static bool look(loop *l, const char *split, int count, int step) {
     qkv_trainer_at_step(l->t, step);
     if (!qkv_trainer_evaluate(l->t, split, 0, count, &l->now.scores, l->error)) return false;
-    const double *mass = l->now.scores.head_mass + (l->c->layers - 1) * l->c->heads;
+    const double *attention = l->now.scores.head_attention + (l->c->layers - 1) * l->c->heads;
     int head = 0;
     for (int h = 1; h < l->c->heads; h++)
-        if (mass[h] > mass[head]) head = h;
+        if (attention[h] > attention[head]) head = h;
     if (l->now.has_circuits)
         qkv_probe_circuits_read(l->t, l->c->layers - 1, head, &l->now.circuits);
     return true;
@@ -254,7 +254,7 @@ qkv_run_status qkv_run_train(const qkv_io *io, const qkv_config *c, const data_s
     tensor_arena_free(l.arena);
     qkv_run_close_directory(io, lock);
     out->seconds = clock_seconds() - l.began;
-    out->last.scores.head_mass = NULL;  // it was the trainer's
+    out->last.scores.head_attention = NULL;  // it was the trainer's
     return s;
 }
 

@@ -42,9 +42,9 @@ static void add_scores(bench *b, const qkv_trainer_scores *s, int step) {
         bool known;
     } all[] = {{"accuracy", s->accuracy, true},
                {"loss", s->loss, true},
-               {"mass", s->mass, true},
-               {"decoy", s->decoy, true},
-               {"in_bag", s->in_bag, true},
+               {"answer_attention", s->answer_attention, true},
+               {"distractor", s->distractor, true},
+               {"in_context", s->in_context, true},
                {"all_right", s->all_right, true},
                {"qk_diag", k->qk_diag, b->has_circuits},
                {"qk_margin", k->qk_margin, b->has_circuits},

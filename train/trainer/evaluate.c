@@ -5,11 +5,11 @@
 
 #include "train/trainer/trainer_internal.h"
 
-/* Sums over one shard. */
+/* Sums over one micro-batch. */
 typedef struct {
     double loss;
-    long right, scored, all_right, in_bag;
-    double *head_mass, decoy;  // decoy: last layer, sum over heads
+    long right, scored, all_right, in_context;
+    double *head_attention, distractor;  // distractor: last layer, sum over heads
 } tally;
 
 typedef struct {
@@ -17,7 +17,7 @@ typedef struct {
     const char *split;
     uint64_t first;
     int count;
-    tally *shards;
+    tally *micro_batches;
 } job;
 
 int qkv_trainer_argmax(const real *x, int n) {
@@ -50,7 +50,8 @@ static void count_answers(const qkv_trainer *t, const qkv_trainer_worker *w, tal
                 s->readout[r].classes);
             sum->right += answer == w->target[r][n];
             if (answer != w->target[r][n]) wrong_in = example;
-            if (s->roles.value >= 0) sum->in_bag += qkv_trainer_is_stored(s, w, example, answer);
+            if (s->roles.value >= 0)
+                sum->in_context += qkv_trainer_is_stored(s, w, example, answer);
         }
         bool last = n + 1 == w->n_rows || w->rows[n + 1] < 0 ||
                     w->rows[n + 1] / s->side[DATA_SEQUENCE].T != example;
@@ -59,8 +60,8 @@ static void count_answers(const qkv_trainer *t, const qkv_trainer_worker *w, tal
 }
 
 /* Adds the attention that each head pays from scored rows to where the answer stands. */
-static void add_mass(const qkv_trainer *t, const qkv_trainer_worker *w, double *mass,
-                     double *decoy) {
+static void add_attention(const qkv_trainer *t, const qkv_trainer_worker *w, double *attention,
+                          double *distractor) {
     int T = t->spec.side[DATA_SEQUENCE].T, S = t->spec.side[t->spec.store].T, H = t->config.heads;
     int last = t->config.layers - 1;
     for (int l = 0; l < t->config.layers; l++)
@@ -70,40 +71,42 @@ static void add_mass(const qkv_trainer *t, const qkv_trainer_worker *w, double *
                 int b = w->rows[n] / T, q = w->rows[n] % T;
                 for (int h = 0; h < H; h++) {
                     const real *row = w->weights[l]->val.x + ((ptrdiff_t)(b * H + h) * T + q) * S;
-                    mass[l * H + h] += (double)row[w->source[r][n]];
-                    if (l == last && w->decoy[r][n] >= 0) *decoy += (double)row[w->decoy[r][n]];
+                    attention[l * H + h] += (double)row[w->source[r][n]];
+                    if (l == last && w->distractor[r][n] >= 0)
+                        *distractor += (double)row[w->distractor[r][n]];
                 }
             }
 }
 
-static void run_shard(void *ctx, int shard, int worker) {
+static void run_micro_batch(void *ctx, int micro_batch, int worker) {
     const job *j = ctx;
     qkv_trainer *t = j->t;
     qkv_trainer_worker *w = &t->workers[worker];
-    tally *sum = &j->shards[shard];
-    int first = shard * t->shard, count = j->count - first < t->shard ? j->count - first : t->shard;
+    tally *sum = &j->micro_batches[micro_batch];
+    int first = micro_batch * t->micro_batch,
+        count = j->count - first < t->micro_batch ? j->count - first : t->micro_batch;
     qkv_trainer_load(t, w, j->split, j->first + (uint64_t)first, count, j->count);
     ag_set_run(w->graph, (ag_run){.training = false});
     if (!ag_forward(w->graph)) return;
     sum->loss = (double)w->out.loss->val.x[0];
     count_answers(t, w, sum);
-    add_mass(t, w, sum->head_mass, &sum->decoy);
+    add_attention(t, w, sum->head_attention, &sum->distractor);
 }
 
-/* Adds up the shards in order, and divides. */
-static void conclude(qkv_trainer *t, const job *j, int shards, qkv_trainer_scores *out) {
+/* Adds up the micro-batches in order, and divides. */
+static void conclude(qkv_trainer *t, const job *j, int micro_batches, qkv_trainer_scores *out) {
     int heads = t->config.layers * t->config.heads;
     tally all = {0};
-    for (int h = 0; h < heads; h++) t->head_mass[h] = 0;
-    for (int s = 0; s < shards; s++) {
-        const tally *one = &j->shards[s];
+    for (int h = 0; h < heads; h++) t->head_attention[h] = 0;
+    for (int s = 0; s < micro_batches; s++) {
+        const tally *one = &j->micro_batches[s];
         all.loss += one->loss;
         all.right += one->right;
         all.scored += one->scored;
         all.all_right += one->all_right;
-        all.in_bag += one->in_bag;
-        all.decoy += one->decoy;
-        for (int h = 0; h < heads; h++) t->head_mass[h] += one->head_mass[h];
+        all.in_context += one->in_context;
+        all.distractor += one->distractor;
+        for (int h = 0; h < heads; h++) t->head_attention[h] += one->head_attention[h];
     }
     double scored = all.scored ? (double)all.scored : 1;
     bool answers = t->config.readout != NN_READOUT_VECTOR, stores = t->spec.roles.value >= 0;
@@ -111,27 +114,29 @@ static void conclude(qkv_trainer *t, const job *j, int shards, qkv_trainer_score
         .loss = all.loss,
         .accuracy = answers ? (double)all.right / scored : (double)NAN,
         .all_right = answers ? (double)all.all_right / j->count : (double)NAN,
-        .in_bag = answers && stores ? (double)all.in_bag / scored : (double)NAN,
-        .decoy = t->spec.has_decoy ? all.decoy / scored / t->config.heads : (double)NAN,
-        .head_mass = t->head_mass};
-    for (int h = 0; h < heads; h++) t->head_mass[h] /= scored;
-    if (!qkv_trainer_has_attention(t)) out->mass = out->decoy = (double)NAN;
+        .in_context = answers && stores ? (double)all.in_context / scored : (double)NAN,
+        .distractor =
+            t->spec.has_distractor ? all.distractor / scored / t->config.heads : (double)NAN,
+        .head_attention = t->head_attention};
+    for (int h = 0; h < heads; h++) t->head_attention[h] /= scored;
+    if (!qkv_trainer_has_attention(t)) out->answer_attention = out->distractor = (double)NAN;
     for (int h = 0; h < t->config.heads; h++)
-        out->mass += t->head_mass[heads - t->config.heads + h] / t->config.heads;
+        out->answer_attention += t->head_attention[heads - t->config.heads + h] / t->config.heads;
 }
 
 bool qkv_trainer_evaluate(qkv_trainer *t, const char *split, uint64_t first, int count,
                           qkv_trainer_scores *out, char *error) {
-    int shards = (count + t->shard - 1) / t->shard, heads = t->config.layers * t->config.heads;
+    int micro_batches = (count + t->micro_batch - 1) / t->micro_batch,
+        heads = t->config.layers * t->config.heads;
     tensor_arena *arena = tensor_arena_new(t->mem);
-    tally *sums = arena ? tensor_arena_take(arena, (size_t)shards, sizeof *sums) : NULL;
+    tally *sums = arena ? tensor_arena_take(arena, (size_t)micro_batches, sizeof *sums) : NULL;
     bool room = sums != NULL;
-    for (int s = 0; room && s < shards; s++)
-        room = (sums[s].head_mass = tensor_arena_take(arena, (size_t)heads, sizeof(double)));
+    for (int s = 0; room && s < micro_batches; s++)
+        room = (sums[s].head_attention = tensor_arena_take(arena, (size_t)heads, sizeof(double)));
     if (room) {
         job j = {t, split, first, count, sums};
-        qkv_trainer_pool_run(t->pool, run_shard, &j, shards);
-        conclude(t, &j, shards, out);
+        qkv_trainer_pool_run(t->pool, run_micro_batch, &j, micro_batches);
+        conclude(t, &j, micro_batches, out);
     }
     tensor_arena_free(arena);
     if (!room) return qkv_io_fail(error, "out of memory");

@@ -12,24 +12,24 @@ typedef struct {
 } job;
 
 static int lanes_in_use(const qkv_trainer *t) {  // the others are empty
-    return t->config.lanes < t->shards ? t->config.lanes : t->shards;
+    return t->config.lanes < t->micro_batches ? t->config.lanes : t->micro_batches;
 }
 
-/* Loads one shard of a step's training batch and runs it forwards and backwards. False on a
+/* Loads one micro-batch of a step's training batch and runs it forwards and backwards. False on a
  * graph's error. */
-static bool run_shard(qkv_trainer *t, qkv_trainer_worker *w, int step, int shard) {
-    int batch = t->config.batch, first = shard * t->shard,
-        count = batch - first < t->shard ? batch - first : t->shard;
+static bool run_micro_batch(qkv_trainer *t, qkv_trainer_worker *w, int step, int micro_batch) {
+    int batch = t->config.batch, first = micro_batch * t->micro_batch,
+        count = batch - first < t->micro_batch ? batch - first : t->micro_batch;
     qkv_trainer_load(t, w, "train", (uint64_t)step * (uint64_t)batch + (uint64_t)first, count,
                      batch);
     ag_set_run(w->graph, (ag_run){.seed = (uint64_t)t->config.seed,
                                   .step = (uint64_t)step,
-                                  .shard = (uint64_t)shard,
+                                  .micro_batch = (uint64_t)micro_batch,
                                   .training = true});
     return ag_forward(w->graph) && ag_backward(w->out.loss, NULL);
 }
 
-/* A lane: its shards in order, gradients into its own buffer. */
+/* A lane: its micro-batches in order, gradients into its own buffer. */
 static void run_lane(void *ctx, int lane, int worker) {
     const job *j = ctx;
     qkv_trainer *t = j->t;
@@ -37,9 +37,9 @@ static void run_lane(void *ctx, int lane, int worker) {
     memset(t->lane[lane], 0, ag_params_size(t->params) * sizeof(real));
     ag_grads_into(w->graph, t->lane[lane]);
     t->odd[lane] = false;
-    for (int shard = lane; shard < t->shards; shard += t->config.lanes) {
-        if (!run_shard(t, w, j->step, shard)) return;
-        t->losses[shard] = (double)w->out.loss->val.x[0];
+    for (int micro_batch = lane; micro_batch < t->micro_batches; micro_batch += t->config.lanes) {
+        if (!run_micro_batch(t, w, j->step, micro_batch)) return;
+        t->losses[micro_batch] = (double)w->out.loss->val.x[0];
         if (t->detect && !qkv_trainer_all_finite(w->graph)) t->odd[lane] = true;
     }
 }
@@ -83,7 +83,7 @@ void qkv_trainer_detect_anomaly(qkv_trainer *t, bool on) {
         ag_keep_grads(t->workers[i].graph, true);  // and stay so: it costs little
 }
 
-/* Runs the shards of a step again, one by one, until a number is not finite. The parameters have
+/* Runs the micro-batches of a step again, one by one, until a number is not finite. The parameters have
  * not changed since. */
 static qkv_trainer_anomaly find_again(qkv_trainer *t, int step) {
     qkv_trainer_worker *w = &t->workers[0];
@@ -93,9 +93,10 @@ static qkv_trainer_anomaly find_again(qkv_trainer *t, int step) {
     if (!grads) return found;
     ag_grads_into(w->graph, grads);
     ag_keep_grads(w->graph, true);
-    for (int shard = 0; shard < t->shards && !found.node; shard++) {
+    for (int micro_batch = 0; micro_batch < t->micro_batches && !found.node; micro_batch++) {
         memset(grads, 0, bytes);
-        if (run_shard(t, w, step, shard)) found = qkv_trainer_first_not_finite(w->graph);
+        if (run_micro_batch(t, w, step, micro_batch))
+            found = qkv_trainer_first_not_finite(w->graph);
     }
     ag_grads_into(w->graph, t->lane[0]);
     t->mem->release(t->mem->ctx, grads);
@@ -125,7 +126,7 @@ bool qkv_trainer_gradient(qkv_trainer *t, int step, qkv_trainer_step *out, char 
     qkv_trainer_pool_run(t->pool, run_lane, &(job){t, step}, lanes_in_use(t));
     if (graph_error(t)) return qkv_io_fail(error, "step %d: %s", step, graph_error(t));
     qkv_trainer_pool_run(t->pool, sum_lanes, &(job){t, step}, params);
-    for (int s = 0; s < t->shards; s++) out->loss += t->losses[s];
+    for (int s = 0; s < t->micro_batches; s++) out->loss += t->losses[s];
     double squares = 0;
     for (int i = 0; i < params; i++) {
         if (!isfinite(t->squares[i])) {

@@ -6,16 +6,18 @@
 
 #include "train/trainer/trainer_internal.h"
 
-/* Examples of a shard. Its activations should stay in the second-level cache, but for each shard all
+/* Examples of a micro-batch. Its activations should stay in the second-level cache, but for each micro-batch all
  * weights are read and all gradients added to once more, which costs the more the wider the model is:
- * 2 d_model tokens balance the two, within 128 to 256, or up to twice as many so that a lane's shards
+ * 2 d_model tokens balance the two, within 128 to 256, or up to twice as many so that a lane's micro-batches
  * are equal. A function of the configuration alone. */
-static int shard_size(const qkv_config *c, int T) {
+static int micro_batch_size(const qkv_config *c, int T) {
     const int tokens = c->d_model < 64 ? 128 : c->d_model > 128 ? 256 : 2 * c->d_model;
     const int least = (128 + T - 1) / T, per_lane = (c->batch + c->lanes - 1) / c->lanes;
     const int wanted = (int)((long)per_lane * T / tokens);
-    const int shards = wanted < 1 ? 1 : wanted < per_lane ? wanted : per_lane;  // of one lane
-    int size = (per_lane + shards - 1) / shards;
+    const int micro_batches = wanted < 1          ? 1
+                              : wanted < per_lane ? wanted
+                                                  : per_lane;  // of one lane
+    int size = (per_lane + micro_batches - 1) / micro_batches;
     if (size < least) size = least;
     return size < c->batch ? size : c->batch;
 }
@@ -53,22 +55,23 @@ static nn_batch batch_of(const qkv_trainer *t, const qkv_trainer_worker *w) {
 static bool is_attention(const qkv_trainer *t, const ag_node *node) {
     const data_spec *s = &t->spec;
     return tensor_same_shape(
-        node->val.shape,
-        tensor_dims(4, t->shard, t->config.heads, s->side[DATA_SEQUENCE].T, s->side[s->store].T));
+        node->val.shape, tensor_dims(4, t->micro_batch, t->config.heads, s->side[DATA_SEQUENCE].T,
+                                     s->side[s->store].T));
 }
 
 /* Memory and a recorded graph for one worker; false when memory is out or the graph has an error.
  * */
 static bool worker_init(qkv_trainer *t, qkv_trainer_worker *w, char *error) {
     const data_spec *s = &t->spec;
-    w->B = t->shard;
+    w->B = t->micro_batch;
     w->n_rows = w->B * s->scored;
     bool room = data_batch_new(t->arena, s, w->B, &w->data);
     room = (w->rows = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
     for (int r = 0; r < s->n_readouts; r++) {
         room = (w->target[r] = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
         room = (w->source[r] = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
-        room = (w->decoy[r] = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
+        room = (w->distractor[r] = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) &&
+               room;
     }
     room = (w->source_rows = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
     w->weights = tensor_arena_take(t->arena, (size_t)t->config.layers, sizeof(ag_node *));
@@ -92,17 +95,17 @@ static bool worker_init(qkv_trainer *t, qkv_trainer_worker *w, char *error) {
 
 static bool buffers_init(qkv_trainer *t) {
     size_t P = ag_params_size(t->params);
-    int batch_shards = (t->config.batch + t->shard - 1) / t->shard;
+    int batch_micro_batches = (t->config.batch + t->micro_batch - 1) / t->micro_batch;
     bool room = true;
-    t->shards = batch_shards;
+    t->micro_batches = batch_micro_batches;
     for (int l = 0; l < t->config.lanes; l++)
         room = (t->lane[l] = tensor_arena_reals(t->arena, P)) && room;
     room = qkv_optim_init(&t->optim, t->arena, t->params, qkv_config_optim(&t->config)) && room;
-    t->losses = tensor_arena_take(t->arena, (size_t)batch_shards, sizeof(double));
+    t->losses = tensor_arena_take(t->arena, (size_t)batch_micro_batches, sizeof(double));
     t->squares = tensor_arena_take(t->arena, (size_t)ag_params_count(t->params), sizeof(double));
-    t->head_mass =
+    t->head_attention =
         tensor_arena_take(t->arena, (size_t)(t->config.layers * t->config.heads), sizeof(double));
-    return room && t->losses && t->squares && t->head_mass;
+    return room && t->losses && t->squares && t->head_attention;
 }
 
 /* Freezes what the comma-separated patterns name. */
@@ -155,7 +158,7 @@ qkv_trainer *qkv_trainer_new(const tensor_allocator *mem, const qkv_config *c,
         return NULL;
     }
     *t = (qkv_trainer){.mem = mem, .arena = arena, .config = *c, .spec = *spec};
-    t->shard = shard_size(c, spec->side[DATA_SEQUENCE].T + spec->side[DATA_MEMORY].T);
+    t->micro_batch = micro_batch_size(c, spec->side[DATA_SEQUENCE].T + spec->side[DATA_MEMORY].T);
     if (init(t, threads, error)) {
         qkv_trainer_at_step(t, 0);
         return t;
@@ -200,7 +203,7 @@ const char *qkv_trainer_store_name(const data_spec *s) {
     return s->store == DATA_MEMORY ? "memory" : "embed";
 }
 
-/* ---- loading a shard ---- */
+/* ---- loading a micro-batch ---- */
 
 void qkv_trainer_load(qkv_trainer *t, qkv_trainer_worker *w, const char *split, uint64_t first,
                       int count, double total) {
@@ -225,7 +228,7 @@ void qkv_trainer_reload(qkv_trainer *t, qkv_trainer_worker *w) {
         for (int r = 0; r < readouts; r++) {
             w->target[r][n] = w->data.rows.target[r][at];
             w->source[r][n] = w->data.rows.source[r][at];
-            w->decoy[r][n] = w->data.rows.decoy[r][at];
+            w->distractor[r][n] = w->data.rows.distractor[r][at];
         }
         int source = w->source[0][n];
         w->source_rows[n] =
@@ -236,6 +239,7 @@ void qkv_trainer_reload(qkv_trainer *t, qkv_trainer_worker *w) {
     }
     for (; n < w->n_rows; n++) {
         w->rows[n] = w->source_rows[n] = -1;
-        for (int r = 0; r < readouts; r++) w->target[r][n] = w->source[r][n] = w->decoy[r][n] = -1;
+        for (int r = 0; r < readouts; r++)
+            w->target[r][n] = w->source[r][n] = w->distractor[r][n] = -1;
     }
 }

@@ -1,9 +1,9 @@
-/* trainer.h - a model in training: parameters, and workers that run shards of a batch.
+/* trainer.h - a model in training: parameters, and workers that run micro-batches of a batch.
  *
- * A batch is cut into shards of 128 to 512 tokens, dealt to a fixed number of lanes (in the
- * configuration). A lane runs its shards in order and adds gradients into its own flat buffer; the
+ * A batch is cut into micro-batches of 128 to 512 tokens, dealt to a fixed number of lanes (in the
+ * configuration). A lane runs its micro-batches in order and adds gradients into its own flat buffer; the
  * lanes are summed in a fixed tree. Threads take lanes, so any number of threads gives the same
- * bits. A worker records the graph once and replays it for every shard. */
+ * bits. A worker records the graph once and replays it for every micro-batch. */
 #ifndef QKV_TRAINER_TRAINER_H
 #define QKV_TRAINER_TRAINER_H
 
@@ -14,17 +14,17 @@
 extern "C" {
 #endif
 
-/* One thread's graph, and the shard that is loaded in it. */
+/* One thread's graph, and the micro-batch that is loaded in it. */
 typedef struct {
     ag_graph *graph;
     data_batch data;  // `B` examples, [B,T] each
     nn_outputs out;
-    int B, n_rows;                  // examples of a shard; rows that can be scored
+    int B, n_rows;                  // examples of a micro-batch; rows that can be scored
     int count;                      // examples loaded; the other rows are not scored
     int *rows;                      // [n_rows] b*T + t, or -1
     int *target[DATA_MAXREADOUTS];  // [n_rows]
     int *source[DATA_MAXREADOUTS];  // [n_rows] the position where the answer stands, or -1
-    int *decoy
+    int *distractor
         [DATA_MAXREADOUTS];  // [n_rows] the position that a confused model would look at, or -1
     int *source_rows;        // [n_rows] b*T + the first readout's source, or -1
     real weight[DATA_MAXREADOUTS];  // of a scored row in the loss
@@ -51,7 +51,7 @@ const real *qkv_trainer_grads(const qkv_trainer *t);  // flat, as ag_param_entry
 qkv_trainer_worker *qkv_trainer_any_worker(
     qkv_trainer *t);  // one worker, for probes; idle between steps
 
-/* Has the last layer attention weights that can be looked at? Else mass is NaN and the probes
+/* Has the last layer attention weights that can be looked at? Else answer_attention is NaN and the probes
  * refuse. */
 bool qkv_trainer_has_attention(const qkv_trainer *t);
 
@@ -103,14 +103,15 @@ void qkv_trainer_update(qkv_trainer *t, int step, const qkv_trainer_step *s);
 enum { QKV_TRAINER_MAXHEADS = 4096 };  // layers * heads
 typedef struct {
     double loss, accuracy;
-    double all_right;  // examples with every scored position right
-    double in_bag;     // answer is a value stored in the example; NaN if the task stores none
-    double mass;       // attention on the answer's position: last layer, mean over heads; NaN: none
-    double decoy;      // the same to the decoy's position; NaN if the task has none
-    double *head_mass;  // [layers * heads]
+    double all_right;   // examples with every scored position right
+    double in_context;  // answer is a value stored in the example; NaN if the task stores none
+    double
+        answer_attention;  // weight on the answer's position: last layer, mean over heads; NaN: none
+    double distractor;     // the same to the distractor's position; NaN if the task has none
+    double *head_attention;  // [layers * heads]
 } qkv_trainer_scores;
 
-/* Evaluates `count` examples of a split. head_mass is the trainer's, valid until the next call. */
+/* Evaluates `count` examples of a split. head_attention is the trainer's, valid until the next call. */
 bool qkv_trainer_evaluate(qkv_trainer *t, const char *split, uint64_t first, int count,
                           qkv_trainer_scores *out, char *error);
 

@@ -14,14 +14,14 @@ struct qkv_trainer {
     data_spec spec;
     ag_params *params;
     qkv_trainer_pool *pool;
-    int shard, shards;                                 // examples of a shard; shards of a batch
+    int micro_batch, micro_batches;  // examples of a micro-batch; micro-batches of a batch
     qkv_trainer_worker workers[QKV_TRAINER_MAXLANES];  // as many as the pool has threads
     real *lane[QKV_TRAINER_MAXLANES];                  // gradients; lane 0 gets the sum
     qkv_optim optim;
-    double *losses;                  // [shards]
+    double *losses;                  // [micro-batches]
     double *squares;                 // [parameters] sum of the gradient's squares
-    double *head_mass;               // [layers * heads]
-    bool detect;                     // look at every number of every shard
+    double *head_attention;          // [layers * heads]
+    bool detect;                     // look at every number of every micro-batch
     bool odd[QKV_TRAINER_MAXLANES];  // detect: not all of this lane's numbers are finite
 };
 

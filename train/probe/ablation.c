@@ -1,4 +1,4 @@
-/* knockout.c - which part of a memory token do K and V need? Each path is shown the whole
+/* ablation.c - which part of a memory token do K and V need? Each path is shown the whole
  * embedding, the key's part alone or the value's part alone (the other part replaced by its
  * table's mean); then K and V are put together. */
 #include <stdio.h>
@@ -12,7 +12,7 @@ static const char *const sight_names[SIGHTS] = {"key+value", "key only", "value 
 
 static const struct {
     int k, v;
-} combinations[QKV_PROBE_KNOCKOUTS] = {
+} combinations[QKV_PROBE_ABLATIONS] = {
     {WHOLE, WHOLE},    {KEY_ONLY, VALUE_ONLY}, {WHOLE, VALUE_ONLY},
     {KEY_ONLY, WHOLE}, {VALUE_ONLY, WHOLE},    {VALUE_ONLY, VALUE_ONLY},
     {WHOLE, KEY_ONLY}, {KEY_ONLY, KEY_ONLY},   {VALUE_ONLY, KEY_ONLY}};
@@ -78,14 +78,14 @@ static bool take_sights(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker 
     return true;
 }
 
-bool qkv_probe_knock_out(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker *w,
-                         qkv_probe_interventions *out) {
+bool qkv_probe_ablate(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker *w,
+                      qkv_probe_interventions *out) {
     const data_spec *s = qkv_trainer_spec(t);
     qkv_probe_patch k[SIGHTS], v[SIGHTS];
     qkv_probe_view view;
     if (!qkv_probe_view_new(arena, t, &view) || !take_sights(arena, t, w, k, v)) return false;
-    for (int c = 0; c < QKV_PROBE_KNOCKOUTS; c++) {
-        qkv_probe_knockout *sum = &out->knocked[c];
+    for (int c = 0; c < QKV_PROBE_ABLATIONS; c++) {
+        qkv_probe_ablation *sum = &out->ablated[c];
         qkv_probe_patch *keys = &k[combinations[c].k], *values = &v[combinations[c].v];
         sum->k_sees = sight_names[combinations[c].k];
         sum->v_sees = sight_names[combinations[c].v];
@@ -98,8 +98,9 @@ bool qkv_probe_knock_out(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker
         for (int e = 0; e < w->count; e++) {
             int n = qkv_probe_scored_row(t, w, e);
             sum->accuracy += view.answer[e] == w->target[0][n];
-            sum->in_bag += qkv_trainer_is_stored(s, w, e, view.answer[e]);
-            sum->mass += (double)view.attention[(ptrdiff_t)e * view.S + w->source[0][n]];
+            sum->in_context += qkv_trainer_is_stored(s, w, e, view.answer[e]);
+            sum->answer_attention +=
+                (double)view.attention[(ptrdiff_t)e * view.S + w->source[0][n]];
         }
     }
     return true;
