@@ -1,10 +1,16 @@
 # A picture of a qkv run. This file and the data beside it are all that is needed to draw it again:
 #
-#     gnuplot -c NAME.gp [png|svg|pdf|txt]        in the directory where this file lies
+#     gnuplot NAME.gp      or, in another format, gnuplot -c NAME.gp svg|pdf|txt
 #
+# from any directory: the picture goes beside this file.
 # Edit it freely. `qkv plot` writes it anew, but keeps an edited one as NAME.gp~ .
 # Names from the data (runs, tokens, matrices) are only ever read from the data file and drawn
 # as they are; no command is built from them.
+
+reset    # what an unknown terminal in GNUTERM leaves half-made
+HERE = exists("ARG0") ? ARG0 : ""
+while (strlen(HERE) && HERE[strlen(HERE):strlen(HERE)] ne "/") { HERE = HERE[1:strlen(HERE)-1] }
+if (strlen(HERE)) cd HERE
 
 set encoding utf8
 set datafile separator ","
