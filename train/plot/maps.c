@@ -79,17 +79,18 @@ static qkv_plot_status arrange(qkv_plot_map *m, tensor_arena *arena, char *why) 
 }
 
 /* Why there are no maps: what the run has noted, or that it has none. */
-static qkv_plot_status without(tensor_arena *arena, const char *probe, const char *first,
+static qkv_plot_status missing(tensor_arena *arena, const char *probe, const char *first,
                                char *why) {
     qkv_io_table t;
     size_t stem = strcspn(first, "-");
+    qkv_plot_status status = qkv_plot_table_read(&t, arena, probe, "missing", why);
+    if (status != QKV_PLOT_OK && status != QKV_PLOT_SKIPPED) return status;
     qkv_io_fail(why, "the run has written no such maps");
-    if (qkv_plot_table_read(&t, arena, probe, "without", why) == QKV_PLOT_OK)
-        for (int i = 0; i < t.rows; i++) {
-            const char *maps = qkv_io_table_cell(&t, i, qkv_io_table_column(&t, "maps"));
-            if (strncmp(maps, first, stem) == 0 && !maps[stem])
-                qkv_io_fail(why, "%s", qkv_io_table_cell(&t, i, qkv_io_table_column(&t, "why")));
-        }
+    for (int i = 0; i < t.rows; i++) {
+        const char *maps = qkv_io_table_cell(&t, i, qkv_io_table_column(&t, "maps"));
+        if (strncmp(maps, first, stem) == 0 && !maps[stem])
+            qkv_io_fail(why, "%s", qkv_io_table_cell(&t, i, qkv_io_table_column(&t, "why")));
+    }
     return QKV_PLOT_SKIPPED;
 }
 
@@ -111,7 +112,7 @@ qkv_plot_status qkv_plot_maps_read(qkv_plot_maps *m, tensor_arena *arena, const 
         if (status != QKV_PLOT_OK) return status;
         m->n++;
     }
-    return m->n ? QKV_PLOT_OK : without(arena, probe, source, why);
+    return m->n ? QKV_PLOT_OK : missing(arena, probe, source, why);
 }
 
 /* For a map named ...-swapped: the one named ...-after, of the same size, with which to compare
