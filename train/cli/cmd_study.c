@@ -17,7 +17,7 @@
 static const cli_option options[] = {
     {"seeds", "N", "trainings of each variant", "the study's own"},
     {"first-seed", "N", "the first of them", "the study's own"},
-    {"jobs", "N", "trainings at once; 0: as many as it may use processors", "0"},
+    {"jobs", "N", "trainings at once; 0: one for each processor it may use", "0"},
     {"threads", "N", "threads of each training", "1"},
     {"out", "DIR", "where results, tables and pictures go", "runs/study/NAME"},
     {"part", "I/N", "only the I-th of N parts of the trainings (to be merged afterwards)", NULL},

@@ -24,7 +24,7 @@ static const cli_option own[] = {
     {"config", "FILE", "start from a config.json", NULL},
     {"save-every", "N", "steps between checkpoints; 0: only at the end", "0"},
     {"keep", "N", "checkpoints that stay, at least 2", "2"},
-    {"threads", "N", "threads; 0: as many as it may use processors. Never changes a result", "0"},
+    {"threads", "N", "threads; 0: one for each processor it may use. Never changes a result", "0"},
     {"detect-anomaly", NULL,
      "look for numbers that are not finite at every node of every step; slower", NULL},
     {"quiet", NULL, "no progress, no summary", NULL},
