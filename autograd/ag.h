@@ -225,7 +225,9 @@ enum { AG_EMBED_MAX = 16 };  // tables of one embedding
 int ag_cross_entropy_scored(const ag_node *node);
 
 /* The catalogue: one prototype and one descriptor for each line of ops.def. */
-#define AG_OP(name, arguments, shapes, formula) ag_node *ag_##name arguments;
+#define AG_OP(name, arguments, shapes, formula) \
+    ag_node *ag_##name arguments;               \
+    extern const ag_op ag_op_##name;
 #include "autograd/ops.def"
 #undef AG_OP
 
