@@ -160,8 +160,9 @@ ag_run ag_get_run(const ag_graph *g);
 bool ag_forward(ag_graph *g);
 
 /* Gradients of sum(cotangent * node->val) into every node that wants one; cotangent NULL: all
- * ones; it is read first, and may be a node's gradient. Leaves accumulate over calls (twice gives twice), everything else starts anew. A node
- * whose has_grad is false got none: its gradient is zero and its buffer is not to be read. */
+ * ones; it is read first, and may be a node's gradient. Leaves accumulate over calls (twice gives
+ * twice), everything else starts anew. A node whose has_grad is false got none: its gradient is
+ * zero and its buffer is not to be read. */
 bool ag_backward(ag_node *node, const real *cotangent);
 
 /* Whether the gradients of all nodes can be read after ag_backward(), as at first. Without, those of
