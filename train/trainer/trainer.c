@@ -6,10 +6,10 @@
 
 #include "train/trainer/trainer_internal.h"
 
-/* Examples of a micro-batch. Its activations should stay in the second-level cache, but for each micro-batch all
- * weights are read and all gradients added to once more, which costs the more the wider the model is:
- * 2 d_model tokens balance the two, within 128 to 256, or up to twice as many so that a lane's micro-batches
- * are equal. A function of the configuration alone. */
+/* Examples of a micro-batch. Its activations should stay in the second-level cache, but for each
+ * one all weights are read and all gradients added to once more, which costs the more the wider the
+ * model is: 2 d_model tokens balance the two, within 128 to 256, or up to twice as many so that a
+ * lane's micro-batches are equal. A function of the configuration alone. */
 static int micro_batch_size(const qkv_config *c, int T) {
     const int tokens = c->d_model < 64 ? 128 : c->d_model > 128 ? 256 : 2 * c->d_model;
     const int least = (128 + T - 1) / T, per_lane = (c->batch + c->lanes - 1) / c->lanes;
