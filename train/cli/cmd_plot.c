@@ -11,11 +11,12 @@
 
 static const cli_option options[] = {
     {"format", "png|svg|pdf|txt", "", "png"},
-    {"only", "NAME", "one picture (qkv list plots)", NULL},
+    {"only", "NAME", "one of the pictures of qkv list plots (not with --attention)", NULL},
     {"attention", NULL, "one example's attention, every layer and head", NULL},
     {"example", "I", "which held-out example (with --attention)", "0"},
     {"plugin", "FILE", "the plugin with the run's task or block (with --attention)", NULL},
-    {"out", "DIR", "where a comparison of several runs goes", "runs/compare"},
+    {"out", "DIR", "where a comparison of several runs goes (not with --attention)",
+     "runs/compare"},
     {NULL, NULL, NULL, NULL}};
 
 typedef struct {
@@ -99,7 +100,7 @@ static int plot_example(request *r, const char *run) {
 }
 
 int cli_plot(int argc, char **argv) {
-    request r = {.format = QKV_PLOT_PNG, .out = "runs/compare"};
+    request r = {.format = QKV_PLOT_PNG, .out = NULL};
     char error[QKV_IO_ERROR];
     int first = 0;
     bool done;
@@ -117,10 +118,16 @@ int cli_plot(int argc, char **argv) {
         if (access(path, R_OK) != 0)
             return cli_error(CLI_FAILED, "plot", "'%s' is no run: %s", runs[i], strerror(errno));
     }
+    if (r.out && n == 1)
+        return cli_error(CLI_USAGE, "plot", "--out belongs to a comparison of several runs");
+    if (r.only && n > 1)
+        return cli_error(CLI_USAGE, "plot", "--only is of one run, %d are given", n);
     if (r.attention && n > 1)
         return cli_error(CLI_USAGE, "plot", "--attention is of one run, %d are given", n);
     if (r.attention) return plot_example(&r, runs[0]);
-    if (n > 1) return code_of(qkv_plot_compare(runs, n, r.out, r.format, report, &r));
+    if (n > 1)
+        return code_of(
+            qkv_plot_compare(runs, n, r.out ? r.out : "runs/compare", r.format, report, &r));
     qkv_plot_status s = qkv_plot_run(runs[0], r.format, r.only, report, &r);
     if (s == QKV_PLOT_OK && r.format != QKV_PLOT_TXT && !r.only && isatty(STDOUT_FILENO)) {
         r.format = QKV_PLOT_TXT;  // a first look without leaving the terminal
