@@ -34,4 +34,7 @@ const char *cli_settings_task(const cli_settings *s);
 /* Sets what was given, the task first; an exit code, and a message. */
 int cli_settings_apply(const cli_settings *s, qkv_config *c);
 
+/* Refuses what was given and has no effect in the resolved configuration. */
+int cli_settings_used(const cli_settings *s, const qkv_config *c, const data_spec *spec);
+
 #endif
