@@ -8,10 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "train/cli/settings.h"
 #include "train/cli/train_summary.h"
 #include "train/io/number.h"
 
-enum { MAX_OPTIONS = 128, DEFAULT_KEEP = 2 };
+enum { DEFAULT_KEEP = 2 };
 
 /* The options that are no part of the configuration. */
 static const cli_option own[] = {
@@ -31,37 +32,13 @@ static const cli_option own[] = {
     {NULL, NULL, NULL, NULL}};
 
 typedef struct {
-    const char *name, *value;
-} setting;
-
-typedef struct {
-    setting given[MAX_OPTIONS * 2];
-    int n;
+    cli_settings settings;
     const char *out, *config_file;
-    const struct qkv_config_plugin *plugin;
     bool force, resume, detect_anomaly, quiet, json;
     long threads, save_every, keep;
 } request;
 
 /* ---- the options ---- */
-
-/* All options of the command; the names of "no-" options live in `negated`. */
-static void list_options(cli_option *all, char negated[MAX_OPTIONS][40]) {
-    int n = 0, flags = 0;
-    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
-        if (o->kind == QKV_CONFIG_SECTION) {
-            all[n++] = (cli_option){"", NULL, o->option, NULL};
-            continue;
-        }
-        bool flag = o->kind == QKV_CONFIG_FLAG;
-        all[n++] = (cli_option){o->option, flag ? NULL : o->argument, o->help,
-                                flag ? (o->def[0] == 't' ? "yes" : "no") : o->def};
-        if (!flag) continue;
-        snprintf(negated[flags], 40, "no-%s", o->option);
-        all[n++] = (cli_option){negated[flags++], NULL, "", NULL};
-    }
-    memcpy(all + n, own, sizeof own);
-}
 
 static int whole_number(const char *name, const char *text, long least, long most, long *out) {
     if (!qkv_io_parse_int(text, out))
@@ -75,7 +52,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
     if (strcmp(name, "config") == 0) return r->config_file = value, CLI_OK;
-    if (strcmp(name, "plugin") == 0) return cli_load_plugin("train", value, &r->plugin);
+    if (strcmp(name, "plugin") == 0) return CLI_OK;  // cli_settings_begin() has loaded it
     if (strcmp(name, "force") == 0) return r->force = true, CLI_OK;
     if (strcmp(name, "resume") == 0) return r->resume = true, CLI_OK;
     if (strcmp(name, "detect-anomaly") == 0) return r->detect_anomaly = true, CLI_OK;
@@ -85,22 +62,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "save-every") == 0)
         return whole_number(name, value, 0, 1000000000, &r->save_every);
     if (strcmp(name, "keep") == 0) return whole_number(name, value, 2, 1000000, &r->keep);
-    if (r->n == MAX_OPTIONS * 2) return cli_error(CLI_USAGE, "train", "too many options");
-    r->given[r->n++] = (setting){name, value};
-    return CLI_OK;
-}
-
-static int apply(qkv_config *c, const setting *s) {
-    char error[QKV_IO_ERROR];
-    bool negated = strncmp(s->name, "no-", 3) == 0;
-    const char *name = negated ? s->name + 3 : s->name;
-    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
-        if (o->kind == QKV_CONFIG_SECTION || strcmp(o->option, name) != 0) continue;
-        const char *value = o->kind == QKV_CONFIG_FLAG ? (negated ? "false" : "true") : s->value;
-        if (qkv_config_set(c, o, value, error)) return CLI_OK;
-        return cli_error(CLI_USAGE, "train", "--%s: %s", s->name, error);
-    }
-    return CLI_USAGE;
+    return cli_settings_take(&r->settings, name, value);
 }
 
 static int read_config(const char *path, qkv_config *c, int code_if_bad) {
@@ -118,12 +80,11 @@ static int read_config(const char *path, qkv_config *c, int code_if_bad) {
 /* What the chosen task recommends. */
 static int recommend(const request *r, qkv_config *c) {
     char error[QKV_IO_ERROR];
-    int code = CLI_OK;
-    for (int i = 0; i < r->n && code == CLI_OK; i++)
-        if (strcmp(r->given[i].name, "task") == 0) code = apply(c, &r->given[i]);
-    if (code == CLI_OK && qkv_config_task(c) && !qkv_config_recommend(c, error))
-        code = cli_error(CLI_FAILED, "train", "%s", error);
-    return code;
+    const char *task = cli_settings_task(&r->settings);
+    if ((task && !qkv_config_set(c, qkv_config_option_find(c, "task"), task, error)) ||
+        !qkv_config_recommend(c, error))
+        return cli_error(CLI_FAILED, "train", "%s", error);
+    return CLI_OK;
 }
 
 /* Defaults; what the task recommends, or the resumed run's or a file's configuration; then the
@@ -133,7 +94,7 @@ static int configure(const request *r, qkv_config *c, data_spec *spec) {
     struct stat there;
     int code = CLI_OK;
     qkv_config_default(c);
-    c->plugin = r->plugin;
+    qkv_config_use_plugin(c, r->settings.plugin);
     if (r->resume && !r->out) return cli_error(CLI_USAGE, "train", "--resume needs --out");
     if (r->resume && r->force)
         return cli_error(CLI_USAGE, "train", "--resume and --force exclude each other");
@@ -145,9 +106,9 @@ static int configure(const request *r, qkv_config *c, data_spec *spec) {
     if (r->resume) code = read_config(path, c, CLI_DAMAGED);
     if (code == CLI_OK && r->config_file) code = read_config(r->config_file, c, CLI_DAMAGED);
     if (code == CLI_OK && !r->config_file && !r->resume) code = recommend(r, c);
-    for (int i = 0; i < r->n && code == CLI_OK; i++) code = apply(c, &r->given[i]);
+    if (code == CLI_OK) code = cli_settings_apply(&r->settings, c);
     if (code != CLI_OK) return code;
-    if (!qkv_config_task(c)) return cli_unknown_task("train", c->task);
+    if (!qkv_config_block(c)) return cli_unknown_block("train", c->block, c->plugin);
     if (!qkv_config_resolve(c, spec, error)) return cli_error(CLI_USAGE, "train", "%s", error);
     return CLI_OK;
 }
@@ -220,16 +181,16 @@ static const char *free_directory(const char *task, char path[QKV_IO_PATH]) {
 }
 
 int cli_train(int argc, char **argv) {
-    cli_option options[MAX_OPTIONS];
-    char negated[MAX_OPTIONS][40], dir[QKV_IO_PATH], error[QKV_IO_ERROR];
+    char dir[QKV_IO_PATH], error[QKV_IO_ERROR];
     request r = {.keep = DEFAULT_KEEP};
     qkv_config c;
     data_spec spec;
     qkv_run_summary summary = {0};
     int first = 0;
-    bool done;
-    list_options(options, negated);
-    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    bool done = false;
+    int code = cli_settings_begin(&r.settings, argc, argv, true, own);
+    if (code == CLI_OK)
+        code = cli_parse(argc, argv, r.settings.option, take_option, &r, &first, &done);
     if (code != CLI_OK || done) return code;
     if (first < argc)
         return cli_error(CLI_USAGE, "train", "'%s' is no option; qkv train takes none but options",

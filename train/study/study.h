@@ -100,7 +100,8 @@ typedef struct {
 typedef struct {
     tensor_arena *arena;
     qkv_study_result *at;
-    int n, room;
+    int n;
+    size_t room;
 } qkv_study_results;
 
 /* Reads the results of this study that are there (a torn last line and other set-ups are left out).

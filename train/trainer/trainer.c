@@ -158,6 +158,7 @@ qkv_trainer *qkv_trainer_new(const tensor_allocator *mem, const qkv_config *c,
         return NULL;
     }
     *t = (qkv_trainer){.mem = mem, .arena = arena, .config = *c, .spec = *spec};
+    data_retain(&t->spec);
     t->micro_batch = micro_batch_size(c, spec->side[DATA_SEQUENCE].T + spec->side[DATA_MEMORY].T);
     if (init(t, threads, error)) {
         qkv_trainer_at_step(t, 0);
@@ -172,6 +173,7 @@ void qkv_trainer_free(qkv_trainer *t) {
     qkv_trainer_pool_free(t->pool);
     for (int i = 0; i < QKV_TRAINER_MAXLANES; i++) ag_graph_free(t->workers[i].graph);
     ag_params_free(t->params);
+    data_release(&t->spec);
     tensor_arena_free(t->arena);
 }
 
