@@ -29,8 +29,6 @@ enum {
     DATA_CORPUS_WORD = 255,      // bytes of a word, a feature or an answer
 };
 
-typedef enum { DATA_TRAIN, DATA_VALID, DATA_TEST, DATA_SPLITS } data_split;
-
 typedef struct data_corpus {
     tensor_arena *arena;
     int longest;     // words of the longest line
