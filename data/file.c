@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/corpus.h"
+#include "data/source.h"
 
 typedef struct {
     char data[DATA_TEXT_SIZE], valid[DATA_TEXT_SIZE], test[DATA_TEXT_SIZE];
-    char checksum[24];
+    char checksum[DATA_CHECKSUM];
     double share;
 } options;
 
@@ -43,40 +43,19 @@ static void release(data_own *own) {
     tensor_arena_free(f->arena);
 }
 
-/* ---- reading ---- */
-
 enum { FILES = 3 };
-
-static bool check_sum(const data_source *source, int n, options *o, char *error, size_t size) {
-    uint64_t hash = 0;
-    char now[24];
-    for (int i = 0; i < n; i++) hash = data_hash(hash, source[i].text, source[i].n);
-    snprintf(now, sizeof now, "%016llx", (unsigned long long)hash);
-    if (*o->checksum && strcmp(o->checksum, now) != 0)
-        return snprintf(error, size, "%s has changed since: its checksum is %s and not %s",
-                        source[0].name, now, o->checksum),
-               false;
-    strcpy(o->checksum, now);
-    return true;
-}
 
 /* Reads the files, and from them the corpus. */
 static bool load(const data_spec *s, options *o, data_corpus *c, char *error, size_t size) {
-    const char *path[FILES] = {o->data, o->valid, o->test};
-    data_source source[FILES] = {{NULL, NULL, 0, DATA_SPLITS}};
-    char *bytes[FILES] = {NULL};
-    const int n = *o->valid || *o->test ? FILES : 1;
-    bool ok = true;
-    for (int i = 0; ok && i < n; i++) {
-        ok = s->files->read(s->files->ctx, path[i], &bytes[i], &source[i].n, error, size);
-        source[i].name = path[i];
-        source[i].text = bytes[i];
-        source[i].split = n == 1 ? DATA_SPLITS : (data_split)i;
-    }
-    ok = ok && check_sum(source, n, o, error, size) &&
-         data_corpus_read(NULL, source, n, o->share, c, error, size);
-    for (int i = 0; i < n; i++)
-        if (bytes[i]) s->files->release(s->files->ctx, bytes[i]);
+    const int n = *o->valid ? FILES : 1;
+    data_source source[FILES] = {
+        {.name = o->data, .split = n == 1 ? DATA_SPLITS : DATA_TRAIN},
+        {.name = o->valid, .split = DATA_VALID},
+        {.name = o->test, .split = DATA_TEST},
+    };
+    const bool ok = data_sources_read(s->files, source, n, o->checksum, error, size) &&
+                    data_corpus_read(NULL, source, n, o->share, c, error, size);
+    data_sources_release(s->files, source, n);
     return ok;
 }
 
@@ -111,7 +90,6 @@ static bool configure(data_spec *s, char *error, size_t size) {
                false;
     if (!*o->valid != !*o->test)
         return snprintf(error, size, "file: --data-valid and --data-test go together"), false;
-    if (!s->files) return snprintf(error, size, "file: here no files are read"), false;
     tensor_arena *arena = tensor_arena_new(NULL);
     file *f = arena ? tensor_arena_take(arena, 1, sizeof *f) : NULL;
     bool ok =
