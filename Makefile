@@ -204,11 +204,12 @@ uninstall:
 clean:
 	rm -rf $(B)
 
-# What a build, the tests and the pictures need; `deps-check` adds what `make check` needs.
+# What a build and the pictures need; what `make deps test` and `make deps-check` add.
 APT       := gcc g++ make libc6-dev libjansson-dev libcmocka-dev libpcg-cpp-dev gnuplot-nox
+APT_TEST  := pkg-config python3 python3-numpy man-db mandoc bsdutils parallel bash locales
 APT_CHECK := clang clang-format clang-tidy cppcheck
 deps:
-	@sh tests/deps.sh $(APT)
+	@sh tests/deps.sh $(APT) $(if $(filter test,$(MAKECMDGOALS)),$(APT_TEST))
 deps-check:
 	@sh tests/deps.sh $(APT_CHECK)
 # `make deps demo` and `make deps test` install first, also under -j.
