@@ -121,7 +121,8 @@ static void conclude(qkv_trainer *t, const job *j, int micro_batches, qkv_traine
             t->spec.has_distractor ? all.distractor / scored / t->config.heads : (double)NAN,
         .head_attention = t->head_attention};
     for (int h = 0; h < heads; h++)
-        t->head_attention[h] = all.sourced ? t->head_attention[h] / (double)all.sourced : (double)NAN;
+        t->head_attention[h] =
+            all.sourced ? t->head_attention[h] / (double)all.sourced : (double)NAN;
     if (!qkv_trainer_has_attention(t)) out->answer_attention = out->distractor = (double)NAN;
     for (int h = 0; h < t->config.heads; h++)
         out->answer_attention += t->head_attention[heads - t->config.heads + h] / t->config.heads;
