@@ -117,7 +117,7 @@ void cli_summary_words(const qkv_run_summary *s, const qkv_config *c, const data
         printf("The run is in %s\n", qkv_io_printable(dir, shown, sizeof shown));
         return;
     }
-    *more = '\0';
+    char more[160] = "";
     if (s->last.has_circuits)
         snprintf(more, sizeof more,
                  "; %.0f of %d keys are what their own question matches best, values steer "
