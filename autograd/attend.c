@@ -1,3 +1,4 @@
+/* attend.c - the three products of masked attention. */
 #include "autograd/attend.h"
 
 #include "autograd/row.h"

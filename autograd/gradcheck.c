@@ -1,3 +1,4 @@
+/* gradcheck.c - nudges every coordinate of every sample and compares. */
 #include "autograd/gradcheck.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* mutants.c - deliberately wrong ops. */
 #include "tests/mutants.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* oracle.c - every op a second time, plainly, over complex numbers. */
 #include "tests/oracle.h"
 
 #include <math.h>
@@ -80,8 +81,8 @@ static bool scale_value(int i, int n_in, const oracle_tensor *in, oracle_tensor 
     return tensor_same_shape(y->shape, in[0].shape);
 }
 
-/* erf by the series whose terms all have one sign: 2/sqrt(pi) e^(-z^2) (z + 2 z^3/3 + 4 z^5/15 +
- * ...). */
+/* erf by the series whose terms all have one sign:
+ * 2/sqrt(pi) e^(-z^2) (z + 2 z^3/3 + 4 z^5/15 + ...). */
 static number complex_erf(number z) {
     number term = z, sum = z;
     for (int n = 1; n < 300; n++) {

@@ -169,8 +169,7 @@ static void nodes_are_found_by_name(void **state) {
 }
 
 /* What dropout drops is a function of seed, step, micro-batch and its name: the same on replay and in
- * another graph, another if one of them differs. Without training, and with p = 0, the bits of x.
- */
+ * another graph, another if one of them differs. Without training, or with p = 0, the bits of x. */
 static void dropout_is_a_function_of_the_run(void **state) {
     (void)state;
     enum { LARGE = 200 };
