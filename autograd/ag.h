@@ -114,8 +114,8 @@ ag_param_entry *ag_params_find(ag_params *p, const char *name);  // NULL if ther
 
 /* The reals of a flat gradient buffer, each entry padded to 64 bytes. */
 size_t ag_params_size(const ag_params *p);
-size_t ag_params_learned(
-    const ag_params *p);  // numbers that learn: frozen ones and padding not counted
+// Numbers that learn: frozen ones and padding not counted.
+size_t ag_params_learned(const ag_params *p);
 
 /* Freezes every parameter whose name matches, those there are and those created later; '*' in the
  * pattern stands for any characters, or none. What is recorded afterwards leaves them out of
@@ -180,8 +180,8 @@ void ag_keep_grads(ag_graph *g, bool keep);
  * caller, to be zeroed by the caller. Without one the graph uses a buffer of its own. */
 void ag_grads_into(ag_graph *g, real *flat);
 real *ag_grads(ag_graph *g);  // the buffer in use (NULL before the first backward)
-void ag_grads_zero(
-    ag_graph *g);  // zeroes the graph's own buffer, and the gradients of all other leaves
+// Zeroes the graph's own buffer, and the gradients of all other leaves.
+void ag_grads_zero(ag_graph *g);
 
 /* The first error in words, or NULL. */
 const char *ag_error(const ag_graph *g);

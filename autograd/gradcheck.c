@@ -18,8 +18,8 @@ typedef struct {
     ag_graph *graph;
     ag_node *root;
     int i;  // the sample under check
-    real *cotangent[COTANGENTS], *values, *again,
-        *grads;  // of y; of all leaves, one after the other
+    // Of y; of all leaves, one after the other.
+    real *cotangent[COTANGENTS], *values, *again, *grads;
 } check;
 
 static bool fail(check *c, const char *format, const char *name, size_t at, double a, double b) {

@@ -169,8 +169,8 @@ VEC_INLINE vreal vec_exp(vreal x) {
                                              (real)(1. / 39916800),
                                              (real)(1. / 479001600),
                                              (real)(1. / 6227020800)};
-    vreal clamped =
-        vec_select(x > EXP_LOW, x, vec_set(EXP_LOW));  // NaN too: its bits are no exponent
+    // NaN too: its bits are no exponent.
+    vreal clamped = vec_select(x > EXP_LOW, x, vec_set(EXP_LOW));
     clamped = vec_select(x > EXP_HIGH, vec_set(EXP_HIGH), clamped);
     vreal shifted = clamped * LOG2_E + EXP_ROUND;
     vreal n = shifted - EXP_ROUND;

@@ -47,8 +47,8 @@ const tensor_allocator *qkv_trainer_allocator(const qkv_trainer *t);
 const qkv_optim *qkv_trainer_optim(const qkv_trainer *t);  // its moments are a checkpoint's, too
 ag_params *qkv_trainer_params(qkv_trainer *t);
 const real *qkv_trainer_grads(const qkv_trainer *t);  // flat, as ag_param_entry.offset says
-qkv_trainer_worker *qkv_trainer_any_worker(
-    qkv_trainer *t);  // one worker, for probes; idle between steps
+// One worker, for probes; idle between steps.
+qkv_trainer_worker *qkv_trainer_any_worker(qkv_trainer *t);
 
 /* Has the last layer attention weights that can be looked at? Else answer_attention is NaN and the probes
  * refuse. */
