@@ -17,6 +17,8 @@ typedef struct {
 } request;
 
 static const cli_option own[] = {
+    {"", NULL, "Examples", NULL},
+    {"seed", "N", "of the examples", "1"},
     {"n", "N", "how many examples", "3"},
     {"split", "NAME", "train, valid, test or heldout", "train"},
     {"check", NULL, "prove on 10000 examples what the task promises", NULL},

@@ -75,7 +75,8 @@ static int read_config(const char *path, qkv_config *c, int code_if_bad) {
         return cli_error(s == QKV_IO_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "train", "%s", error);
     bool ok = qkv_config_from_json(c, text, n, error);
     tensor_malloc.release(NULL, text);
-    return ok ? CLI_OK : cli_error(code_if_bad, "train", "'%s': %s", path, error);
+    int code = qkv_config_task(c) ? code_if_bad : CLI_USAGE;  // a plugin's task, most likely
+    return ok ? CLI_OK : cli_error(code, "train", "'%s': %s", path, error);
 }
 
 /* What the chosen task recommends. */

@@ -56,13 +56,13 @@ static const char *heading_of(cli_settings *s, const qkv_config *c) {
 /* The options of one configuration, with help. */
 static void add_shown(cli_settings *s, const qkv_config *plain, const qkv_config *c, bool model) {
     const data_option *o;
-    bool begun = !model;
+    bool begun = false;
     for (int i = 0; (o = qkv_config_option_at(c, i)); i++) {
-        bool flag = o->kind == DATA_KIND_FLAG, section = o->kind == DATA_KIND_SECTION;
-        if (!model && !o->of_task && strcmp(o->field, "seed") != 0) continue;
+        bool flag = o->kind == DATA_KIND_FLAG;
+        if (!model && !o->of_task) continue;
         if (o->of_task && !begun) add(s, (cli_option){"", NULL, heading_of(s, c), NULL});
         begun = begun || o->of_task;
-        if (section)
+        if (o->kind == DATA_KIND_SECTION)
             add(s, (cli_option){"", NULL, o->option, NULL});
         else
             add_pair(s,
