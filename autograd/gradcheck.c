@@ -1,9 +1,4 @@
-<<<<<<< HEAD
-/* gradcheck.c - nudges every coordinate of every sample and compares. */
-#include "autograd/gradcheck.h"
-=======
 /* gradcheck.c - samples, and the comparison with differences. */
->>>>>>> main
 
 #include <math.h>
 #include <stdio.h>
@@ -13,24 +8,8 @@
 enum { NO_LEAF = -1, MOST_SAMPLES = 1000, MOST_INPUTS = 16 };
 static const double STEP = 1e-3;
 
-<<<<<<< HEAD
-typedef struct {
-    ag_sample_fn *sample;
-    bool has_kinks;
-    ag_check_report *report;
-    ag_params *params;
-    ag_graph *graph;
-    ag_node *root;
-    int i;  // the sample under check
-    // Of y; of all leaves, one after the other.
-    real *cotangent[COTANGENTS], *values, *again, *grads;
-} check;
-
-static bool fail(check *c, const char *format, const char *name, size_t at, double a, double b) {
-=======
 bool ag_check_fail(ag_check *c, const char *format, const char *name, size_t at, double a,
                    double b) {
->>>>>>> main
     char what[200];
     snprintf(what, sizeof what, format, a, b);
     snprintf(c->report->reason, sizeof c->report->reason, "sample %d, '%s'[%zu]: %s", c->i, name,

@@ -1,14 +1,8 @@
-<<<<<<< HEAD
-/* mutants.c - deliberately wrong ops. */
-#include "tests/mutants.h"
-
-=======
 /* mutants.c - the table of faults, and what each one does.
  *
  * Those for any op leave no element of a gradient out. What is left to an op's own are faults that show
  * only under certain arguments: a mask, groups of heads, rows that are not scored. They must be seen in
  * some sample, or the samples lack those arguments. */
->>>>>>> main
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
