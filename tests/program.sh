@@ -47,7 +47,7 @@ line() {
 # python CODE: with `text`, the output, `rows`, its lines of JSON, and `o`, the first of them; skipped
 # without python3.
 python() {
-    command -v python3 >/dev/null || return $SKIP
+    needs python3 || return
     python3 -c "
 import json, os
 text = open('out').read()

@@ -6,12 +6,16 @@
 # Names at the beginning of a line of `out`.
 names() { awk '/^[^ ]/ { print $1 }' out; }
 
-# same FILE MACRO: the names are those of the lines MACRO(name, ...) of a catalogue, in its order.
+# same FILE MACRO MORE...: the names are those of the lines MACRO(name, ...) of a catalogue, in its order,
+# and MORE.
 same() {
-    [ -e "$root/$1" ] || return $SKIP
+    [ -e "$root/$1" ] || { cannot "no $1"; return; }
     sed -n "s/^$2(\([a-z0-9_]*\),.*/\1/p" "$root/$1" >wanted
+    [ -s wanted ] || return 1
+    shift 2
+    for name; do echo "$name"; done >>wanted
     names >listed
-    [ -s wanted ] && cmp wanted listed
+    cmp wanted listed
 }
 
 ops_are_all_there() {
@@ -22,7 +26,7 @@ ops_are_all_there() {
 
 layers_are_all_there() {
     ran 0 list layers && line 'attention' || return 1
-    same layers/layers.def NN_LAYER
+    same layers/layers.def NN_LAYER model
 }
 
 # What is listed can be used.
@@ -57,7 +61,8 @@ assert all(r['worst'] < 1 and r['inconclusive'] == 0 and r['reason'] == '' for r
 
 # An op of one's own whose samples compare nothing: gradcheck of square.c, edited.
 plugin() {
-    [ -e "$root/examples/square.c" ] && command -v "${CC:-cc}" >/dev/null || return $SKIP
+    [ -e "$root/examples/square.c" ] || { cannot "no examples/square.c"; return; }
+    needs "${CC:-cc}" || return
     sed "$1" "$root/examples/square.c" >plugin.c
     ! cmp -s "$root/examples/square.c" plugin.c || return 1
     ran 5 gradcheck --plugin plugin.c square && line "$2" && line ' WRONG' && line '1 wrong' || return 1

@@ -89,7 +89,7 @@ for what, i, j, moves, changed, line_i, line_j, now, p in changes:
     near(p, probability, what)
     assert (moves == 'moves with them') == (mine[j][2] > mine[i][2]) and (changed == 'changes') == (after != answer)
 PY
-    command -v python3 >/dev/null || return $SKIP
+    needs python3 || return
     python3 model.py "$@"
 }
 
