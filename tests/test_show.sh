@@ -54,7 +54,8 @@ def near(shown, expected, what):
 
 text = open('out').read()
 head = int(re.search(r'Layer 0, head (\d+)', text).group(1))
-found = re.findall(r'^ ?([> ])  *(\d+) (\S+) (\S+) +(\S+) +(\S+) +(\S+) +(\S+) +(\S+)(?: +\((.*)\))?$', text, re.M)
+row = r'^ ?([> ])  *(\d+) (\S+) (\S+)' + 5 * r' +(\S+)' + r'(?: +\((.*)\))?$'
+found = re.findall(row, text, re.M)
 assert len(found) > 4, text
 tokens = [(f[2], f[3]) for f in found]
 mine, answer, probability = run(tokens, head)
@@ -74,7 +75,8 @@ near(said.group(2), probability, 'probability')
 value = tokens[right][1]
 assert said.group(3) == ('That is right.' if answer == value else 'Right would be %s.' % value)
 changes = re.findall(r'^The (keys|values) of (\d+) and (\d+) exchanged: attention (moves with them|stays), '
-                     r'the answer (changes|stays)\n(.*)\n(.*)\n +answer (\S+), with probability ([0-9.]+)$', text, re.M)
+                     r'the answer (changes|stays)\n(.*)\n(.*)\n'
+                     r' +answer (\S+), with probability ([0-9.]+)$', text, re.M)
 assert [c[0] for c in changes] == ['keys', 'values'], text
 for what, i, j, moves, changed, line_i, line_j, now, p in changes:
     i, j = int(i), int(j)
@@ -87,7 +89,8 @@ for what, i, j, moves, changed, line_i, line_j, now, p in changes:
         near(shown.group(2), mine[at][2], what)
     assert i == right and now == after, (now, after)
     near(p, probability, what)
-    assert (moves == 'moves with them') == (mine[j][2] > mine[i][2]) and (changed == 'changes') == (after != answer)
+    assert (moves == 'moves with them') == (mine[j][2] > mine[i][2])
+    assert (changed == 'changes') == (after != answer)
 PY
     needs python3 || return
     python3 model.py "$@"
