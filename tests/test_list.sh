@@ -51,7 +51,8 @@ mistakes_are_said() {
 # ---- qkv gradcheck -------------------------------------------------------------------------------
 
 everything_is_checked() {
-    ran 0 list ops && names >wanted && ran 0 list layers && names >>wanted && ran 0 gradcheck --json || return 1
+    ran 0 list ops && names >wanted && ran 0 list layers && names >>wanted &&
+        ran 0 gradcheck --json || return 1
     python "
 assert [r['name'] for r in rows] == open('wanted').read().split()
 assert all(r['passed'] and r['coordinates'] > 40 and r['samples'] > 1 for r in rows)
@@ -72,7 +73,8 @@ plugin() {
 
 what_compares_nothing_is_wrong() {
     wrong='s/dy\[i\] \* 2 /dy[i] * 3 /'
-    plugin 's/ag_sample(g, AG_SAMPLE_NORMAL, s)/ag_input(g, "x", s)/;'"$wrong" 'nothing was compared' || return
+    plugin 's/ag_sample(g, AG_SAMPLE_NORMAL, s)/ag_input(g, "x", s)/;'"$wrong" \
+        'nothing was compared' || return
     plugin 's/? square(ag_sample(g, AG_SAMPLE_NORMAL, s))/? ag_sample(g, AG_SAMPLE_NORMAL, s)/' \
         'nothing was compared' || return
     plugin 's/? square(\(.*\)) : NULL/? ag_exp(\1) : NULL/' 'nothing was compared' || return
