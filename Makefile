@@ -109,6 +109,19 @@ test: $(TEST_BINS) $(B)/qkv $(B)/qkv-double
 	@sh tests/test_runner.sh >/dev/null  # a broken runner must not judge itself
 	@QKV=$(abspath $(B)/qkv) sh tests/run.sh $(TEST_BINS) $(TEST_SH)
 
+# How much of the source the tests reach, C and shell together, measured by gcov; fails below these floors,
+# in per cent. Left out are what takes minutes, and what builds for itself.
+LINES    := 95
+BRANCHES := 85
+COVERED  := $(filter-out %/test_kill %/test_powerloss %/test_learning,$(DOUBLE_ONLY:%=$(B)/tests/double/%) \
+  $(filter $(B)/tests/float/%,$(TEST_BINS)))
+coverage:
+	@$(MAKE) CC=gcc B=$(B)/coverage CFLAGS='-O1 --coverage' LDFLAGS=--coverage covered
+covered: $(COVERED) $(B)/qkv $(B)/qkv-double
+	@find $(B) -name '*.gcda' -delete
+	@QKV=$(abspath $(B)/qkv) sh tests/run.sh $(COVERED) $(filter-out %/test_install.sh %/test_runner.sh,$(TEST_SH))
+	@sh tests/coverage.sh $(B) $(LINES) $(BRANCHES)
+
 # The referee: random graphs over all ops against PyTorch, then with faults that it must find. Needs python3 with torch.
 N    := 10000
 SEED := 1
@@ -226,6 +239,7 @@ help:
 	@echo 'make deps         installs what is missing (Debian, Ubuntu; names it elsewhere)'
 	@echo 'make demo         trains the default task and draws loss, attention and circuits into $(DEMO)/plots'
 	@echo 'make test         runs all tests, ends with "N passed, N failed"'
+	@echo 'make coverage     what of the source the tests reach, by gcov; fails below a floor'
 	@echo 'make referee      random graphs over all ops against PyTorch (N=10000)'
 	@echo 'make bench        a training step beside PyTorch and JAX (TORCH=, JAX=: their pythons; BENCH="--threads 2")'
 	@echo 'make torture      2000 kills, 10000 power losses, hostile names, full disks (KILLS=, STATES=)'
@@ -236,6 +250,6 @@ help:
 	@echo 'make clean        removes $(B)/'
 	@echo 'Variables: CC CFLAGS LDFLAGS ARCH=native|x86-64-v3|... PREFIX DESTDIR WERROR=1'
 
-.PHONY: all install uninstall test bench torture fuzz referee demo check clean deps deps-check headers help FORCE
+.PHONY: all install uninstall test coverage covered bench torture fuzz referee demo check clean deps deps-check headers help FORCE
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
