@@ -70,8 +70,8 @@ const char *qkv_page_look(qkv_page *p, bool changed, int head);
  * after the last. NULL: there is none of that name. */
 const real *qkv_page_node(qkv_page *p, const char *name, int *dim);
 
-/* Attention [entries,S] of one head of the last layer when each entry in turn is asked for, then
- * answers as classes [entries]. NULL: the task has no keys. */
+/* Attention [entries,S] of one head of the last layer when the key drawn for each entry in turn is
+ * asked for, then answers as classes [entries]. NULL: the task has no keys, or several questions. */
 const real *qkv_page_questions(qkv_page *p, bool changed, int head);
 
 /* A map of circuits.h (0 to 3) [rows,cols]; then the six numbers of qkv_probe_circuits. NULL: none. */

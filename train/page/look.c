@@ -129,12 +129,13 @@ const real *qkv_page_node(qkv_page *p, const char *name, int *dim) {
 
 /* ---- every question of the example ---- */
 
-/* Rows 0.. of the worker ask for the entries first, first + 1 ... */
+/* Rows 0.. of the worker ask for the keys that were drawn for the entries first, first + 1 ...: when a
+ * key has moved, its row shows where attention followed it. */
 static void ask_for(qkv_page_run *r, int first, int count) {
     const data_spec *s = qkv_trainer_spec(r->t);
     qkv_trainer_worker *w = qkv_trainer_any_worker(r->t);
     for (int b = 0; b < count; b++) {
-        int key = qkv_probe_ids(r->t, w, s->store, s->roles.key, b)[first + b];
+        int key = r->drawn.ids[s->store][s->roles.key][first + b];
         if (key >= 0 && key < data_symbols(data_key(s)))
             qkv_probe_ids(r->t, w, DATA_SEQUENCE, s->roles.query, b)[r->question] =
                 data_asks_for(s, key);
