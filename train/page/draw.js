@@ -72,7 +72,7 @@ const qkvDraw = (() => {
 
     /* ---- heat maps ---- */
 
-    const margin = (g, m) => 6 + Math.min(84, Math.max(...m.rowNames.map((s) => g.measureText(s).width)));
+    const margin = (g, m) => (m.changedRows && m.changedRows.size ? 18 : 6) + Math.min(84, Math.max(...m.rowNames.map((s) => g.measureText(s).width)));
 
     /* m: {x, rows, cols, rowNames, colNames, hue, least, greatest, numbers, marks, changed} in a box; returns where its
      * cells are, for the pointer. marks[row]: the column that is framed. changed: a set of columns or rows. */
@@ -169,7 +169,7 @@ const qkvDraw = (() => {
         }
         g.textAlign = "center";
         g.textBaseline = "top";
-        for (let i = 0; i <= 4; i++) g.fillText(String(Math.round(c.steps * i / 4)), X(c.steps * i / 4), box.y + box.h + 5);
+        for (let i = 0; i <= 4; i++, g.textAlign = i === 4 ? "right" : "center") g.fillText(String(Math.round(c.steps * i / 4)), X(c.steps * i / 4), box.y + box.h + 5);
         levels(g, c, box, Y);
         for (const line of [...c.lines].reverse()) drawLine(g, line, X, Y, c);
         if (c.cursor >= 0) {

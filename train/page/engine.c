@@ -171,15 +171,15 @@ static bool record(qkv_page *p) {
     return add_row(p, r->step, &row);
 }
 
-bool qkv_page_go(qkv_page *p, int step) {
+bool qkv_page_go(qkv_page *p, int step, int most) {
     qkv_page_run *r = p->run;
     if (!r) return qkv_io_fail(p->error, "there is no run");
     int steps = qkv_trainer_config(r->t)->steps;
     if (step < 0) step = 0;
     if (step > steps) step = steps;
     go_to_state(r, step);
-    while (record(p)) {
-        if (r->step >= step) return true;
+    for (int i = 0; record(p); i++) {
+        if (r->step >= step || i >= most) return true;
         if (!compute_gradient(p)) return false;
         qkv_trainer_update(r->t, r->step, &r->gradient);
         r->step++;

@@ -38,7 +38,9 @@ bool qkv_page_start(qkv_page *p, const char *options);
 const char *qkv_page_describe(qkv_page *p);
 
 int qkv_page_step(const qkv_page *p);
-bool qkv_page_go(qkv_page *p, int step);  // 0 to the option --steps
+/* Towards a step from 0 to the option --steps, training at most `most` steps; it is not there yet while
+ * qkv_page_step() says another one. */
+bool qkv_page_go(qkv_page *p, int step, int most);
 
 /* Rows of metrics.csv in the order in which they were measured, from the given one on; row 0 is the
  * header. Steps between evaluations have none. */

@@ -53,7 +53,7 @@ const qkvEngine = (() => {
             start: (options) => given(options, (at) => done(c.qkv_page_start(p, at))),
             describe: () => json(c.qkv_page_describe(p)),
             step: () => c.qkv_page_step(p),
-            go: (step) => done(c.qkv_page_go(p, step)),
+            go: (step, most = 2 ** 31 - 1) => done(c.qkv_page_go(p, step, most)),
             rows: (from) => text(c.qkv_page_rows(p, from)),
             example: (number) => done(c.qkv_page_example(p, number)),
             words: () => json(c.qkv_page_words(p)),

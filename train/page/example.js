@@ -3,12 +3,11 @@
 
 const qkvExample = (() => {
     const { by, make, svg, setText, number } = qkvText, { state } = qkvState;
-    let run = null, words = null, changed = null, cards = [], picked = null, dragged = null;
+    let run = null, words = null, changed = null, cards = [], answers = new Set(), picked = null, dragged = null;
 
     const symbol = (side, stream, id) => id < 0 ? "" : run.sides[side].streams[stream].symbols[id];
-    const kind = (side, stream) => side === run.store && stream === run.roles.key ? "key"
-        : side === run.store && stream === run.roles.value ? "value"
-        : side === 0 && stream === run.roles.query ? "key" : /value|colour/.test(run.sides[side].streams[stream].name) ? "value" : "key";
+    /* A symbol that can be an answer is a value; unless all can. */
+    const isValue = (side, stream, shown) => answers.has(shown) && !run.sides[side].streams[stream].symbols.every((s) => answers.has(s)) || (side === run.store && stream === run.roles.value);
     const mode = () => document.querySelector("input[name=mode]:checked").value;
     const now = (side, stream, position) => words.changed[side][stream][position];
 
@@ -124,7 +123,7 @@ const qkvExample = (() => {
     /* ---- building ---- */
 
     function chipOf(side, stream, position) {
-        const place = { side, stream, position }, e = make("button", { class: "chip " + kind(side, stream) });
+        const place = { side, stream, position }, e = make("button", { class: "chip" });
         e.addEventListener("click", () => { if (!e.dataset.dragged) act(e, place); });
         e.addEventListener("keydown", (k) => onKey(k, place));
         e.addEventListener("pointerdown", (d) => onDown(d, e, place));
@@ -157,6 +156,7 @@ const qkvExample = (() => {
         changed = onChange;
         picked = null;
         cards = [];
+        answers = new Set(run.readouts.flatMap((r) => r.classes));
         const box = by("strips");
         box.replaceChildren();
         const sides = run.sides[1].T ? [1, 0] : [0];
@@ -204,8 +204,11 @@ const qkvExample = (() => {
         for (const c of cards) {
             for (const { e, place } of c.chips) {
                 const id = now(place.side, place.stream, place.position), odd = id !== words.drawn[place.side][place.stream][place.position];
-                const shown = id < 0 ? " " : symbol(place.side, place.stream, id);
+                const shown = symbol(place.side, place.stream, id);
                 setText(e, shown);
+                e.hidden = id < 0;
+                e.classList.toggle("value", isValue(place.side, place.stream, shown) || shown === "?");
+                e.classList.toggle("key", !e.classList.contains("value"));
                 e.classList.toggle("changed", odd);
                 const name = run.sides[place.side].streams[place.stream].name;
                 e.setAttribute("aria-label", name + " " + (id < 0 ? "none" : shown) + ", position " + place.position + (odd ? ", changed" : ""));
@@ -280,6 +283,19 @@ const qkvExample = (() => {
         compare(after, before);
     }
 
+    /* What follows from a change of keys alone, or of values alone; "" for anything else. */
+    function lesson(frame) {
+        const streams = new Set(state.set.filter((s) => s[0] === run.store).map((s) => s[1])), looks = frame.after && frame.after.look.at;
+        if (streams.size !== 1 || qkvState.changedModel() || !looks || run.roles.key < 0) return "";
+        const moved = most(frame.before.look) !== most(frame.after.look), answer = frame.before.look.answers[0].class !== frame.after.look.answers[0].class;
+        const what = streams.has(run.roles.key) ? "You changed keys" : streams.has(run.roles.value) ? "You changed values" : "";
+        if (!what) return "";
+        const clean = frame.before.look.answers[0].class === frame.before.look.answers[0].target;
+        return what + ": attention " + (moved ? "moved" : "stayed") + ", the answer " + (answer ? "changed. " : "stayed. ") +
+            (!clean ? "" : streams.has(run.roles.key) && moved ? "Queries and keys decide where to look." : streams.has(run.roles.value) && !moved && answer ? "Values decide what is brought back, not where it is looked for." : "");
+    }
+    const touched = (role) => state.set.some((s) => s[0] === run.store && s[1] === run.roles[role]);
+
     const most = (look) => { let best = -1; look.at.forEach((a, i) => { if (a.visible && (best < 0 || a.weight > look.at[best].weight)) best = i; }); return best; };
 
     /* Before and after, in a sentence. */
@@ -304,5 +320,5 @@ const qkvExample = (() => {
     window.addEventListener("pointerup", onUp);
     window.addEventListener("pointercancel", onUp);
 
-    return { build, show, showWords, swapTwo, text, get words() { return words; } };
+    return { build, show, showWords, swapTwo, text, lesson, touched, get words() { return words; } };
 })();

@@ -105,7 +105,7 @@
             if (mine !== run) { wanted = state.step; continue; }
             if (f.before) show(f);
             if (f.trouble) { pause(); trouble(f.trouble); break; }
-            if (!playing && f.step < to && wanted < 0) wanted = to; // a long way: in parts, so that it can be seen
+            if (!playing && f.step !== to && wanted < 0) wanted = to; // a long way: in parts, so that it can be seen
         }
         busy = false;
         if (!playing) settle();
@@ -185,8 +185,9 @@
         const accuracy = now("accuracy"), pairs = run.roles.key >= 0 && run.entries > 1, buttons = [];
         let text;
         if (qkvState.changed()) {
-            [text] = [changedText()];
-            if (pairs && !playing) buttons.push(["Exchange two keys", () => swap("key", true)], ["Exchange two values", () => swap("value", true)]);
+            text = changedText();
+            const both = [["Exchange two keys", () => swap("key", true)], ["Exchange two values", () => swap("value", true)]];
+            if (pairs && !playing) buttons.push(...(qkvExample.touched("key") ? both.reverse() : both));
             buttons.push(["Undo", undo]);
         } else if (state.step === 0) {
             text = run.options.task === "pairs"
@@ -207,7 +208,7 @@
 
     function changedText() {
         const parts = [];
-        if (qkvState.changedWords()) parts.push("You changed the example (marked in it).");
+        if (qkvState.changedWords()) parts.push(qkvExample.lesson(frame) || "You changed the example; what is changed is marked.");
         if (state.hide & 2) parts.push("K cannot see values.");
         if (state.hide & 1) parts.push("V cannot see keys.");
         if (state.silent >= 0) parts.push("Head " + state.silent + " is off.");
@@ -334,6 +335,7 @@
         }
         await opened(last, brought.name);
         document.title = "qkv: " + brought.name;
+        by("foot").append(" This is the run " + brought.name + " with " + brought.checkpoints.length + " of its states; steps between them are computed here again, and may differ from it in the last digits if its program used wider vectors.");
     }
 
     async function main() {

@@ -22,6 +22,7 @@ const qkvMaps = (() => {
         by("map-kind").value = state.map;
         by("map-kind").onchange = (e) => { state.map = e.target.value; redraw(); };
         by("maps").classList.toggle("alone", !run.circuits.length);
+        by("lower").classList.toggle("alone", !run.circuits.length);
         by("qk-panel").hidden = by("ov-panel").hidden = !run.circuits.length;
     }
 
@@ -158,6 +159,7 @@ const qkvMaps = (() => {
 
     function show(frame) {
         last = frame;
+        by("maps").classList.toggle("beside", frame.after !== null && run.circuits.length > 0);
         attention(frame);
         if (run.circuits.length) circuits(frame);
     }

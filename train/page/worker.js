@@ -38,9 +38,8 @@
     /* Trains, or goes back, towards a step for about `budget` milliseconds. */
     function move(to, budget) {
         const end = performance.now() + budget;
-        if (to < engine.step()) return engine.go(to);
-        do engine.go(Math.min(to, engine.step() + 1));
-        while (engine.step() < to && performance.now() < end);
+        do engine.go(to, 1);
+        while (engine.step() !== to && performance.now() < end);
     }
 
     function maps(view, changed) {
