@@ -91,7 +91,7 @@ static void thin(qkv_page_run *r) {
 static bool keep(qkv_page_run *r, bool pinned) {
     for (int i = 0; i < r->states; i++)
         if (r->state[i].step == r->step && !pinned) return true;
-    if (!pinned && (size_t)(r->states + 1) * state_size(r) * sizeof(real) > QKV_PAGE_STATES) {
+    if (!pinned && (size_t)(r->states + 1) * state_size(r) * sizeof(real) > r->budget) {
         thin(r);
         if (r->step % r->spacing) return true;
     }
@@ -241,6 +241,7 @@ static bool prepare(qkv_page *p, qkv_page_run *r, const qkv_config *c, const dat
     r->has_circuits = r->now.has_circuits =
         qkv_probe_circuits_new(r->arena, r->t, &r->now.circuits);
     r->spacing = QKV_PAGE_SPACING;
+    r->budget = QKV_PAGE_STATES;
     r->changes.silent = -1;
     r->began = clock_seconds();
     for (int i = 0; i < DATA_SIDES; i++)

@@ -8,7 +8,8 @@
 #include "train/run/layout.h"
 #include "train/run/metrics.h"
 
-/* The bytes of kept states; when there are more, every second one goes. */
+/* The bytes of kept states at first allowed (when there are more, every second one goes); the steps
+ * between them. */
 enum { QKV_PAGE_STATES = 64 << 20, QKV_PAGE_SPACING = 10 };
 
 /* Parameters and moments after `step` steps. */
@@ -47,6 +48,7 @@ typedef struct {
     int rows, rows_room;
     qkv_page_state *state;
     int states, states_room, spacing;
+    size_t budget;         // bytes of states
     int number, question;  // the example; the scored position that is looked at
     qkv_page_ids drawn, changed;
     qkv_page_changes changes;

@@ -206,7 +206,8 @@ const qkvExample = (() => {
                 const id = now(place.side, place.stream, place.position), odd = id !== words.drawn[place.side][place.stream][place.position];
                 const shown = symbol(place.side, place.stream, id);
                 setText(e, shown);
-                e.hidden = id < 0;
+                e.hidden = id < 0 && rare(place.side, place.stream);
+                e.classList.toggle("none", id < 0);
                 e.classList.toggle("value", isValue(place.side, place.stream, shown) || shown === "?");
                 e.classList.toggle("key", !e.classList.contains("value"));
                 e.classList.toggle("changed", odd);
@@ -221,6 +222,9 @@ const qkvExample = (() => {
         by("silent").value = String(state.silent);
         by("random").value = state.random;
     }
+
+    /* Does a stream stand in less than a quarter of the places? Then the others keep no room for it. */
+    const rare = (side, stream) => 4 * words.drawn[side][stream].filter((id) => id >= 0).length < run.sides[side].T;
 
     function showCard(c, after, before) {
         const at = after.at[c.position], was = before && before.at[c.position];

@@ -38,17 +38,17 @@
 
     /* ---- a run ---- */
 
-    /* Begins a run with these options; a bad one is answered in words, and the old run stays. */
+    /* Begins a run with these options; a bad one is answered in words, which are returned, and the old run stays. */
     async function start(given, keepExample) {
         try {
             began(await call("start", { options: given }), given);
         } catch (e) {
             trouble(e.message);
             if (run) qkvOptions.show(run);
-            return false;
+            return e.message;
         }
         if (!keepExample) { state.ask = -1; state.head = -1; state.step = 0; qkvState.undo(); await change(); }
-        return true;
+        return "";
     }
 
     function began(value, given) {
@@ -243,7 +243,7 @@
     async function act(step) {
         const a = step.act || {};
         trouble("");
-        if (step.set && !(await start({ ...step.set }))) return;
+        if (step.set && (await start({ ...step.set }))) return;
         if (a.fresh) { qkvState.undo(); await change(); }
         if (a.speed) by("speed").value = a.speed;
         if (a.step !== undefined) return goTo(a.step);
@@ -304,7 +304,8 @@
         const fallBack = async (message) => { qkvState.read(""); await start({}); trouble(message); };
         try { qkvState.read(location.hash); } catch (e) { return fallBack(e.message); }
         const step = state.step, { given } = state;
-        if (!(await start({ ...given }, true))) return fallBack(by("trouble").textContent);
+        const wrong = await start({ ...given }, true);
+        if (wrong) return fallBack(wrong);
         qkvStories.tell(state.story, false);
         state.step = 0;
         await change();

@@ -6,12 +6,23 @@ const qkvOptions = (() => {
     let table = null, change = null, run = null;
 
     /* Asks for `value`; what is the task's own default needs not be said. */
-    function give(name, value) {
+    async function give(name, value) {
         const given = { ...state.given };
         if (name === "task") for (const other of Object.keys(given)) delete given[other];
         const unsaid = name === "task" ? value === "pairs" : run && value === run.base[name];
         if (unsaid) delete given[name]; else given[name] = value;
-        return change(given);
+        const wrong = await change(given);
+        if (wrong) refuse(name, value, wrong);
+    }
+
+    /* The sentence stands at the field, too, and what was typed stays there. */
+    function refuse(name, value, why) {
+        const e = by("option-" + name), help = by("option-" + name + "-help");
+        if (!e) return;
+        if (e.type !== "checkbox") e.value = value;
+        e.setAttribute("aria-invalid", "true");
+        help.textContent = why;
+        help.classList.add("wrong");
     }
 
     function control(o) {
@@ -55,6 +66,8 @@ const qkvOptions = (() => {
             const asked = state.given[o.name] !== undefined ? state.given[o.name] : run.base[o.name];
             if (o.kind === "flag") e.checked = run.options[o.name] === "true"; else e.value = asked;
             by("box-" + o.name).classList.toggle("set", state.given[o.name] !== undefined);
+            e.removeAttribute("aria-invalid");
+            by("option-" + o.name + "-help").classList.remove("wrong");
             const means = asked === "0" && run.options[o.name] !== "0" ? " (here: " + run.options[o.name] + ")" : "";
             by("option-" + o.name + "-help").textContent = o.help + means;
         }
