@@ -276,6 +276,8 @@ static void every_task_can_be_looked_at(void **state) {
         const char *json = qkv_page_look(p, false, -1);
         assert_non_null(json);
         assert_true(strcmp(data_tasks[i]->name, "recall") == 0 || strstr(json, "\"weight\""));
+        bool asks = strstr(qkv_page_describe(p), "\"asks\":true") != NULL;
+        assert_true(asks == (qkv_page_questions(p, false, 0) != NULL));
         qkv_page_close(p);
     }
 }

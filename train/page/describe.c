@@ -206,6 +206,7 @@ const char *qkv_page_describe(qkv_page *p) {
     add_values(&out, "options", c);
     qkv_io_text_add(&out, ",");
     add_values(&out, "base", &base);
+    qkv_io_text_add(&out, ",\"asks\":%s", qkv_page_can_ask(r) ? "true" : "false");
     qkv_io_text_add(&out, ",\"store\":%d,\"entries\":%d,\"scored\":%d,\"chance\":", s->store,
                     s->entries, s->scored);
     qkv_page_text_real(&out, s->chance);

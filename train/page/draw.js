@@ -19,9 +19,23 @@ const qkvDraw = (() => {
 
     function rgb(hex) { return [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)); }
 
-    /* Between two colours; t from 0 to 1. */
-    function blend(from, to, t) {
-        return "rgb(" + from.map((a, i) => Math.round(a + (to[i] - a) * t)).join(",") + ")";
+    /* Of a number from -1 to 1: from the panel's colour to the hue, or to grey. */
+    function colourOf(x, hue) {
+        const t = Math.max(-1, Math.min(1, x)), to = t >= 0 ? hue : colours().rgb.minus;
+        return colours().rgb.panel.map((a, i) => Math.round(a + (to[i] - a) * Math.abs(t)));
+    }
+
+    /* A map at one pixel a cell, to be drawn larger: far quicker than as many rectangles. */
+    const small = document.createElement("canvas");
+    function pixels(m, hue) {
+        if (small.width < m.cols || small.height < m.rows) { small.width = Math.max(small.width, m.cols); small.height = Math.max(small.height, m.rows); }
+        const panel = colours().rgb.panel, minus = colours().rgb.minus, image = new ImageData(m.cols, m.rows);
+        for (let i = 0; i < m.rows * m.cols; i++) {
+            const t = Math.max(-1, Math.min(1, m.x[i] / m.greatest)), to = t >= 0 ? hue : minus, part = Math.abs(t);
+            for (let k = 0; k < 3; k++) image.data[4 * i + k] = panel[k] + (to[k] - panel[k]) * part;
+            image.data[4 * i + 3] = 255;
+        }
+        small.getContext("2d").putImageData(image, 0, 0);
     }
 
     /* While a picture is saved: a context that writes SVG instead of pixels, for each canvas where it stands. */
@@ -82,13 +96,16 @@ const qkvDraw = (() => {
         const left = margin(g, m);
         const cell = Math.min((box.w - left) / m.cols, (box.h - 34) / m.rows), w = cell * m.cols, h = cell * m.rows;
         const x0 = box.x + left, y0 = box.y;
-        for (let r = 0; r < m.rows; r++)
-            for (let k = 0; k < m.cols; k++) {
-                const v = m.x[r * m.cols + k];
-                const t = Math.max(-1, Math.min(1, v / m.greatest));
-                g.fillStyle = t >= 0 ? blend(c.rgb.panel, hue, t) : blend(c.rgb.panel, c.rgb.minus, -t);
-                g.fillRect(x0 + k * cell, y0 + r * cell, cell + 0.5, cell + 0.5);
+        if (recorder) {
+            for (let i = 0; i < m.rows * m.cols; i++) {
+                g.fillStyle = "rgb(" + colourOf(m.x[i] / m.greatest, hue) + ")";
+                g.fillRect(x0 + i % m.cols * cell, y0 + Math.floor(i / m.cols) * cell, cell + 0.5, cell + 0.5);
             }
+        } else {
+            pixels(m, hue);
+            g.imageSmoothingEnabled = false;
+            g.drawImage(small, 0, 0, m.cols, m.rows, x0, y0, w, h);
+        }
         g.strokeStyle = c.line;
         g.strokeRect(x0 + 0.5, y0 + 0.5, w, h);
         if (m.numbers && cell >= 27) numbers(g, m, x0, y0, cell);

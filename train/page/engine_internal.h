@@ -74,6 +74,9 @@ const char *qkv_page_text_end(qkv_page *p, qkv_io_text *out);
  * is no run. */
 bool qkv_page_load(qkv_page *p, bool changed, int rows);
 
+/* Can every key be asked for, and be answered with a class? */
+bool qkv_page_can_ask(const qkv_page_run *r);
+
 /* The model's changes, put on for what is loaded, and taken off again. */
 typedef struct {
     qkv_page_run *r;

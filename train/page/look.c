@@ -155,14 +155,18 @@ static void read_answers(qkv_page_run *r, int first, int count, int head, real *
     }
 }
 
+bool qkv_page_can_ask(const qkv_page_run *r) {
+    const data_spec *s = qkv_trainer_spec(r->t);
+    return s->roles.key >= 0 && s->scored == 1 && s->n_readouts == 1 &&
+           qkv_trainer_has_attention(r->t) && qkv_trainer_any_worker(r->t)->out.logits[0];
+}
+
 const real *qkv_page_questions(qkv_page *p, bool changed, int head) {
     qkv_page_run *r = p->run;
-    if (!r) return NULL;
+    if (!r || !qkv_page_can_ask(r) || head < 0 || head >= qkv_trainer_config(r->t)->heads)
+        return NULL;
     const data_spec *s = qkv_trainer_spec(r->t);
     qkv_trainer_worker *w = qkv_trainer_any_worker(r->t);
-    if (s->roles.key < 0 || s->scored > 1 || !qkv_trainer_has_attention(r->t) ||
-        !w->out.logits[0] || head < 0 || head >= qkv_trainer_config(r->t)->heads)
-        return NULL;
     tensor_arena_reset(p->scratch);
     int S = s->side[s->store].T;
     real *out = tensor_arena_reals(p->scratch, (size_t)s->entries * (size_t)(S + 1));

@@ -13,6 +13,7 @@
         const id = next++;
         return new Promise((done, failed) => {
             waiting.set(id, { done, failed });
+            document.body.dataset.waits = "1";
             worker.postMessage({ id, call: name, ...data });
         });
     }
@@ -21,6 +22,7 @@
         worker.onmessage = ({ data }) => {
             const { done, failed } = waiting.get(data.id);
             waiting.delete(data.id);
+            if (!waiting.size && !playing) delete document.body.dataset.waits;
             if (data.error === undefined) done(data.value); else failed(new Error(data.error));
         };
         worker.onerror = (e) => trouble("The engine stopped: " + e.message);
@@ -70,7 +72,7 @@
             " numbers learn. The engine is qkv " + table.version + " compiled to WebAssembly: it trains the same bits as a native build with 16-byte vectors.";
     }
 
-    const sameRun = () => Object.entries(brought.options).every(([name, value]) => run.options[name] === undefined || run.options[name] === value);
+    const sameRun = () => Object.entries(brought.options).every(([name, value]) => run.options[name] === value || Number(run.options[name]) === Number(value));
 
     /* The example and the model's changes as the state has them. */
     async function change() {

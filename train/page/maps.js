@@ -12,7 +12,7 @@ const qkvMaps = (() => {
         run = described;
         last = null;
         const kinds = [];
-        if (run.roles.key >= 0 && run.scored === 1 && run.maps.length && run.readouts.length === 1) kinds.push(["questions", "each key asked in turn"]);
+        if (run.asks) kinds.push(["questions", "each key asked in turn"]);
         if (run.maps.length) kinds.push(["all", "the whole example"]);
         const total = run.maps.reduce((n, m) => n + m.heads, 0);
         if (total > 1) for (const m of run.maps) for (let h = 0; h < m.heads; h++) kinds.push([m.name + " " + h, m.title + " " + m.layer + ", head " + h]);
@@ -28,8 +28,8 @@ const qkvMaps = (() => {
 
     /* ---- attention ---- */
 
-    function columnNames(side, ids, question) {
-        return names(side).map((p) => side === 0 && p === question && state.map === "questions" ? "self" : qkvExample.text(side, p, ids));
+    function columnNames(side, ids, self) {
+        return names(side).map((p) => side === 0 && p === self ? "self" : qkvExample.text(side, p, ids));
     }
 
     /* Each key in turn: rows are questions, with their answers. */
@@ -54,12 +54,12 @@ const qkvMaps = (() => {
     }
 
     /* The whole example: one map for each head that is wanted. */
-    function whole(picture, changed, both) {
+    function whole(picture, kind, changed, both) {
         const words = qkvExample.words, ids = changed ? words.changed : words.drawn, out = [];
         picture.maps.forEach((node, i) => {
             const m = run.maps[i], [H, T, S] = node.dim, source = m.cols === run.store && m.layer === run.layers - 1 ? picture.look.source : -1;
             for (let h = 0; h < H; h++) {
-                if (state.map !== "all" && state.map !== m.name + " " + h) continue;
+                if (kind !== "all" && kind !== m.name + " " + h) continue;
                 out.push({
                     title: (both ? (changed ? "now: " : "before: ") : "") + m.title + " " + m.layer + ", head " + h,
                     x: node.x.subarray(h * T * S, (h + 1) * T * S), rows: T, cols: S, hue: "look", greatest: 1, numbers: true,
@@ -74,11 +74,11 @@ const qkvMaps = (() => {
 
     function attention(frame) {
         const both = frame.after !== null, list = [];
-        if (state.map === "questions") {
+        if (frame.map === "questions") {
             list.push(questions(frame.before, false, both ? frame.after : null));
             if (both) list.push(questions(frame.after, true, frame.before));
-        } else if (state.map) {
-            const before = whole(frame.before, false, both), after = both ? whole(frame.after, true, true) : [];
+        } else if (frame.map) {
+            const before = whole(frame.before, frame.map, false, both), after = both ? whole(frame.after, frame.map, true, true) : [];
             before.forEach((m, i) => { list.push(m); if (both) list.push(after[i]); });
         }
         drawn.attention = grid(by("attention"), list, run.circuits.length ? 360 : 440);
@@ -109,7 +109,7 @@ const qkvMaps = (() => {
     function describe(frame, list) {
         const picture = frame.after || frame.before, look = picture.look;
         if (!run.maps.length) setText(by("attention-note"), "This block has no attention weights that could be shown.");
-        else if (state.map === "questions") {
+        else if (frame.map === "questions") {
             const m = list[list.length - 1], S = m.cols, sum = m.marks.reduce((t, k, r) => t + (k >= 0 ? m.x[r * S + k] : 0), 0);
             setText(by("attention-note"), "Rows: a key is asked for, and what is answered. Frames: where that key stands. On it: " + number(100 * sum / m.rows, 0) + " % on average.");
         } else setText(by("attention-note"), "Rows look, columns are looked at; the frame is the answer's place. Each row adds up to 1.");

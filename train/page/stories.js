@@ -140,5 +140,5 @@ const qkvStories = (() => {
         if (at) at.scrollIntoView();
     }
 
-    return { build, tell, dialog, findings, names: Object.keys(stories) };
+    return { build, tell, dialog, findings, stories };
 })();

@@ -64,7 +64,7 @@
         try { move(m.to, m.budget); } catch (e) { trouble = e.message; }
         const step = engine.step();
         return {
-            step, trouble, rows: engine.rows(m.rows), before: picture(m.view, false),
+            step, trouble, map: m.view.map, rows: engine.rows(m.rows), before: picture(m.view, false),
             after: m.changed ? picture(m.view, true) : null,
         };
     }
