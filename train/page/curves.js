@@ -18,9 +18,9 @@ const qkvCurves = (() => {
      * brought along has rows of its own, which stay. */
     function add(text) {
         if (!text) return;
-        const parsed = qkvText.csv(text, header);
-        if (!header) { header = parsed.names; taken = 1; }
-        taken += parsed.rows.length;
+        const parsed = qkvText.csv(text, taken ? header : null);
+        header = parsed.names;
+        taken += parsed.rows.length + (taken ? 0 : 1);
         merge(parsed);
     }
     function bring(text) {
