@@ -355,7 +355,8 @@ def a_run_is_viewed(b):
         b.go(step)
         mine = tensors(b.download('save-checkpoint'))[0]
         theirs = tensors(os.path.join(run, 'step-%08d.safetensors' % step))[0]
-        assert all(mine[n] == theirs[n] for n in theirs if not n.startswith('state.best')), step
+        differ = [n for n in theirs if not n.startswith("state.best") and mine[n] != theirs[n]]
+        assert differ == [], (step, differ)
     b.quiet()
     missing = qkv('view', run, '--page', os.path.join(run, 'config.json'))
     assert missing.returncode == 3 and 'is not the page' in missing.stderr

@@ -291,7 +291,7 @@ static void says_what_cannot_be(void **state) {
         {"batch=0", "--batch: 0 is not between 1 and 1048576"},
         {"tie=x", "--tie: 'x' is none of none|qk|kv|qv|qkv"},
         {"heads=3", "3 heads do not divide the width 32"},
-        {"colour=red", "unknown option '--colour'"},
+        {"colour=red", "there is no option 'colour'"},
         {"lr", "'lr' is not NAME=VALUE"},
         {"task=pair", "there is no task 'pair' (qkv list tasks; a plugin's own need --plugin)"}};
     qkv_page *p = page_with("seed=7\nd-model=16");

@@ -44,16 +44,6 @@ static void add_field(qkv_io_text *out, bool first, const char *key, const char 
 
 /* ---- what can be chosen ---- */
 
-static void add_option(qkv_io_text *out, const qkv_config_option *o) {
-    static const char *const kinds[] = {"section", "text", "int", "real", "choice", "flag"};
-    add_field(out, true, "kind", kinds[o->kind]);
-    add_field(out, false, "name", o->option);
-    add_field(out, false, "field", o->field);
-    add_field(out, false, "default", o->def);
-    add_field(out, false, "choices", o->choices);
-    add_field(out, false, "help", o->help);
-}
-
 const char *qkv_page_table(qkv_page *p) {
     qkv_io_text out = qkv_page_text_new(p);
     qkv_io_text_add(&out, "{");
@@ -61,13 +51,7 @@ const char *qkv_page_table(qkv_page *p) {
     add_field(&out, false, "precision", REAL_NAME);
     add_field(&out, false, "compiler", QKV_COMPILER);
     add_field(&out, false, "format", QKV_RUN_LAYOUT_FORMAT);
-    qkv_io_text_add(&out, ",\"options\":[");
-    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
-        qkv_io_text_add(&out, o == qkv_config_options ? "{" : ",{");
-        add_option(&out, o);
-        qkv_io_text_add(&out, "}");
-    }
-    qkv_io_text_add(&out, "],\"tasks\":[");
+    qkv_io_text_add(&out, ",\"tasks\":[");
     for (int i = 0; data_tasks[i]; i++) {
         qkv_io_text_add(&out, i ? ",{" : "{");
         add_field(&out, true, "name", data_tasks[i]->name);
@@ -78,14 +62,36 @@ const char *qkv_page_table(qkv_page *p) {
     return qkv_page_text_end(p, &out);
 }
 
+static void add_option(qkv_io_text *out, const data_option *o) {
+    static const char *const kinds[] = {"section", "text", "int", "real", "choice", "flag"};
+    add_field(out, true, "kind", kinds[o->kind]);
+    add_field(out, false, "name", o->option);
+    add_field(out, false, "field", o->field);
+    add_field(out, false, "choices", o->choices ? o->choices : "");
+    add_field(out, false, "help", o->help ? o->help : "");
+    add_field(out, false, "needs", o->needs ? o->needs : "");
+}
+
+static void add_table(qkv_io_text *out, const qkv_config *c) {
+    const data_option *o;
+    qkv_io_text_add(out, "\"table\":[");
+    for (int i = 0; (o = qkv_config_option_at(c, i)); i++) {
+        qkv_io_text_add(out, i ? ",{" : "{");
+        add_option(out, o);
+        qkv_io_text_add(out, "}");
+    }
+    qkv_io_text_add(out, "]");
+}
+
 /* ---- the run ---- */
 
 static void add_values(qkv_io_text *out, const char *name, const qkv_config *c) {
     char value[QKV_CONFIG_TEXT_SIZE + 64];
+    const data_option *o;
     bool first = true;
     qkv_io_text_add(out, "\"%s\":{", name);
-    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
-        if (o->kind == QKV_CONFIG_SECTION) continue;
+    for (int i = 0; (o = qkv_config_option_at(c, i)); i++) {
+        if (o->kind == DATA_KIND_SECTION) continue;
         add_field(out, first, o->option, qkv_config_get(c, o, value, sizeof value));
         first = false;
     }
@@ -198,11 +204,14 @@ const char *qkv_page_describe(qkv_page *p) {
     const qkv_config *c = qkv_trainer_config(r->t);
     qkv_config base;
     qkv_config_default(&base);
-    snprintf(base.task, sizeof base.task, "%s", c->task);
-    if (!qkv_config_recommend(&base, p->error)) return NULL;
+    if (!qkv_config_set(&base, qkv_config_option_find(&base, "task"), c->task, p->error) ||
+        !qkv_config_recommend(&base, p->error))
+        return NULL;
     qkv_io_text out = qkv_page_text_new(p);
     qkv_io_text_add(&out, "{\"steps\":%d,\"layers\":%d,\"heads\":%d,\"learned\":%zu,", c->steps,
                     c->layers, c->heads, ag_params_learned(qkv_trainer_params(r->t)));
+    add_table(&out, c);
+    qkv_io_text_add(&out, ",");
     add_values(&out, "options", c);
     qkv_io_text_add(&out, ",");
     add_values(&out, "base", &base);

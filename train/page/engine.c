@@ -208,12 +208,10 @@ static bool set_option(qkv_config *c, char *line, char *error) {
     char *value = strchr(line, '=');
     if (!value) return qkv_io_fail(error, "'%.60s' is not NAME=VALUE", line);
     *value++ = '\0';
-    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
-        if (o->kind == QKV_CONFIG_SECTION || strcmp(o->option, line) != 0) continue;
-        if (qkv_config_set(c, o, value, why)) return true;
-        return qkv_io_fail(error, "--%.60s: %.400s", line, why);
-    }
-    return qkv_io_fail(error, "unknown option '--%.60s'", line);
+    const data_option *o = qkv_config_option_named(c, line);
+    if (!o) o = qkv_config_option_find(c, line);
+    if (!o) return qkv_config_unknown(c, line, error);
+    return qkv_config_set(c, o, value, why) || qkv_io_fail(error, "--%.60s: %.400s", line, why);
 }
 
 /* The task first, then what it recommends, then all options. */
@@ -227,7 +225,8 @@ static bool configure(qkv_config *c, const char *options, char *error) {
             if (pass == 1 || strncmp(line, "task=", 5) == 0) ok = set_option(c, line, error);
         free(copy);
         if (!ok) return false;
-        if (pass == 0 && qkv_config_task(c) && !qkv_config_recommend(c, error)) return false;
+        if (!qkv_config_task(c)) return qkv_config_no_task(c, error);
+        if (pass == 0 && !qkv_config_recommend(c, error)) return false;
     }
     return true;
 }
@@ -263,8 +262,8 @@ bool qkv_page_start(qkv_page *p, const char *options) {
     data_spec spec;
     if (!configure(&c, options, p->error) || !qkv_config_resolve(&c, &spec, p->error)) return false;
     qkv_page_run *r = calloc(1, sizeof *r), *old = p->run;
-    if (!r) return qkv_io_fail(p->error, "out of memory");
-    bool ok = prepare(p, r, &c, &spec);
+    bool ok = r ? prepare(p, r, &c, &spec) : qkv_io_fail(p->error, "out of memory");
+    data_release(&spec);  // the trainer has its own hold on it
     if (ok) p->run = r;
     if (ok && qkv_page_example(p, 0) && record(p)) {
         run_free(old);

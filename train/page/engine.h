@@ -25,16 +25,17 @@ qkv_page *qkv_page_open(void);  // NULL: memory is out
 void qkv_page_close(qkv_page *p);
 const char *qkv_page_error(const qkv_page *p);
 
-/* Everything that can be chosen: options as in config.def, tasks, version, compiler and flags. */
+/* What is the same for all runs: the tasks; version, precision, compiler; the name of the checkpoints. */
 const char *qkv_page_table(qkv_page *p);
 
 /* ---- a run ---- */
 
-/* A new run at step 0. options: lines NAME=VALUE, names as on the command line, on top of what the
- * task recommends. When it fails the old run stays. */
+/* A new run at step 0. options: lines NAME=VALUE, names as on the command line or in config.json,
+ * on top of what the task recommends. When it fails the old run stays. */
 bool qkv_page_start(qkv_page *p, const char *options);
 
-/* The run: its options resolved, its symbols, what there is to look at. NULL before a run. */
+/* The run: what can be chosen for its task and what is, its symbols, what there is to look at. NULL
+ * before a run. */
 const char *qkv_page_describe(qkv_page *p);
 
 int qkv_page_step(const qkv_page *p);

@@ -329,14 +329,10 @@
 
     /* The run that qkv view put into the page: its rows, and its states by checkpoint. */
     async function openRun() {
-        const options = await call("config", { text: JSON.stringify(brought.config) });
-        brought.options = options;
-        let last = null;
-        for (const [i, c] of brought.checkpoints.entries()) {
-            const value = await call("restore", { file: bytes(c), same: i > 0 });
-            if (i === 0) last = value; else last.step = value.step;
-        }
-        await opened(last, brought.name);
+        const run = await call("begin", { text: JSON.stringify(brought.config) });
+        brought.options = run.options;
+        for (const c of brought.checkpoints) run.step = (await call("restore", { file: bytes(c), same: true })).step;
+        await opened(run, brought.name);
         document.title = "qkv: " + brought.name;
         by("foot").append(" This is the run " + brought.name + " with " + brought.checkpoints.length + " of its states; steps between them are computed here again, and may differ from it in the last digits if its program used wider vectors.");
     }

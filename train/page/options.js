@@ -3,7 +3,7 @@
 
 const qkvOptions = (() => {
     const { by, make } = qkvText, { state } = qkvState;
-    let table = null, change = null, run = null;
+    let change = null, run = null, made = "";
 
     /* Asks for `value`; what is the task's own default needs not be said. */
     async function give(name, value) {
@@ -34,17 +34,24 @@ const qkvOptions = (() => {
         return make("input", { id, inputmode: numeric, autocomplete: "off", onchange: given, "aria-describedby": id + "-help" });
     }
 
-    function build(all, changed) {
-        table = all;
-        change = changed;
+    /* What can be chosen depends on the task. */
+    function fill() {
         const form = by("options");
-        form.addEventListener("submit", (e) => e.preventDefault());
-        for (const o of all.options) {
+        if (made === run.options.task) return;
+        made = run.options.task;
+        form.replaceChildren();
+        for (const o of run.table) {
             if (o.kind === "section") { form.append(make("h3", { text: o.name })); continue; }
             if (o.name === "task") continue; // chosen above
             form.append(make("div", { class: "option", id: "box-" + o.name }, make("label", { for: "option-" + o.name, text: o.name }),
                 control(o), make("small", { id: "option-" + o.name + "-help", text: o.help })));
         }
+    }
+
+    function build(all, changed) {
+        const form = by("options");
+        change = changed;
+        form.addEventListener("submit", (e) => e.preventDefault());
         for (const t of all.tasks) by("task").append(make("option", { value: t.name, text: t.name, title: t.summary }));
         by("task").addEventListener("change", (e) => give("task", e.target.value));
         by("seed").addEventListener("change", (e) => give("seed", e.target.value.trim()));
@@ -58,9 +65,10 @@ const qkvOptions = (() => {
     /* The run as it was begun: what was asked for, and beside a 0 what it stands for. */
     function show(described) {
         run = described;
+        fill();
         by("task").value = run.options.task;
         by("seed").value = run.options.seed;
-        for (const o of table.options) {
+        for (const o of run.table) {
             const e = by("option-" + o.name);
             if (!e) continue;
             const asked = state.given[o.name] !== undefined ? state.given[o.name] : run.base[o.name];
@@ -69,7 +77,7 @@ const qkvOptions = (() => {
             e.removeAttribute("aria-invalid");
             by("option-" + o.name + "-help").classList.remove("wrong");
             const means = asked === "0" && run.options[o.name] !== "0" ? " (here: " + run.options[o.name] + ")" : "";
-            by("option-" + o.name + "-help").textContent = o.help + means;
+            by("option-" + o.name + "-help").textContent = o.help + means + (o.needs ? " (only with " + o.needs.replace(/_/g, "-") + ")" : "");
         }
     }
 

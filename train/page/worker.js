@@ -11,7 +11,7 @@
     /* config.json's fields of the run, with their types. */
     function config() {
         const fields = {};
-        for (const o of table.options) {
+        for (const o of run.table) {
             if (o.kind === "section") continue;
             const value = run.options[o.name];
             fields[o.field] = o.kind === "int" || o.kind === "real" ? Number(value) : o.kind === "flag" ? value === "true" : value;
@@ -19,18 +19,19 @@
         return { ...fields, version: table.version, precision: table.precision, compiler: table.compiler, flags: "wasm32" };
     }
 
-    /* The same back: every option that config.json names. */
-    function given(text) {
-        const fields = JSON.parse(text), out = {};
-        for (const o of table.options)
-            if (o.kind !== "section" && fields[o.field] !== undefined) out[o.name] = String(fields[o.field]);
-        return out;
-    }
-
     function start(options) {
         engine.start(lines(options));
         run = engine.describe();
         return { run, words: engine.words() };
+    }
+
+    /* The same from config.json's text, whose fields the engine takes, too; options: by their names. */
+    function begin(text) {
+        const fields = JSON.parse(text), options = {};
+        for (const remark of ["version", "precision", "compiler", "flags"]) delete fields[remark];
+        const began = start(fields);
+        for (const o of run.table) if (fields[o.field] !== undefined) options[o.name] = String(fields[o.field]);
+        return { ...began, options };
     }
 
     /* ---- what is to be drawn ---- */
@@ -92,9 +93,8 @@
         const file = qkvCheckpoint.read(m.file);
         if (file.notes.format !== table.format)
             throw new Error("the file is no checkpoint: its format is '" + file.notes.format + "', not '" + table.format + "'");
-        const options = given(file.notes.config);
-        const began = m.same ? null : start(options);
-        return { step: qkvCheckpoint.restore(engine, file.tensors), options, ...began };
+        const began = m.same ? null : begin(file.notes.config);
+        return { step: qkvCheckpoint.restore(engine, file.tensors), ...began };
     }
 
     const calls = {
@@ -103,7 +103,7 @@
             return (table = engine.table());
         },
         start: (m) => start(m.options),
-        config: (m) => given(m.text),
+        begin: (m) => begin(m.text),
         frame, change, save, restore,
         score: (m) => [engine.score(false), m.changed ? engine.score(true) : null],
     };
