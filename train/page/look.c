@@ -89,11 +89,11 @@ static bool explain(qkv_page *p, int head, int *which, qkv_probe_explanation *ou
     double most = -1;
     *which = head < 0 ? 0 : head;
     for (int h = 0; head < 0 && h < qkv_trainer_config(r->t)->heads; h++) {
-        if (!qkv_probe_explain(r->t, p->scratch, h, out, p->error)) return false;
+        if (!qkv_probe_explain(r->t, p->scratch, h, 0, out, p->error)) return false;
         double weight = out->source >= 0 ? out->at[out->source].weight : 0;
         if (weight > most) most = weight, *which = h;
     }
-    return qkv_probe_explain(r->t, p->scratch, *which, out, p->error);
+    return qkv_probe_explain(r->t, p->scratch, *which, 0, out, p->error);
 }
 
 const char *qkv_page_look(qkv_page *p, bool changed, int head) {
