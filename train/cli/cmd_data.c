@@ -15,9 +15,7 @@ typedef struct {
     bool json, check;
     const char *split;
     const struct qkv_config_plugin *plugin;
-    struct {
-        const char *name, *value;
-    } given[64];
+    qkv_config_setting given[64];
     int n_given;
 } request;
 
@@ -57,27 +55,18 @@ static int take_option(void *ctx, const char *name, const char *value) {
                          value);
     }
     if (r->n_given == 64) return cli_error(CLI_USAGE, "data", "too many options");
-    r->given[r->n_given].name = name;
-    r->given[r->n_given++].value = value;
+    r->given[r->n_given++] = (qkv_config_setting){name, value};
     return CLI_OK;
 }
 
 static int configure(const request *r, const char *task, qkv_config *c, data_spec *spec) {
     char error[QKV_IO_ERROR];
-    qkv_config_default(c);
-    c->plugin = r->plugin;
-    if (!qkv_config_set(c, qkv_config_option_find("task"), task, error))
-        return cli_error(CLI_USAGE, "data", "%s", error);
-    if (!qkv_config_task(c)) return cli_unknown_task("data", task);
-    if (!qkv_config_recommend(c, error)) return cli_error(CLI_FAILED, "data", "%s", error);
-    for (int i = 0; i < r->n_given; i++)
-        for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
-            if (o->kind == QKV_CONFIG_SECTION || strcmp(o->option, r->given[i].name) != 0) continue;
-            const char *value = o->kind == QKV_CONFIG_FLAG ? "true" : r->given[i].value;
-            if (!qkv_config_set(c, o, value, error))
-                return cli_error(CLI_USAGE, "data", "--%s: %s", o->option, error);
-        }
-    return qkv_config_resolve(c, spec, error) ? CLI_OK : cli_error(CLI_USAGE, "data", "%s", error);
+    qkv_config_setting given[65] = {{"task", task}};
+    memcpy(given + 1, r->given, (size_t)r->n_given * sizeof *given);
+    qkv_config_parts parts = {.plugin = r->plugin, .given = given, .n_given = r->n_given + 1};
+    qkv_config_status s = qkv_config_make(&parts, c, spec, error);
+    if (s == QKV_CONFIG_NO_TASK) return cli_unknown_task("data", task);
+    return s == QKV_CONFIG_OK ? CLI_OK : cli_error(CLI_USAGE, "data", "%s", error);
 }
 
 /* ---- showing ---- */

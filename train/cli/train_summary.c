@@ -6,38 +6,17 @@
 #include "train/cli/json.h"
 #include "train/cli/train_summary.h"
 
-static void add_number(json_t *o, const char *key, double x) {
-    json_object_set_new(o, key, isfinite(x) ? json_real(x) : json_null());
-}
-
-void cli_summary_json(const qkv_run_summary *s, const char *dir) {
-    const qkv_trainer_scores *r = &s->last.scores;
-    const qkv_probe_circuits *c = &s->last.circuits;
-    const double none = (double)NAN;
-    const struct {
-        const char *key;
-        double x;
-    } circuits[] = {{"qk_diag", c->qk_diag},     {"qk_margin", c->qk_margin},
-                    {"qk_ratio", c->qk_ratio},   {"ov_diag", c->ov_diag},
-                    {"ov_margin", c->ov_margin}, {"ov_ratio", c->ov_ratio}};
+void cli_summary_json(const qkv_run_summary *s) {
     json_t *o = json_object();
-    add_number(o, "accuracy", r->accuracy);
-    add_number(o, "loss", r->loss);
-    add_number(o, "answer_attention", r->answer_attention);
-    add_number(o, "in_context", r->in_context);
-    for (size_t i = 0; i < sizeof circuits / sizeof *circuits; i++)
-        add_number(o, circuits[i].key, s->last.has_circuits ? circuits[i].x : none);
+    cli_json_metrics(o, &s->last);
     json_object_set_new(o, "steps99", s->steps99 < 0 ? json_null() : json_integer(s->steps99));
     json_object_set_new(o, "steps", json_integer(s->steps));
-    add_number(o, "seconds", s->seconds);
-    json_t *run = json_string(dir);
-    char shown[QKV_IO_PATH];
-    json_object_set_new(o, "run",
-                        run ? run : json_string(qkv_io_printable(dir, shown, sizeof shown)));
+    json_object_set_new(o, "seconds", cli_json_number(s->seconds));
+    json_object_set_new(o, "run", cli_json_text(s->dir));
     cli_print_json(o);
 }
 
-void cli_summary_words(const qkv_run_summary *s, const data_spec *spec, const char *dir) {
+void cli_summary_words(const qkv_run_summary *s, const data_spec *spec) {
     const qkv_trainer_scores *r = &s->last.scores;
     const qkv_probe_circuits *k = &s->last.circuits;
     char shown[QKV_IO_PATH];
@@ -48,9 +27,10 @@ void cli_summary_words(const qkv_run_summary *s, const data_spec *spec, const ch
     if (spec->in_context > 0)
         printf(",\na model that cannot match %.1f %%", 100 * spec->in_context);
     printf(".\n");
+    if (s->ended_early) printf("It ended there by --until-accuracy or --patience.\n");
     if (s->steps99 >= 0) printf("99 %% was first reached at step %d.\n", s->steps99);
     if (isnan(r->answer_attention)) {
-        printf("The run is in %s\n", qkv_io_printable(dir, shown, sizeof shown));
+        printf("The run is in %s\n", qkv_io_printable(s->dir, shown, sizeof shown));
         return;
     }
     printf("Q and K: %.1f %% of the attention is on the entry that holds the answer",
@@ -67,5 +47,5 @@ void cli_summary_words(const qkv_run_summary *s, const data_spec *spec, const ch
             "answer %.1f %% as much.\n",
             k->ov_diag * k->rows[QKV_PROBE_OV_VALUE], k->rows[QKV_PROBE_OV_VALUE],
             100 * k->ov_ratio);
-    printf("The run is in %s\n", qkv_io_printable(dir, shown, sizeof shown));
+    printf("The run is in %s\n", qkv_io_printable(s->dir, shown, sizeof shown));
 }

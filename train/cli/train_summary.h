@@ -4,7 +4,7 @@
 
 #include "train/cli/cli.h"
 
-void cli_summary_json(const qkv_run_summary *s, const char *dir);
-void cli_summary_words(const qkv_run_summary *s, const data_spec *spec, const char *dir);
+void cli_summary_json(const qkv_run_summary *s);
+void cli_summary_words(const qkv_run_summary *s, const data_spec *spec);
 
 #endif

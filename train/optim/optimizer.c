@@ -57,6 +57,7 @@ qkv_optim_settings qkv_optim_adam(double rate) {
 }
 
 qkv_optim_rule qkv_optim_rule_at(const qkv_optim_settings *s, int step, double grad_norm) {
+    const double t = (double)step - s->first_step + 1;
     return (qkv_optim_rule){
         .method = &qkv_optim_methods[s->method],
         .lr = qkv_optim_rate(&s->schedule, step),
@@ -65,8 +66,8 @@ qkv_optim_rule qkv_optim_rule_at(const qkv_optim_settings *s, int step, double g
         .beta2 = s->beta2,
         .eps = s->eps,
         .weight_decay = s->weight_decay,
-        .correction1 = 1 - pow(s->beta1, step + 1.0),
-        .correction2 = 1 - pow(s->beta2, step + 1.0),
+        .correction1 = 1 - pow(s->beta1, t),
+        .correction2 = 1 - pow(s->beta2, t),
         .grad_scale = s->clip > 0 && grad_norm > s->clip ? s->clip / grad_norm : 1};
 }
 

@@ -37,6 +37,7 @@ extern const qkv_optim_method qkv_optim_methods[];  // by these numbers; a NULL 
 /* What is chosen for a whole training. */
 typedef struct {
     int method;
+    int first_step;  // before which its moments are 0
     qkv_optim_schedule schedule;
     double momentum;           // of sgd
     double beta1, beta2, eps;  // of adam: decay of mean and mean square; added to the root

@@ -74,9 +74,7 @@ bool qkv_probe_attention_map(qkv_trainer *t, qkv_probe_map_change change, qkv_io
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     qkv_probe_view view;
     int at;
-    if (s->roles.key < 0 || s->entries < 2 || !qkv_trainer_has_attention(t) ||
-        !qkv_trainer_any_worker(t)->out.logits[0] || !qkv_probe_view_new(out->arena, t, &view))
-        return false;
+    if (!qkv_trainer_has_roles(t) || !qkv_probe_view_new(out->arena, t, &view)) return false;
     qkv_io_text_add(out, "row,col,weight,target,row_label,col_label\n");
     for (int first = 0; first < s->entries; first += w->B) {
         int count = s->entries - first < w->B ? s->entries - first : w->B;

@@ -55,6 +55,10 @@ qkv_trainer_worker *qkv_trainer_any_worker(
  * refuse. */
 bool qkv_trainer_has_attention(const qkv_trainer *t);
 
+/* Has the task keys and values to look at, several of them, and the model attention that looks and
+ * an answer in words? What swaps them, or maps who looks at whom, asks this. */
+bool qkv_trainer_has_roles(const qkv_trainer *t);
+
 /* The sublayer whose attention reads the store: "attn" (self-attention) or "cross". */
 const char *qkv_trainer_looker(const data_spec *s);
 
@@ -64,6 +68,9 @@ const char *qkv_trainer_store_name(const data_spec *s);
 /* Makes the model what it is at this step (0 is before the first update): the scores' gate of
  * --scores-from opens. To be called after a restore; training does it by itself. */
 void qkv_trainer_at_step(qkv_trainer *t, int step);
+
+/* Writes into the trainer's configuration where its state came from (`from` and `from_checksum`). */
+void qkv_trainer_note_source(qkv_trainer *t, const char *from, const char *checksum);
 
 /* Loads examples first.. of a split into a worker, count <= B. Each scored row weighs 1 / (total *
  * scored positions). */
