@@ -26,7 +26,7 @@ LIB_SRC += $(B)/gen/plot_scripts.c $(B)/gen/studies.c
 CLI_SRC := $(wildcard train/cli/*.c)
 objs     = $(patsubst %.c,$(B)/$(1)/%.o,$(2))
 
-all: $(B)/qkv $(B)/qkv-double $(B)/libqkv.a $(B)/libqkv-double.a
+all: $(B)/qkv $(B)/qkv-double $(B)/libqkv.a $(B)/libqkv-double.a $(B)/qkv.h
 .DEFAULT_GOAL := all
 
 $(B)/libqkv.a: $(call objs,float,$(LIB_SRC))
@@ -167,9 +167,17 @@ HEADERS := $(addprefix tensor/,real.h shape.h arena.h rng.h gemm.h) \
     $(addprefix run/,run.h checkpoint.h metrics.h export.h) plot/plot.h study/study.h)
 VERSION = $(shell sed -n 's/^.define QKV_VERSION "\(.*\)"/\1/p' train/config/version.h)
 TO = $(DESTDIR)$(PREFIX)
+
+# One header for all of them.
+$(B)/qkv.h: Makefile
+	@mkdir -p $(@D)
+	$(call say,GEN)
+	$(Q){ echo '/* qkv.h - all public headers of qkv; each can also be included by itself. */'; \
+	  printf '#include "%s"\n' $(filter %.h,$(HEADERS)); } > $@
+
 DIRS := bin lib/pkgconfig share/man/man1 share/man/man5 share/bash-completion/completions $(addprefix include/qkv/,$(patsubst %/,%,$(sort $(dir $(HEADERS)))))
 INSTALLED := bin/qkv bin/qkv-double lib/libqkv.a lib/libqkv-double.a lib/pkgconfig/qkv.pc lib/pkgconfig/qkv-double.pc \
-  share/man/man1/qkv.1 share/man/man5/qkv-run.5 share/bash-completion/completions/qkv $(addprefix include/qkv/,$(HEADERS))
+  share/man/man1/qkv.1 share/man/man5/qkv-run.5 share/bash-completion/completions/qkv include/qkv/qkv.h $(addprefix include/qkv/,$(HEADERS))
 
 # $(call pc,NAME,DESCRIPTION,CFLAGS): the file by which pkg-config knows a library
 pc = sed -e 's|@NAME@|$(1)|' -e 's|@DESCRIPTION@|$(2)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@CFLAGS@|$(3)|' qkv.pc.in
@@ -184,6 +192,7 @@ install: all
 	$(Q)install -m 644 docs/qkv.1 "$(TO)/share/man/man1"
 	$(Q)install -m 644 docs/qkv-run.5 "$(TO)/share/man/man5"
 	$(Q)install -m 644 completions/qkv.bash "$(TO)/share/bash-completion/completions/qkv"
+	$(Q)install -m 644 $(B)/qkv.h "$(TO)/include/qkv/qkv.h"
 	$(Q)for h in $(HEADERS); do install -m 644 $$h "$(TO)/include/qkv/$$h" || exit 1; done
 	@echo "installed into $(TO)"
 

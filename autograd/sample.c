@@ -2,6 +2,7 @@
 #include "autograd/graph_internal.h"
 
 ag_node *ag_sample(ag_graph *g, ag_sample_kind kind, tensor_shape shape) {
+    if (g->source) return g->source(g, kind, shape, g->source_ctx);
     ag_node *leaf = ag_want_grad(ag_input(g, ag_text(g, "in%d", g->leaves.n), shape));
     for (size_t i = 0; i < leaf->val.n; i++) {
         double x =
@@ -10,6 +11,10 @@ ag_node *ag_sample(ag_graph *g, ag_sample_kind kind, tensor_shape shape) {
         leaf->val.x[i] = (real)x;
     }
     return leaf;
+}
+
+ag_node *ag_sample_x(ag_graph *g, const ag_sizes *z) {
+    return ag_sample(g, AG_SAMPLE_POSITIVE, tensor_dims(3, z->B, z->T, z->D));
 }
 
 const int *ag_sample_ids(ag_graph *g, int n, int bound, bool absent) {

@@ -20,6 +20,9 @@ bool ag_sample_shape(int i, tensor_shape *shape);
 /* The i-th example of such an op: on one leaf of that shape. */
 ag_node *ag_sample_unary(ag_graph *g, ag_node *(*op)(ag_node *), int i, ag_sample_kind kind);
 
+/* A leaf [B,T,D] of positive numbers: what ops are timed on. */
+ag_node *ag_sample_x(ag_graph *g, const ag_sizes *z);
+
 /* n ids in 0..bound-1, duplicates included; `absent`: some are -1. Owned by the graph. */
 const int *ag_sample_ids(ag_graph *g, int n, int bound, bool absent);
 

@@ -59,6 +59,7 @@ FNR == 1 {
     sub(/^[^"]*"/, "", header)
     sub(/".*/, "", header)
     there = room(header)
+    if (header == "qkv.h" && here == "examples") next
     if (!(there in may)) wrong("is to be written from the top of the tree: \"room/file.h\"")
     else if (!has(may[here], there)) wrong(here "/ may include only of " may[here])
     else if (here != there && here != "tests") {

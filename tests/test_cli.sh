@@ -128,8 +128,8 @@ bad_values_are_usage_errors() {
 summary_is_json() {
     ran 0 train --out json --steps 20 --json || return 1
     [ ! -s err ] && [ "$(wc -l <out)" -eq 1 ] || { say "more than one line of JSON"; return 1; }
-    for key in accuracy loss answer_attention in_context qk_diag qk_margin qk_ratio ov_diag ov_margin ov_ratio \
-        steps99 steps seconds run; do
+    for key in accuracy loss answer_attention in_context qk_diag qk_margin qk_ratio ov_diag ov_margin \
+        ov_ratio steps99 steps seconds run; do
         grep -q "[{,]\"$key\":" out || { say "no $key in the JSON"; return 1; }
     done
     grep -q '"run":"json"' out && grep -q '"steps":20,' out || return 1

@@ -49,6 +49,7 @@ static bool time_trainer(double *make, double *step, char *error) {
     double made = qkv_io_seconds();
     bool ok = t && qkv_trainer_gradient(t, 0, &s, error);
     if (ok) qkv_trainer_update(t, 0, &s);
+    data_release(&spec);
     *make = made - began;
     *step = qkv_io_seconds() - made;
     qkv_trainer_free(t);

@@ -6,17 +6,14 @@
 
 #include "train/cli/data_check.h"
 #include "train/cli/json.h"
+#include "train/cli/settings.h"
 #include "train/io/number.h"
-
-enum { MAX_OPTIONS = 24 };
 
 typedef struct {
     long n;
     bool json, check;
     const char *split;
-    const struct qkv_config_plugin *plugin;
-    qkv_config_setting given[64];
-    int n_given;
+    cli_settings settings;
 } request;
 
 static const cli_option own[] = {
@@ -27,45 +24,28 @@ static const cli_option own[] = {
     {"json", NULL, "a line of JSON for each example", NULL},
     {NULL, NULL, NULL, NULL}};
 
-/* The task's own options (the section "Task" of config.def but for its name, and the seed), then
- * this command's. */
-static void list_options(cli_option *all) {
-    int n = 0;
-    bool in_task = false;
-    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
-        if (o->kind == QKV_CONFIG_SECTION) in_task = strcmp(o->option, "Task") == 0;
-        bool wanted = (in_task && o->kind != QKV_CONFIG_SECTION && strcmp(o->field, "task") != 0) ||
-                      strcmp(o->field, "seed") == 0;
-        if (wanted)
-            all[n++] = (cli_option){o->option, o->kind == QKV_CONFIG_FLAG ? NULL : o->argument,
-                                    o->help, NULL};
-    }
-    memcpy(all + n, own, sizeof own);
-}
-
 static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
     if (strcmp(name, "check") == 0) return r->check = true, CLI_OK;
     if (strcmp(name, "split") == 0) return r->split = value, CLI_OK;
-    if (strcmp(name, "plugin") == 0) return cli_load_plugin("data", value, &r->plugin);
+    if (strcmp(name, "plugin") == 0) return CLI_OK;  // cli_settings_begin() has loaded it
     if (strcmp(name, "n") == 0) {
         if (qkv_io_parse_int(value, &r->n) && r->n >= 0 && r->n <= 1000000) return CLI_OK;
         return cli_error(CLI_USAGE, "data", "--n: '%s' is not a whole number from 0 to 1000000",
                          value);
     }
-    if (r->n_given == 64) return cli_error(CLI_USAGE, "data", "too many options");
-    r->given[r->n_given++] = (qkv_config_setting){name, value};
-    return CLI_OK;
+    return cli_settings_take(&r->settings, name, value);
 }
 
 static int configure(const request *r, const char *task, qkv_config *c, data_spec *spec) {
     char error[QKV_IO_ERROR];
-    qkv_config_setting given[65] = {{"task", task}};
-    memcpy(given + 1, r->given, (size_t)r->n_given * sizeof *given);
-    qkv_config_parts parts = {.plugin = r->plugin, .given = given, .n_given = r->n_given + 1};
+    qkv_config_setting given[CLI_MAXOPTIONS + 1] = {{"task", task}};
+    memcpy(given + 1, r->settings.given, (size_t)r->settings.n_given * sizeof *given);
+    qkv_config_parts parts = {
+        .plugin = r->settings.plugin, .given = given, .n_given = r->settings.n_given + 1};
     qkv_config_status s = qkv_config_make(&parts, c, spec, error);
-    if (s == QKV_CONFIG_NO_TASK) return cli_unknown_task("data", task);
+    if (s == QKV_CONFIG_NO_TASK) return cli_unknown_task("data", task, c->plugin);
     return s == QKV_CONFIG_OK ? CLI_OK : cli_error(CLI_USAGE, "data", "%s", error);
 }
 
@@ -137,14 +117,14 @@ static void print_json(const data_spec *s, const data_batch *b, long number) {
 }
 
 int cli_data(int argc, char **argv) {
-    cli_option options[MAX_OPTIONS];
     request r = {.n = 3, .split = "train"};
     qkv_config c;
     data_spec spec = {0};
     int first = 0;
-    bool done;
-    list_options(options);
-    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    bool done = false;
+    int code = cli_settings_begin(&r.settings, argc, argv, false, own);
+    if (code == CLI_OK)
+        code = cli_parse(argc, argv, r.settings.option, take_option, &r, &first, &done);
     if (code != CLI_OK || done) return code;
     if (argc - first != 1)
         return cli_error(CLI_USAGE, "data", "one task is needed (qkv list tasks), %d are given",
@@ -155,6 +135,7 @@ int cli_data(int argc, char **argv) {
     data_batch one;
     if (!arena || !data_batch_new(arena, &spec, 1, &one)) {
         tensor_arena_free(arena);
+        data_release(&spec);
         return cli_error(CLI_FAILED, "data", "out of memory");
     }
     if (r.check) code = cli_check_data(&c, &spec, &one);
@@ -163,5 +144,6 @@ int cli_data(int argc, char **argv) {
         (r.json ? print_json : print_example)(&spec, &one, e);
     }
     tensor_arena_free(arena);
+    data_release(&spec);
     return code;
 }

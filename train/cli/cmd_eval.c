@@ -8,6 +8,7 @@
 #include "train/cli/json.h"
 #include "train/cli/open.h"
 #include "train/io/number.h"
+#include "train/probe/attention_map.h"
 #include "train/probe/interventions.h"
 
 static const cli_option options[] = {CLI_OPTION_AT,
@@ -112,7 +113,7 @@ static int evaluate(qkv_trainer *t, int step, const char *run, const request *r,
                     tensor_arena *arena) {
     char error[QKV_IO_ERROR];
     qkv_probe_interventions v;
-    bool roles = qkv_trainer_has_roles(t);
+    bool roles = !qkv_probe_attention_missing(t);
     qkv_run_moment m = qkv_run_moment_new(arena, t);
     if (!qkv_run_moment_look(t, "test", (int)r->examples, step, &m, error) ||
         (roles && !qkv_probe_intervene(t, "test", (int)r->examples, &v, error)))

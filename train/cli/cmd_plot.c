@@ -82,7 +82,10 @@ static void report(void *ctx, const char *name, qkv_plot_status status, const ch
 }
 
 static int code_of(qkv_plot_status s) {
-    return s == QKV_PLOT_NO_GNUPLOT ? CLI_NO_GNUPLOT : s == QKV_PLOT_FAILED ? CLI_FAILED : CLI_OK;
+    return s == QKV_PLOT_NO_GNUPLOT ? CLI_NO_GNUPLOT
+           : s == QKV_PLOT_FAILED   ? CLI_FAILED
+           : s == QKV_PLOT_DAMAGED  ? CLI_DAMAGED
+                                    : CLI_OK;
 }
 
 /* The attention of one example of a run. */

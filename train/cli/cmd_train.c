@@ -4,12 +4,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "train/cli/settings.h"
 #include "train/cli/stop.h"
 #include "train/cli/train_summary.h"
 #include "train/io/number.h"
 #include "train/plot/plot.h"
 
-enum { MAX_OPTIONS = 160, MAX_PICTURES = 64, KEEP = 2, KEEP_LOG = 64 };
+enum { MAX_PICTURES = 64, KEEP = 2, KEEP_LOG = 64 };
 
 /* The options that are no part of the configuration. */
 static const cli_option own[] = {
@@ -30,33 +31,13 @@ static const cli_option own[] = {
     {NULL, NULL, NULL, NULL}};
 
 typedef struct {
-    qkv_config_setting given[MAX_OPTIONS * 2];
-    int n;
+    cli_settings settings;
     const char *out, *config_file, *from;
-    const struct qkv_config_plugin *plugin;
     bool force, resume, detect_anomaly, quiet, json;
     long threads, save_every, keep;
 } request;
 
 /* ---- the options ---- */
-
-/* All options of the command; the names of "no-" options live in `negated`. */
-static void list_options(cli_option *all, char negated[MAX_OPTIONS][40]) {
-    int n = 0, flags = 0;
-    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
-        if (o->kind == QKV_CONFIG_SECTION) {
-            all[n++] = (cli_option){"", NULL, o->option, NULL};
-            continue;
-        }
-        bool flag = o->kind == QKV_CONFIG_FLAG;
-        all[n++] = (cli_option){o->option, flag ? NULL : o->argument, o->help,
-                                flag ? (o->def[0] == 't' ? "yes" : "no") : o->def};
-        if (!flag) continue;
-        snprintf(negated[flags], 40, "no-%s", o->option);
-        all[n++] = (cli_option){negated[flags++], NULL, "", NULL};
-    }
-    memcpy(all + n, own, sizeof own);
-}
 
 static int whole_number(const char *name, const char *text, long least, long most, long *out) {
     if (!qkv_io_parse_int(text, out))
@@ -70,7 +51,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
     if (strcmp(name, "config") == 0) return r->config_file = value, CLI_OK;
-    if (strcmp(name, "plugin") == 0) return cli_load_plugin("train", value, &r->plugin);
+    if (strcmp(name, "plugin") == 0) return CLI_OK;  // cli_settings_begin() has loaded it
     if (strcmp(name, "force") == 0) return r->force = true, CLI_OK;
     if (strcmp(name, "resume") == 0) return r->resume = true, CLI_OK;
     if (strcmp(name, "detect-anomaly") == 0) return r->detect_anomaly = true, CLI_OK;
@@ -83,9 +64,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
         return whole_number(name, value, 0, 1000000000, &r->save_every);
     if (strcmp(name, "from") == 0) r->from = value;
     if (strcmp(name, "keep") == 0) return whole_number(name, value, 2, 1000000, &r->keep);
-    if (r->n == MAX_OPTIONS * 2) return cli_error(CLI_USAGE, "train", "too many options");
-    r->given[r->n++] = (qkv_config_setting){name, value};
-    return CLI_OK;
+    return cli_settings_take(&r->settings, name, value);
 }
 
 /* What a resumed run may be given: more steps. */
@@ -94,8 +73,8 @@ static int check_resume(const request *r) {
     if (!r->out) return cli_error(CLI_USAGE, "train", "--resume needs --out");
     if (r->force) return cli_error(CLI_USAGE, "train", "--resume and --force exclude each other");
     const char *other = r->config_file ? "config" : NULL;
-    for (int i = 0; i < r->n && !other; i++)
-        if (strcmp(r->given[i].name, "steps") != 0) other = r->given[i].name;
+    for (int i = 0; i < r->settings.n_given && !other; i++)
+        if (strcmp(r->settings.given[i].name, "steps") != 0) other = r->settings.given[i].name;
     if (other && strcmp(other, "from") == 0)
         return cli_error(CLI_USAGE, "train", "--resume and --from exclude each other");
     if (other)
@@ -135,22 +114,23 @@ static int make_config(const request *r, const char *json, size_t n, const char 
                        qkv_config *c, data_spec *spec) {
     char error[QKV_IO_ERROR], shown[QKV_IO_PATH];
     // a run --from another is not itself from where that one was
-    qkv_config_setting given[MAX_OPTIONS * 2 + 3] = {
+    qkv_config_setting given[CLI_MAXOPTIONS + 3] = {
         {"from", ""}, {"from-checksum", ""}, {"moments", NULL}};
     int anew = r->from != NULL ? 3 : 0;
-    memcpy(given + anew, r->given, (size_t)r->n * sizeof *given);
-    qkv_config_parts parts = {.plugin = r->plugin,
+    memcpy(given + anew, r->settings.given, (size_t)r->settings.n_given * sizeof *given);
+    qkv_config_parts parts = {.plugin = r->settings.plugin,
                               .json = json,
                               .n = n,
                               .whole = json && (r->resume || (r->from && !r->config_file)),
                               .given = given,
-                              .n_given = r->n + anew};
+                              .n_given = r->settings.n_given + anew};
     switch (qkv_config_make(&parts, c, spec, error)) {
         case QKV_CONFIG_OK: return CLI_OK;
-        case QKV_CONFIG_NO_TASK: return cli_unknown_task("train", c->task);
+        case QKV_CONFIG_NO_TASK: return cli_unknown_task("train", c->task, c->plugin);
         case QKV_CONFIG_BAD_JSON:
             return cli_error(CLI_DAMAGED, "train", "'%s': %s",
                              qkv_io_printable(path, shown, sizeof shown), error);
+        case QKV_CONFIG_NO_BLOCK: return cli_unknown_block("train", c->block, c->plugin);
         case QKV_CONFIG_BAD_OPTION:
         case QKV_CONFIG_UNFIT: break;
     }
@@ -252,19 +232,21 @@ static int train(const request *r, const qkv_config *c, const data_spec *spec) {
 }
 
 int cli_train(int argc, char **argv) {
-    cli_option options[MAX_OPTIONS];
-    char negated[MAX_OPTIONS][40];
     request r = {.keep = 0};
     qkv_config c;
     data_spec spec;
     int first = 0;
-    bool done;
-    list_options(options, negated);
-    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    bool done = false;
+    int code = cli_settings_begin(&r.settings, argc, argv, true, own);
+    if (code == CLI_OK)
+        code = cli_parse(argc, argv, r.settings.option, take_option, &r, &first, &done);
     if (code != CLI_OK || done) return code;
     if (first < argc)
         return cli_error(CLI_USAGE, "train", "'%s' is no option; qkv train takes none but options",
                          argv[first]);
     code = configure(&r, &c, &spec);
-    return code == CLI_OK ? train(&r, &c, &spec) : code;
+    if (code != CLI_OK) return code;
+    code = train(&r, &c, &spec);
+    data_release(&spec);
+    return code;
 }

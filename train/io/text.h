@@ -17,6 +17,7 @@ typedef struct {
     bool failed;  // memory ran out; what is there is incomplete
 } qkv_io_text;
 
+void qkv_io_text_put(qkv_io_text *t, const char *bytes, size_t n);
 void qkv_io_text_add(qkv_io_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A number with 9 digits and a decimal point whatever the locale; nothing if it is NaN. */

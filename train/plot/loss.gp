@@ -30,6 +30,7 @@ do for [i=1:levels] {
 }
 top = top > bottom ? bottom + 1.06 * (top - bottom) : bottom + 1
 set yrange [bottom:top]
+set xrange [S_min_x:S_max_x > S_min_x ? S_max_x : S_min_x + 1]
 set rmargin (levels ? 0.9 * widest + 3 : 4)
 y = bottom - 1
 do for [i=1:levels] {

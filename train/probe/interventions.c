@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/probe/attention_map.h"
 #include "train/probe/observe.h"
 
 /* One loaded micro-batch under test. */
@@ -173,7 +174,7 @@ bool qkv_probe_intervene(qkv_trainer *t, const char *split, int count, qkv_probe
                          char *error) {
     *out = (qkv_probe_interventions){0};
     const data_spec *s = qkv_trainer_spec(t);
-    if (!qkv_trainer_has_roles(t))
+    if (qkv_probe_attention_missing(t))
         return qkv_io_fail(
             error, "the task '%s' has no keys and values to swap, or the model no attention",
             s->task->name);

@@ -171,13 +171,15 @@ qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress
 }
 
 qkv_io_status qkv_run_checkpoint_config(const qkv_io *io, const tensor_allocator *mem,
-                                        const char *path, qkv_config *c, char *error) {
+                                        const char *path, const struct qkv_config_plugin *plugin,
+                                        qkv_config *c, char *error) {
     qkv_io_safetensors file;
     qkv_config read;
     char why[QKV_IO_ERROR];
     qkv_io_status status = open_checkpoint(&file, io, mem, path, error);
     if (status != QKV_IO_OK) return status;
     qkv_config_default(&read);
+    qkv_config_use_plugin(&read, plugin);
     const char *text = qkv_io_safetensors_note(&file, "config");
     if (!text) {
         status = unfit(error, path, "is damaged: it lacks", "config", "");

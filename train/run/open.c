@@ -34,7 +34,7 @@ static qkv_run_status config_of(const char *dir, const char *text, size_t n,
     if (s == QKV_CONFIG_OK) return QKV_RUN_DONE;
     if (!qkv_io_path(path, dir, "config.json", error)) return QKV_RUN_FAILED;
     qkv_io_fail(error, "'%s': %.280s", qkv_io_printable(path, shown, sizeof shown), why);
-    bool unknown = s == QKV_CONFIG_NO_TASK || (s == QKV_CONFIG_UNFIT && !qkv_config_block(c));
+    bool unknown = s == QKV_CONFIG_NO_TASK || s == QKV_CONFIG_NO_BLOCK;
     return unknown ? QKV_RUN_USAGE : QKV_RUN_DAMAGED;  // a plugin's, most likely
 }
 
@@ -160,8 +160,10 @@ qkv_trainer *qkv_run_open_at(const qkv_io *io, const qkv_run_opening *o, qkv_run
     opening p = {.io = io, .o = o, .progress = progress, .error = error};
     *status = qkv_run_config_text(io, o->dir, &text, &n, error);
     if (*status == QKV_RUN_DONE) *status = config_of(o->dir, text, n, o->plugin, &c, &spec, error);
-    if (*status == QKV_RUN_DONE && !(p.t = qkv_trainer_new(NULL, &c, &spec, o->threads, error)))
-        *status = QKV_RUN_FAILED;
+    if (*status == QKV_RUN_DONE) {
+        if (!(p.t = qkv_trainer_new(NULL, &c, &spec, o->threads, error))) *status = QKV_RUN_FAILED;
+        data_release(&spec);  // the trainer has its own hold on it
+    }
     p.same_build = text && qkv_config_same_build(text, n);
     if (text) tensor_malloc.release(NULL, text);
     if (*status == QKV_RUN_DONE) *status = find_state(&p);

@@ -57,10 +57,15 @@ static qkv_run_status same_config(const qkv_io *io, const qkv_config *c, const c
                                   char *error) {
     qkv_config of;
     char here[QKV_CONFIG_TEXT_SIZE], there[QKV_CONFIG_TEXT_SIZE], shown[160];
-    qkv_io_status s = qkv_run_checkpoint_config(io, NULL, checkpoint, &of, error);
+    qkv_io_status s = qkv_run_checkpoint_config(io, NULL, checkpoint, c->plugin, &of, error);
     if (s != QKV_IO_OK) return qkv_run_status_of(s);
-    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
-        if (o->kind == QKV_CONFIG_SECTION || strcmp(o->field, "steps") == 0) continue;
+    const data_option *o;
+    if (strcmp(c->task, of.task) != 0)
+        return qkv_io_fail(error, "'%s' is of the task %.60s, and config.json of %.60s",
+                           qkv_io_printable(checkpoint, shown, sizeof shown), of.task, c->task),
+               QKV_RUN_DAMAGED;
+    for (int i = 0; (o = qkv_config_option_at(c, i)); i++) {
+        if (o->kind == DATA_KIND_SECTION || strcmp(o->field, "steps") == 0) continue;
         qkv_config_get(c, o, here, sizeof here);
         qkv_config_get(&of, o, there, sizeof there);
         if (strcmp(here, there) == 0) continue;

@@ -85,6 +85,7 @@ bool qkv_study_job(const qkv_study *s, int variant, int seed,
         b.t = qkv_trainer_new(NULL, &c, &spec, threads, error);
     else
         qkv_io_fail(error, "out of memory");
+    data_release(&spec);  // the trainer has its own hold on it
     if (b.t) b.now = qkv_run_moment_new(arena, b.t);
     bool ok = b.t && measure(v, &b, error);
     if (ok && out->failed) ok = qkv_io_fail(error, "out of memory");

@@ -103,12 +103,12 @@ static void add_sentence(const qkv_study *s, const qkv_study_results *r, const c
         char one[200];
         size_t n = strcspn(word, " ");
         snprintf(one, sizeof one, "%.*s", (int)n, word);
-        if (column > INDENT && column + qkv_study_width(one) > WIDTH) {
+        if (column > INDENT && column + qkv_io_width(one) > WIDTH) {
             qkv_io_text_add(out, "\n%*s", INDENT - 1, "");
             column = INDENT;
         }
         qkv_io_text_add(out, " %s", one);
-        column += qkv_study_width(one) + 1;
+        column += qkv_io_width(one) + 1;
         word += n + strspn(word + n, " ");
     }
 }

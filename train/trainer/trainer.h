@@ -55,10 +55,6 @@ qkv_trainer_worker *qkv_trainer_any_worker(
  * refuse. */
 bool qkv_trainer_has_attention(const qkv_trainer *t);
 
-/* Has the task keys and values to look at, several of them, and the model attention that looks and
- * an answer in words? What swaps them, or maps who looks at whom, asks this. */
-bool qkv_trainer_has_roles(const qkv_trainer *t);
-
 /* The sublayer whose attention reads the store: "attn" (self-attention) or "cross". */
 const char *qkv_trainer_looker(const data_spec *s);
 
