@@ -5,7 +5,7 @@
 
 /* How much of the way from `first` to `end` is behind, from 0 to 1. */
 static double part(double step, double first, double end) {
-    double done = end > first ? (step - first) / (end - first) : 1;
+    double done = end > first ? (step - first) / (end - first) : step >= end;
     return done < 0 ? 0 : done > 1 ? 1 : done;
 }
 

@@ -9,6 +9,7 @@
 #include "train/run/files.h"
 #include "train/run/layout.h"
 #include "train/run/weights.h"
+#include "train/trainer/anomaly.h"
 
 /* The configuration stored in a file, if it is a checkpoint. */
 static qkv_run_status config_of_file(const qkv_io *io, const char *path, char **json, size_t *n,
@@ -151,6 +152,10 @@ qkv_run_status qkv_run_begin_from(const qkv_io *io, qkv_trainer *t, int threads,
         return qkv_io_fail(error, "--from begins at step %d: --steps %d is no more than that", step,
                            c->steps),
                QKV_RUN_USAGE;
+    const ag_param_entry *bad = qkv_trainer_first_bad_parameter(qkv_trainer_params(t));
+    if (bad)
+        return qkv_io_fail(error, "--from: the parameter '%.100s' is not finite", bad->name),
+               QKV_RUN_DIVERGED;
     snprintf(note, sizeof note, "%s", error);
     s = note_source(t, step, error);
     if (s == QKV_RUN_DONE) snprintf(error, QKV_IO_ERROR, "%s", note);

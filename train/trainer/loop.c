@@ -21,6 +21,7 @@ void qkv_trainer_course_note(qkv_trainer_course *course, const qkv_config *c, in
                              double accuracy, double loss) {
     accuracy = as_written(accuracy), loss = as_written(loss);
     if (course->steps99 < 0 && accuracy >= 0.99) course->steps99 = step;
+    if (step % c->eval_every) return;  // the last one, which a longer run does not have
     course->without_gain++;
     if (loss < course->lowest) course->lowest = loss, course->without_gain = 0;
     course->enough = (c->until_accuracy > 0 && accuracy >= c->until_accuracy) ||
