@@ -159,8 +159,8 @@ check:
 # ---- installation --------------------------------------------------------------------------------------------------
 
 # What a program, an op, a layer or a task of somebody's own includes, as <PREFIX>/include/qkv/ROOM/NAME.h.
-HEADERS := $(addprefix tensor/,real.h shape.h arena.h rng.h gemm.h) \
-  $(addprefix autograd/,ag.h op.h ops.def sample.h gradcheck.h) layers/nn.h layers/layers.def data/data.h data/tasks.def \
+HEADERS := $(addprefix tensor/,choice.h real.h shape.h arena.h rng.h gemm.h) \
+  $(addprefix autograd/,ag.h op.h ops.def sample.h gradcheck.h) layers/nn.h layers/layers.def data/data.h data/option.h data/tasks.def \
   $(addprefix train/,$(addprefix io/,io.h text.h number.h npy.h) $(addprefix optim/,optimizer.h schedule.h) \
     $(addprefix config/,config.h config.def plugin.h version.h) $(addprefix trainer/,trainer.h anomaly.h) \
     $(addprefix probe/,account.h attention_map.h circuits.h explain.h interventions.h measure.h probes.def observe.h) \
@@ -204,11 +204,12 @@ uninstall:
 clean:
 	rm -rf $(B)
 
-# What a build, the tests and the pictures need; `deps-check` adds what `make check` needs.
+# What a build and the pictures need; what `make deps test` and `make deps-check` add.
 APT       := gcc g++ make libc6-dev libjansson-dev libcmocka-dev libpcg-cpp-dev gnuplot-nox
+APT_TEST  := pkg-config python3 python3-numpy man-db mandoc bsdutils parallel bash locales
 APT_CHECK := clang clang-format clang-tidy cppcheck
 deps:
-	@sh tests/deps.sh $(APT)
+	@sh tests/deps.sh $(APT) $(if $(filter test,$(MAKECMDGOALS)),$(APT_TEST))
 deps-check:
 	@sh tests/deps.sh $(APT_CHECK)
 # `make deps demo` and `make deps test` install first, also under -j.

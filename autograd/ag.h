@@ -160,8 +160,9 @@ ag_run ag_get_run(const ag_graph *g);
 bool ag_forward(ag_graph *g);
 
 /* Gradients of sum(cotangent * node->val) into every node that wants one; cotangent NULL: all
- * ones; it is read first, and may be a node's gradient. Leaves accumulate over calls (twice gives twice), everything else starts anew. A node
- * whose has_grad is false got none: its gradient is zero and its buffer is not to be read. */
+ * ones; it is read first, and may be a node's gradient. Leaves accumulate over calls (twice gives
+ * twice), everything else starts anew. A node whose has_grad is false got none: its gradient is
+ * zero and its buffer is not to be read. */
 bool ag_backward(ag_node *node, const real *cotangent);
 
 /* Whether the gradients of all nodes can be read after ag_backward(), as at first. Without, those of
@@ -225,7 +226,9 @@ enum { AG_EMBED_MAX = 16 };  // tables of one embedding
 int ag_cross_entropy_scored(const ag_node *node);
 
 /* The catalogue: one prototype and one descriptor for each line of ops.def. */
-#define AG_OP(name, arguments, shapes, formula) ag_node *ag_##name arguments;
+#define AG_OP(name, arguments, shapes, formula) \
+    ag_node *ag_##name arguments;               \
+    extern const ag_op ag_op_##name;
 #include "autograd/ops.def"
 #undef AG_OP
 

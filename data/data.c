@@ -1,4 +1,4 @@
-/* data.c - the catalogue, and batches of examples. */
+/* data.c - the catalogue, specs, and how symbols are shown. */
 #include "data/data.h"
 
 #include <stdio.h>
@@ -78,8 +78,10 @@ bool data_configure(const data_task *task, const data_options *options, data_spe
         data_retain(spec);
         wrong = wrong_with(spec);
     }
-    if (!wrong) return true;
-    snprintf(error, size, "the task '%s' is not complete: %s", task->name, wrong);
+    if (wrong)
+        snprintf(error, size, "the task '%s' is not complete: %s", task->name, wrong);
+    else if (data_try(spec, error, size))
+        return true;
     data_release(spec);
     return false;
 }
@@ -94,25 +96,6 @@ void data_release(data_spec *spec) {
     if (own && --own->users == 0) own->release(own);
 }
 
-bool data_batch_new(tensor_arena *arena, const data_spec *spec, int B, data_batch *out) {
-    size_t n = (size_t)B * (size_t)spec->side[DATA_SEQUENCE].T;
-    *out = (data_batch){.spec = spec, .B = B};
-    bool room = (out->rows.scratch = tensor_arena_take(arena, (size_t)spec->scratch, sizeof(int)));
-    for (int side = 0; side < DATA_SIDES; side++)
-        for (int i = 0; i < spec->side[side].n_streams; i++) {
-            int *ids =
-                tensor_arena_take(arena, (size_t)B * (size_t)spec->side[side].T, sizeof(int));
-            out->rows.ids[side][i] = ids;
-            room = room && ids;
-        }
-    for (int i = 0; i < spec->n_readouts; i++) {
-        room = (out->rows.target[i] = tensor_arena_take(arena, n, sizeof(int))) && room;
-        room = (out->rows.source[i] = tensor_arena_take(arena, n, sizeof(int))) && room;
-        room = (out->rows.distractor[i] = tensor_arena_take(arena, n, sizeof(int))) && room;
-    }
-    return room;
-}
-
 int data_right_entries(const data_spec *s, const data_example *e, int readout, int t) {
     if (s->task->right_entries) return s->task->right_entries(s, e, readout, t);
     if (s->roles.key < 0) return -1;
@@ -120,49 +103,6 @@ int data_right_entries(const data_spec *s, const data_example *e, int readout, i
     const int *key = e->ids[s->store][s->roles.key];
     for (int i = 0; i < s->entries; i++) found += key[i] >= 0 && data_asks_for(s, key[i]) == asked;
     return found;
-}
-
-/* The arrays of example b alone. */
-static data_example row_of(const data_batch *batch, int b) {
-    data_example row = batch->rows;
-    const data_side *sides = batch->spec->side;
-    size_t at = (size_t)b * (size_t)sides[DATA_SEQUENCE].T;
-    for (int s = 0; s < DATA_SIDES; s++)
-        for (int i = 0; i < sides[s].n_streams; i++)
-            row.ids[s][i] += (size_t)b * (size_t)sides[s].T;
-    for (int i = 0; i < batch->spec->n_readouts; i++)
-        row.target[i] += at, row.source[i] += at, row.distractor[i] += at;
-    return row;
-}
-
-static void fill_with(int *x, int n, int value) {
-    for (int i = 0; i < n; i++) x[i] = value;
-}
-
-void data_fill(data_batch *b, uint64_t seed, const char *split, uint64_t first, int count) {
-    const data_spec *s = b->spec;
-    bool held_out = strcmp(split, "heldout") == 0;
-    for (int row = 0; row < b->B; row++) {
-        data_example e = row_of(b, row);
-        bool wanted = row < count;
-        for (int i = 0; i < s->n_readouts; i++) {
-            fill_with(e.target[i], s->side[DATA_SEQUENCE].T, -1);
-            fill_with(e.source[i], s->side[DATA_SEQUENCE].T, -1);
-            fill_with(e.distractor[i], s->side[DATA_SEQUENCE].T, -1);
-        }
-        for (int side = 0; side < DATA_SIDES; side++)
-            for (int i = 0; i < s->side[side].n_streams; i++) {
-                int *ids = e.ids[side][i], T = s->side[side].T;
-                if (wanted || count == 0)
-                    fill_with(ids, T, -1);
-                else
-                    memcpy(ids, row_of(b, count - 1).ids[side][i], (size_t)T * sizeof(int));
-            }
-        if (!wanted) continue;
-        rng r = rng_stream(seed, split, first + (uint64_t)row);
-        e.held_out = held_out;
-        s->task->example(s, &r, &e);
-    }
 }
 
 int data_symbols(const data_stream *s) { return s->marker >= 0 ? s->marker : s->vocab; }

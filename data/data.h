@@ -166,6 +166,9 @@ typedef struct {
     const data_spec *spec;
     int B;
     data_example rows;  // the arrays of all examples; example b begins at b*T of its side
+    const char *wrong;  // half a sentence, once the task has written where it may not: the rows are
+                        // not to be used
+    int margin;         // of the scratch memory
 } data_batch;
 
 /* False when memory is out. spec must outlive the batch. */
@@ -174,6 +177,16 @@ bool data_batch_new(tensor_arena *arena, const data_spec *spec, int B, data_batc
 /* Examples first .. first+count-1 of a split into rows 0..count-1; the other rows repeat the last
  * one, unscored. */
 void data_fill(data_batch *b, uint64_t seed, const char *split, uint64_t first, int count);
+
+/* Does the task write only where it may, in a few examples? Done by data_configure(). */
+bool data_try(const data_spec *spec, char *error, size_t size);
+
+/* A hash of all ids of the one example in a batch of one. */
+uint64_t data_fingerprint(const data_batch *b);
+
+/* The share of `count` examples of a split that occur among the first `trained` of "train": what a
+ * model can know by heart. NaN: nothing to compare, or memory is out. */
+double data_seen(const data_spec *spec, uint64_t seed, const char *split, int count, int trained);
 
 /* The stream that plays a role, and its ids of all examples. */
 static inline const data_stream *data_key(const data_spec *s) {

@@ -30,11 +30,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
     bool taken;
     int code = cli_take_state("eval", &r->state, name, value, &taken);
     if (taken) return code;
-    if (!qkv_io_parse_int(value, &r->examples))
-        return cli_error(CLI_USAGE, "eval", "--examples: '%s' is not a whole number", value);
-    if (r->examples < 1 || r->examples > 10000000)
-        return cli_error(CLI_USAGE, "eval", "--examples: %s is not between 1 and 10000000", value);
-    return CLI_OK;
+    return cli_whole_number("eval", name, value, 1, 10000000, &r->examples);
 }
 
 static void print_table(const qkv_probe_interventions *v) {
@@ -88,42 +84,50 @@ static json_t *json_interventions(const qkv_probe_interventions *v) {
     return o;
 }
 
-static void print_json(const char *run, const qkv_run_moment *m, const qkv_probe_interventions *v) {
+static void print_json(const char *run, const qkv_run_moment *m, const qkv_trainer_levels *l,
+                       const qkv_probe_interventions *v) {
     json_t *o = json_object();
     json_object_set_new(o, "run", cli_json_text(run));
     json_object_set_new(o, "step", json_integer(m->step));
     cli_json_metrics(o, m);
+    cli_json_levels(o, l);
     if (v) json_object_set_new(o, "interventions", json_interventions(v));
     cli_print_json(o);
 }
 
 static void print_text(const char *run, const request *r, const qkv_run_moment *m,
-                       const qkv_probe_interventions *v) {
+                       const qkv_trainer_levels *l, const qkv_probe_interventions *v) {
+    const qkv_trainer_scores *s = &m->scores;
     char shown[QKV_IO_PATH];
-    printf("%s after %d steps, on %ld held-out examples: accuracy %.2f %%, loss %.4f",
-           qkv_io_printable(run, shown, sizeof shown), m->step, r->examples,
-           100 * m->scores.accuracy, m->scores.loss);
-    if (!isnan(m->scores.answer_attention))
-        printf(", attention on the answer %.3f", m->scores.answer_attention);
+    printf("%s after %d steps, on %ld held-out examples: ",
+           qkv_io_printable(run, shown, sizeof shown), m->step, r->examples);
+    if (isnan(s->accuracy))
+        printf("squared error %.4f (the mean of all answers %.4f, of what is stored %.4f)", s->loss,
+               l->blind, l->unmatched);
+    else
+        printf("accuracy %.2f %%, loss %.4f", 100 * s->accuracy, s->loss);
+    if (!isnan(s->answer_attention)) printf(", attention on the answer %.3f", s->answer_attention);
     printf("\n");
     if (v) print_table(v);
 }
 
 static int evaluate(qkv_trainer *t, int step, const char *run, const request *r,
                     tensor_arena *arena) {
-    char error[QKV_IO_ERROR];
+    char error[QKV_IO_ERROR] = "out of memory";
     qkv_probe_interventions v;
+    qkv_trainer_levels levels;
     bool roles = !qkv_probe_attention_missing(t);
     qkv_run_moment m = qkv_run_moment_new(arena, t);
     if (!qkv_run_moment_look(t, "test", (int)r->examples, step, &m, error) ||
+        !qkv_trainer_loss_levels(t, "test", (int)r->examples, &levels) ||
         (roles && !qkv_probe_intervene(t, "test", (int)r->examples, &v, error)))
         return cli_error(CLI_FAILED, "eval", "%s", error);
     if (!isfinite(m.scores.loss))
         return cli_error(CLI_DIVERGED, "eval", "the loss on held-out examples is not finite");
     if (r->json)
-        print_json(run, &m, roles ? &v : NULL);
+        print_json(run, &m, &levels, roles ? &v : NULL);
     else
-        print_text(run, r, &m, roles ? &v : NULL);
+        print_text(run, r, &m, &levels, roles ? &v : NULL);
     return CLI_OK;
 }
 

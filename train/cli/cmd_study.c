@@ -13,11 +13,12 @@
 #include "train/plot/plot.h"
 #include "train/run/files.h"
 #include "train/study/study.h"
+#include "train/trainer/pool.h"
 
 static const cli_option options[] = {
     {"seeds", "N", "trainings of each variant", "the study's own"},
     {"first-seed", "N", "the first of them", "the study's own"},
-    {"jobs", "N", "trainings at once; 0: as many as there are processors", "0"},
+    {"jobs", "N", "trainings at once; 0: one for each processor it may use", "0"},
     {"threads", "N", "threads of each training", "1"},
     {"out", "DIR", "where results, tables and pictures go", "runs/study/NAME"},
     {"part", "I/N", "only the I-th of N parts of the trainings (to be merged afterwards)", NULL},
@@ -35,12 +36,6 @@ typedef struct {
     bool merge, quiet, json;
 } request;
 
-static int whole_number(const char *name, const char *text, long least, long most, long *out) {
-    if (qkv_io_parse_int(text, out) && *out >= least && *out <= most) return CLI_OK;
-    return cli_error(CLI_USAGE, "study", "--%s: '%s' is not a whole number from %ld to %ld", name,
-                     text, least, most);
-}
-
 static int take_part(request *r, const char *text) {
     char first[32];
     const char *slash = strchr(text, '/');
@@ -54,11 +49,13 @@ static int take_part(request *r, const char *text) {
 
 static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
-    if (strcmp(name, "seeds") == 0) return whole_number(name, value, 1, 100000, &r->seeds);
+    if (strcmp(name, "seeds") == 0)
+        return cli_whole_number("study", name, value, 1, 100000, &r->seeds);
     if (strcmp(name, "first-seed") == 0)
-        return whole_number(name, value, 0, 2000000000, &r->first_seed);
-    if (strcmp(name, "jobs") == 0) return whole_number(name, value, 0, 256, &r->jobs);
-    if (strcmp(name, "threads") == 0) return whole_number(name, value, 1, 64, &r->threads);
+        return cli_whole_number("study", name, value, 0, 2000000000, &r->first_seed);
+    if (strcmp(name, "jobs") == 0) return cli_whole_number("study", name, value, 0, 256, &r->jobs);
+    if (strcmp(name, "threads") == 0)
+        return cli_whole_number("study", name, value, 1, 64, &r->threads);
     if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
     if (strcmp(name, "part") == 0) return take_part(r, value);
     if (strcmp(name, "merge") == 0) return r->merge = true, CLI_OK;
@@ -208,11 +205,8 @@ static int run_study(const request *r, const char *name) {
     if (r->first_seed >= 0) s->first_seed = (int)r->first_seed;
     snprintf(dir, sizeof dir, "runs/study/%s", s->name);
     bar progress = {.on_terminal = cli_terminal(STDERR_FILENO) && !r->quiet, .name = s->name};
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
     qkv_study_options o = {.dir = r->out ? r->out : dir,
-                           .jobs = (int)(r->jobs          ? r->jobs
-                                         : processors > 0 ? processors
-                                                          : 1),
+                           .jobs = r->jobs ? (int)r->jobs : qkv_trainer_processors(),
                            .threads = (int)r->threads,
                            .part = (int)r->part - 1,
                            .parts = (int)r->parts,

@@ -9,6 +9,7 @@
 #include "train/cli/train_summary.h"
 #include "train/io/number.h"
 #include "train/plot/plot.h"
+#include "train/trainer/pool.h"
 
 enum { MAX_PICTURES = 64, KEEP = 2, KEEP_LOG = 64 };
 
@@ -23,7 +24,7 @@ static const cli_option own[] = {
     {"save-every", "N|log", "steps between checkpoints; 0: only at the end; log: 1, 2, 4, 8 ...",
      "0"},
     {"keep", "N", "checkpoints that stay, at least 2", "2; all of log"},
-    {"threads", "N", "threads; 0: as many as there are processors. Never changes a result", "0"},
+    {"threads", "N", "threads; 0: one for each processor it may use. Never changes a result", "0"},
     {"detect-anomaly", NULL,
      "look for numbers that are not finite at every node of every step; slower", NULL},
     {"quiet", NULL, "no progress, no summary", NULL},
@@ -39,14 +40,6 @@ typedef struct {
 
 /* ---- the options ---- */
 
-static int whole_number(const char *name, const char *text, long least, long most, long *out) {
-    if (!qkv_io_parse_int(text, out))
-        return cli_error(CLI_USAGE, "train", "--%s: '%s' is not a whole number", name, text);
-    if (*out >= least && *out <= most) return CLI_OK;
-    return cli_error(CLI_USAGE, "train", "--%s: %s is not between %ld and %ld", name, text, least,
-                     most);
-}
-
 static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
@@ -57,13 +50,15 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "detect-anomaly") == 0) return r->detect_anomaly = true, CLI_OK;
     if (strcmp(name, "quiet") == 0) return r->quiet = true, CLI_OK;
     if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
-    if (strcmp(name, "threads") == 0) return whole_number(name, value, 0, 256, &r->threads);
+    if (strcmp(name, "threads") == 0)
+        return cli_whole_number("train", name, value, 0, 256, &r->threads);
     if (strcmp(name, "save-every") == 0 && strcmp(value, "log") == 0)
         return r->save_every = QKV_RUN_SAVE_LOG, CLI_OK;
     if (strcmp(name, "save-every") == 0)
-        return whole_number(name, value, 0, 1000000000, &r->save_every);
+        return cli_whole_number("train", name, value, 0, 1000000000, &r->save_every);
     if (strcmp(name, "from") == 0) r->from = value;
-    if (strcmp(name, "keep") == 0) return whole_number(name, value, 2, 1000000, &r->keep);
+    if (strcmp(name, "keep") == 0)
+        return cli_whole_number("train", name, value, 2, 1000000, &r->keep);
     return cli_settings_take(&r->settings, name, value);
 }
 
@@ -125,7 +120,7 @@ static int make_config(const request *r, const char *json, size_t n, const char 
                               .given = given,
                               .n_given = r->settings.n_given + anew};
     switch (qkv_config_make(&parts, c, spec, error)) {
-        case QKV_CONFIG_OK: return CLI_OK;
+        case QKV_CONFIG_OK: return cli_settings_used(&r->settings, c, spec);
         case QKV_CONFIG_NO_TASK: return cli_unknown_task("train", c->task, c->plugin);
         case QKV_CONFIG_BAD_JSON:
             return cli_error(CLI_DAMAGED, "train", "'%s': %s",
@@ -152,7 +147,9 @@ static int configure(const request *r, qkv_config *c, data_spec *spec) {
 typedef struct {
     bool shown, on_terminal;
     double began, last;
-    int first;  // steps that an earlier leg had done
+    int first;                  // steps that an earlier leg had done
+    char warned[QKV_IO_ERROR];  // the last warning
+    int repeated;               // how often it came again
 } bar;
 
 static void show_progress(void *ctx, int step, int steps, double loss, double accuracy) {
@@ -176,9 +173,32 @@ static void end_bar(bar *b) {
     b->shown = false;
 }
 
+/* Do two sentences differ in nothing but numbers, such as a step's? */
+static bool alike(const char *a, const char *b) {
+    for (;; a++, b++) {
+        a += strspn(a, "0123456789");
+        b += strspn(b, "0123456789");
+        if (*a != *b) return false;
+        if (!*a) return true;
+    }
+}
+
+static void end_warnings(bar *b) {
+    if (b->repeated) cli_error(0, "train", "warning: the same %d times more", b->repeated);
+    b->repeated = 0;
+}
+
+/* A full disk says the same at every save: once is enough, and a count. */
 static void warn(void *ctx, const char *sentence) {
-    end_bar(ctx);
+    bar *b = ctx;
+    if (alike(b->warned, sentence)) {
+        b->repeated++;
+        return;
+    }
+    end_bar(b);
+    end_warnings(b);
     cli_error(0, "train", "warning: %s", sentence);
+    snprintf(b->warned, sizeof b->warned, "%s", sentence);
 }
 
 /* Every picture that there may be of a run. */
@@ -194,15 +214,12 @@ static int train(const request *r, const qkv_config *c, const data_spec *spec) {
     const char *pictures[MAX_PICTURES];
     qkv_run_summary summary = {0};
     bar progress = {.on_terminal = cli_terminal(STDERR_FILENO) && !r->quiet, .first = -1};
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
     snprintf(prefix, sizeof prefix, "runs/%s", c->task);
     list_pictures(pictures);
     qkv_run_options o = {.dir = r->out,
                          .prefix = prefix,
                          .pictures = pictures,
-                         .threads = (int)(r->threads       ? r->threads
-                                          : processors > 0 ? processors
-                                                           : 1),
+                         .threads = r->threads ? (int)r->threads : qkv_trainer_processors(),
                          .force = r->force,
                          .resume = r->resume,
                          .save_every = (int)r->save_every,
@@ -218,16 +235,17 @@ static int train(const request *r, const qkv_config *c, const data_spec *spec) {
     qkv_run_status status = qkv_run_train(&qkv_io_posix, c, spec, &o, &summary, error);
     cli_release_signals();
     end_bar(&progress);
+    end_warnings(&progress);
     if (status == QKV_RUN_STOPPED) return cli_error(CLI_SIGNAL + cli_stop, "train", "%s", error);
     if (status != QKV_RUN_DONE) return cli_error(cli_code(status), "train", "%s", error);
     if (r->json)
-        cli_summary_json(&summary);
+        cli_summary_json(&summary, c, spec);
     else if (!r->quiet && summary.nothing_to_do)
         printf("Nothing to do: the run %s %d steps.\n",
                summary.ended_early ? "ended, as it was told to, after" : "has all its",
                summary.steps);
     else if (!r->quiet)
-        cli_summary_words(&summary, spec);
+        cli_summary_words(&summary, c, spec);
     return CLI_OK;
 }
 

@@ -18,6 +18,11 @@ void cli_json_metrics(json_t *o, const qkv_run_moment *m) {
         if (k->name) json_object_set_new(o, k->name, cli_json_number(k->of(m)));
 }
 
+void cli_json_levels(json_t *o, const qkv_trainer_levels *l) {
+    json_object_set_new(o, "loss_blind", cli_json_number(l->blind));
+    json_object_set_new(o, "loss_unmatched", cli_json_number(l->unmatched));
+}
+
 void cli_print_json(json_t *o) {
     char *line = json_dumps(o, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
     for (const char *c = line; c && *c; c++) {

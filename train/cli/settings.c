@@ -56,13 +56,13 @@ static const char *heading_of(cli_settings *s, const qkv_config *c) {
 /* The options of one configuration, with help. */
 static void add_shown(cli_settings *s, const qkv_config *plain, const qkv_config *c, bool model) {
     const data_option *o;
-    bool begun = !model;
+    bool begun = false;
     for (int i = 0; (o = qkv_config_option_at(c, i)); i++) {
-        bool flag = o->kind == DATA_KIND_FLAG, section = o->kind == DATA_KIND_SECTION;
-        if (!model && !o->of_task && strcmp(o->field, "seed") != 0) continue;
+        bool flag = o->kind == DATA_KIND_FLAG;
+        if (!model && !o->of_task) continue;
         if (o->of_task && !begun) add(s, (cli_option){"", NULL, heading_of(s, c), NULL});
         begun = begun || o->of_task;
-        if (section)
+        if (o->kind == DATA_KIND_SECTION)
             add(s, (cli_option){"", NULL, o->option, NULL});
         else
             add_pair(s,
@@ -140,5 +140,19 @@ int cli_settings_plugin(cli_settings *s, const char *path) {
 int cli_settings_take(cli_settings *s, const char *name, const char *value) {
     if (s->n_given == CLI_MAXOPTIONS) return cli_error(CLI_USAGE, s->command, "too many options");
     s->given[s->n_given++] = (qkv_config_setting){name, value};
+    return CLI_OK;
+}
+
+static const data_option *option_of(const qkv_config *c, const char *name) {
+    return qkv_config_option_named(c, strncmp(name, "no-", 3) == 0 ? name + 3 : name);
+}
+
+int cli_settings_used(const cli_settings *s, const qkv_config *c, const data_spec *spec) {
+    char error[QKV_IO_ERROR];
+    for (int i = 0; i < s->n_given; i++) {
+        const data_option *o = option_of(c, s->given[i].name);
+        if (o && !qkv_config_is_used(c, spec, o, error))
+            return cli_error(CLI_USAGE, s->command, "%s", error);
+    }
     return CLI_OK;
 }

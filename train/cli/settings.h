@@ -16,8 +16,8 @@ typedef struct {
     int n_given;
 } cli_settings;
 
-/* Looks ahead for --plugin, which it loads, and for the task; then lists the options: `model`: every
- * option, else those of the task and the seed; then the command's own. An exit code. */
+/* Looks ahead for --plugin, which it loads, and for the task; then lists the options: `model`: those
+ * of every run, too; then the command's own. An exit code. */
 int cli_settings_begin(cli_settings *s, int argc, char **argv, bool model, const cli_option *own);
 
 /* Notes an option that was found; an exit code. */
@@ -25,5 +25,8 @@ int cli_settings_take(cli_settings *s, const char *name, const char *value);
 
 /* --plugin, which may stand there several times; an exit code. */
 int cli_settings_plugin(cli_settings *s, const char *path);
+
+/* Refuses what was given and has no effect in the resolved configuration. */
+int cli_settings_used(const cli_settings *s, const qkv_config *c, const data_spec *spec);
 
 #endif

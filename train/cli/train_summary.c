@@ -1,14 +1,26 @@
 /* train_summary.c - what a finished run learned, in words or as one line of JSON. */
 #include <jansson.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "train/cli/json.h"
 #include "train/cli/train_summary.h"
+#include "train/io/text.h"
 
-void cli_summary_json(const qkv_run_summary *s) {
+double cli_summary_seen(const qkv_config *c, const data_spec *spec, bool *all) {
+    enum { ASKED = 500, TRAINED = 10000 };
+    double trained = (double)c->steps * c->batch;
+    *all = trained <= TRAINED;
+    return data_seen(spec, (uint64_t)c->seed, "test", ASKED, *all ? (int)trained : TRAINED);
+}
+
+void cli_summary_json(const qkv_run_summary *s, const qkv_config *c, const data_spec *spec) {
+    bool all;
     json_t *o = json_object();
     cli_json_metrics(o, &s->last);
+    cli_json_levels(o, &s->levels);
+    json_object_set_new(o, "seen", cli_json_number(cli_summary_seen(c, spec, &all)));
     json_object_set_new(o, "steps99", s->steps99 < 0 ? json_null() : json_integer(s->steps99));
     json_object_set_new(o, "steps", json_integer(s->steps));
     json_object_set_new(o, "seconds", cli_json_number(s->seconds));
@@ -16,35 +28,85 @@ void cli_summary_json(const qkv_run_summary *s) {
     cli_print_json(o);
 }
 
-void cli_summary_words(const qkv_run_summary *s, const data_spec *spec) {
+/* A sentence in lines of a terminal's width. */
+static void print_wrapped(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void print_wrapped(const char *format, ...) {
+    char words[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(words, sizeof words, format, args);
+    va_end(args);
+    tensor_arena *arena = tensor_arena_new(NULL);
+    qkv_io_text text = {.arena = arena, .failed = !arena};
+    qkv_io_text_wrap(&text, words, 0, 2, 80);
+    printf("%s\n", text.failed ? words : text.at);
+    tensor_arena_free(arena);
+}
+
+/* Answers in classes: the share that is right; vectors: how far they are off. */
+static void print_score(const qkv_run_summary *s, const data_spec *spec) {
+    const qkv_trainer_scores *r = &s->last.scores;
+    char more[160] = "";
+    if (isnan(r->accuracy)) {
+        if (!isnan(s->levels.blind))
+            snprintf(more, sizeof more,
+                     "; saying the mean of all answers has %.4f, the mean of what is stored %.4f",
+                     s->levels.blind, s->levels.unmatched);
+        print_wrapped(
+            "After %d steps (%.2f s) the squared error of the answers to fresh questions is "
+            "%.4f%s.",
+            s->steps, s->seconds, r->loss, more);
+        return;
+    }
+    size_t n = 0;
+    if (spec->chance > 0)
+        n = (size_t)snprintf(more, sizeof more, "; a blind guess has %.1f %%", 100 * spec->chance);
+    if (spec->in_context > 0)
+        snprintf(more + n, sizeof more - n, ", a model that cannot match %.1f %%",
+                 100 * spec->in_context);
+    print_wrapped("After %d steps (%.2f s) %.1f %% of the answers to fresh questions are right%s.",
+                  s->steps, s->seconds, 100 * r->accuracy, more);
+}
+
+/* What the reader should know about the task before he believes the numbers. */
+static void print_task(const qkv_config *c, const data_spec *spec) {
+    static const double remarkable = 0.01;
+    char list[QKV_CONFIG_RECOMMENDED];
+    bool all;
+    double seen = cli_summary_seen(c, spec, &all);
+    if (seen >= remarkable)
+        print_wrapped("Of these questions %s%.1f %% were shown in training, too.",
+                      all ? "" : "at least ", 100 * seen);
+    if (*qkv_config_recommended(c, list))
+        print_wrapped("As the task %s recommends: %s.", c->task, list);
+}
+
+void cli_summary_words(const qkv_run_summary *s, const qkv_config *c, const data_spec *spec) {
     const qkv_trainer_scores *r = &s->last.scores;
     const qkv_probe_circuits *k = &s->last.circuits;
     char shown[QKV_IO_PATH];
-    printf(
-        "After %d steps (%.2f s) %.1f %% of the answers to fresh questions are right; a blind "
-        "guess has %.1f %%",
-        s->steps, s->seconds, 100 * r->accuracy, 100 * spec->chance);
-    if (spec->in_context > 0)
-        printf(",\na model that cannot match %.1f %%", 100 * spec->in_context);
-    printf(".\n");
+    print_score(s, spec);
+    print_task(c, spec);
     if (s->ended_early) printf("It ended there by --until-accuracy or --patience.\n");
     if (s->steps99 >= 0) printf("99 %% was first reached at step %d.\n", s->steps99);
     if (isnan(r->answer_attention)) {
         printf("The run is in %s\n", qkv_io_printable(s->dir, shown, sizeof shown));
         return;
     }
-    printf("Q and K: %.1f %% of the attention is on the entry that holds the answer",
-           100 * r->answer_attention);
+    char more[160] = "";
     if (s->last.has_circuits)
-        printf(
-            ";\n  %.0f of %d keys are what their own question matches best, values steer %.1f %% "
-            "as much as keys",
-            k->qk_diag * k->rows[QKV_PROBE_QK_KEY], k->rows[QKV_PROBE_QK_KEY], 100 * k->qk_ratio);
-    printf(".\n");
+        snprintf(more, sizeof more,
+                 "; %.0f of %d keys are what their own question matches best, values steer "
+                 "%.1f %% as much as keys",
+                 k->qk_diag * k->rows[QKV_PROBE_QK_KEY], k->rows[QKV_PROBE_QK_KEY],
+                 100 * k->qk_ratio);
+    print_wrapped("Q and K: %.1f %% of the attention is on the entry that holds the answer%s.",
+                  100 * r->answer_attention, more);
     if (s->last.has_circuits)
-        printf(
+        print_wrapped(
             "V and O: %.0f of %d values, once fetched, are said as themselves; keys leak into the "
-            "answer %.1f %% as much.\n",
+            "answer %.1f %% as much.",
             k->ov_diag * k->rows[QKV_PROBE_OV_VALUE], k->rows[QKV_PROBE_OV_VALUE],
             100 * k->ov_ratio);
     printf("The run is in %s\n", qkv_io_printable(s->dir, shown, sizeof shown));

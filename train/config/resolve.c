@@ -167,7 +167,8 @@ qkv_optim_settings qkv_config_optim(const qkv_config *c) {
 }
 
 nn_model_config qkv_config_model(const qkv_config *c, const data_spec *spec) {
-    nn_init init = {.uniform = c->init == 1, .gain = c->init_gain, .bias = c->bias};
+    nn_init init = {
+        .uniform = c->init == QKV_CONFIG_INIT_UNIFORM, .gain = c->init_gain, .bias = c->bias};
     bool encodes = c->arch == QKV_CONFIG_ARCH_ENCODER_DECODER,
          across = spec->side[DATA_MEMORY].T > 0;
     return (nn_model_config){.block = qkv_config_block(c),

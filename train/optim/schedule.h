@@ -2,11 +2,16 @@
 #ifndef QKV_OPTIM_SCHEDULE_H
 #define QKV_OPTIM_SCHEDULE_H
 
+#include "tensor/choice.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum { QKV_OPTIM_CONSTANT, QKV_OPTIM_COSINE, QKV_OPTIM_LINEAR, QKV_OPTIM_WSD };
+#define QKV_OPTIM_SCHEDULES(X)        \
+    X(QKV_OPTIM_CONSTANT, "constant") \
+    X(QKV_OPTIM_COSINE, "cosine") X(QKV_OPTIM_LINEAR, "linear") X(QKV_OPTIM_WSD, "wsd")
+enum { QKV_OPTIM_SCHEDULES(TENSOR_CONSTANT) };
 
 typedef struct {
     int kind;

@@ -29,10 +29,17 @@ typedef enum {
 typedef void qkv_plot_report(void *ctx, const char *name, qkv_plot_status status, const char *text);
 
 /* What there is to draw, in the order of drawing; a NULL name ends the list. */
+typedef enum {
+    QKV_PLOT_OF_RUN,
+    QKV_PLOT_OF_RUNS,    // of several, by qkv_plot_compare
+    QKV_PLOT_OF_STUDY,   // by qkv_plot_study
+    QKV_PLOT_OF_EXAMPLE  // by qkv_plot_example
+} qkv_plot_of;
+
 typedef struct {
     const char *name;   // "loss": also the stem of its files
     const char *shows;  // half a sentence
-    int runs;  // 0: of one run; 1: of several, by qkv_plot_compare; 2: of a study; 3: of an example
+    qkv_plot_of of;
 } qkv_plot_info;
 const qkv_plot_info *qkv_plot_list(void);
 

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "autograd/op.h"
-
 const char *const qkv_probe_part_names[] = {"attention",    "feed-forward", "embeddings",
                                             "unembeddings", "norms",        "other"};
 const char *const qkv_probe_work_names[] = {"projections",  "scores",       "mix",

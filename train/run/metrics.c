@@ -122,6 +122,7 @@ void qkv_run_metrics_row(qkv_trainer *t, const qkv_run_moment *m, qkv_io_text *o
             if (!k->column || k->after_norms != after) continue;
             qkv_io_text_add(out, ",");
             qkv_io_text_number(out, k->of(m));
+            if (k->of == loss && isnan(k->of(m))) qkv_io_text_add(out, "nan");  // was measured
         }
     }
     qkv_io_text_add(out, "\n");

@@ -41,8 +41,8 @@ static bool number(const line *l, int index, double *out) {
     char text[QKV_IO_NUMBER];
     *out = (double)NAN;
     if (!field(l, index, text)) return false;
-    return !*text || strcmp(text, "inf") == 0 || strcmp(text, "-inf") == 0 ||
-           qkv_io_parse_real(text, out);
+    return !*text || strcmp(text, "nan") == 0 || strcmp(text, "inf") == 0 ||
+           strcmp(text, "-inf") == 0 || qkv_io_parse_real(text, out);
 }
 
 static int fields(const line *l) {

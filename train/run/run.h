@@ -55,11 +55,12 @@ typedef struct {
 } qkv_run_options;
 
 typedef struct {
-    qkv_run_moment last;  // scores on fresh test examples, circuits
-    int steps, steps99;   // first evaluated step with accuracy >= 0.99; -1: none
-    double seconds;       // of all its legs
-    bool nothing_to_do;   // resumed, but it had ended
-    bool ended_early;     // by --until-accuracy or --patience
+    qkv_run_moment last;        // scores on fresh test examples, circuits
+    qkv_trainer_levels levels;  // what their loss compares with
+    int steps, steps99;         // first evaluated step with accuracy >= 0.99; -1: none
+    double seconds;             // of all its legs
+    bool nothing_to_do;         // resumed, but it had ended
+    bool ended_early;           // by --until-accuracy or --patience
     char dir[QKV_IO_PATH];
 } qkv_run_summary;
 
