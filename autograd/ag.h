@@ -57,7 +57,8 @@ struct ag_op {
     bool (*shape)(ag_node *);     // sets val.shape (and n_save), or ag_fail()s and returns false;
                                   // may set val.x and save too, which else are new memory
     void (*forward)(ag_node *);   // writes all of val (and save)
-    void (*backward)(ag_node *);  // for each input that wants it: adds to ag_grad(input)
+    void (*backward)(ag_node *);  // for each input that wants it: adds to ag_grad(input); NULL
+                                  // where shape() lets nothing pass back (stop_gradient)
     ag_node *(*sample)(ag_graph *,
                        int i);  // the i-th example for the automatic tests; NULL ends the list
 };

@@ -28,7 +28,8 @@ typedef enum {
     NN_POSITIONS_NONE,
     NN_POSITIONS_LEARNED,
     NN_POSITIONS_SINUSOIDAL,
-    NN_POSITIONS_ROTARY
+    NN_POSITIONS_ROTARY,
+    NN_POSITIONS_ALIBI
 } nn_positions;
 
 /* Which projections are one and the same matrix. */
@@ -36,11 +37,12 @@ typedef enum { NN_TIE_NONE, NN_TIE_QK, NN_TIE_KV, NN_TIE_QV, NN_TIE_QKV } nn_tie
 
 /* What the scores q k^T are multiplied by. */
 typedef enum {
-    NN_SCALE_SQRT,    // 1/sqrt(d_k)
-    NN_SCALE_NONE,    // 1
-    NN_SCALE_VALUE,   // 1; instead the values are multiplied by 1/sqrt(d_k)
-    NN_SCALE_ZERO,    // 0: attention is uniform
-    NN_SCALE_LEARNED  // 1/sqrt(d_k) times a learned temperature "NAME.temperature", 1 at first
+    NN_SCALE_SQRT,     // 1/sqrt(d_k)
+    NN_SCALE_NONE,     // 1
+    NN_SCALE_VALUE,    // 1; instead the values are multiplied by 1/sqrt(d_k)
+    NN_SCALE_ZERO,     // 0: attention is uniform
+    NN_SCALE_LEARNED,  // 1/sqrt(d_k) times a learned temperature "NAME.temperature", 1 at first
+    NN_SCALE_EXP       // the same times e^"NAME.temperature", 0 at first
 } nn_scale;
 
 typedef struct {
@@ -52,8 +54,13 @@ typedef struct {
     bool plain_q, plain_k, plain_v;  // no projection: the input itself
     bool plain_o;                    // no W^O: the heads' results side by side
     nn_scale scale;
-    bool rotary;  // queries and keys are turned by their position
-    bool gated;   // scores are multiplied by the input "gate" (1 at first): 0 switches matching off
+    bool rotary;   // queries and keys are turned by their position
+    bool alibi;    // scores fall with the distance (ag_alibi)
+    bool qk_norm;  // each head's queries and keys are brought to one size, with learned gains
+    bool
+        softmax_one;  // one more place that holds nothing: a row's weights may add up to less than 1
+    double soft_cap;  // > 0: scores stay between -soft_cap and soft_cap
+    bool gated;  // scores are multiplied by the input "gate" (1 at first): 0 switches matching off
     double dropout;  // of the weights
     ag_mask mask;
     nn_init init;
@@ -133,6 +140,7 @@ struct nn_model_config {
     nn_readout_kind readout;
     nn_embed_init embed_init;
     double embed_std, dropout;
+    double label_smoothing;  // in training, so much of each target is shared out over all classes
     nn_init init;
 };
 

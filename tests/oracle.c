@@ -1,6 +1,7 @@
 #include "tests/oracle.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "autograd/op.h"
@@ -650,6 +651,49 @@ static bool softmax_value(int i, int n_in, const oracle_tensor *in, oracle_tenso
     return tensor_same_shape(y->shape, c.shape);
 }
 
+static ag_node *softmax_one_record(ag_graph *g, int i) {
+    rows c = rows_at(i);
+    return c.shape.rank < 0 ? NULL
+                            : ag_softmax_one(ag_sample(g, AG_SAMPLE_NORMAL, c.shape), c.mask);
+}
+static bool softmax_one_value(int i, int n_in, const oracle_tensor *in, oracle_tensor *y) {
+    (void)n_in;
+    rows c = rows_at(i);
+    int S = c.shape.dim[c.shape.rank - 1], T = c.shape.rank > 1 ? c.shape.dim[c.shape.rank - 2] : 1;
+    for (size_t at = 0; at < y->n; at++) {
+        size_t row = at / (size_t)S;
+        int t = (int)(row % (size_t)T), s = (int)(at % (size_t)S);
+        const number *x = in[0].x + row * (size_t)S;
+        number sum = 1;
+        for (int k = 0; k < S; k++) sum += sees(c.mask, t, k) ? cexp(x[k]) : 0;
+        y->x[at] = sees(c.mask, t, s) ? cexp(x[s]) / sum : 0;
+    }
+    return tensor_same_shape(y->shape, c.shape);
+}
+
+static ag_node *soft_cap_record(ag_graph *g, int i) {
+    return i >= 2 ? NULL : ag_soft_cap(ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, 9)), 2);
+}
+static bool soft_cap_value(int i, int n_in, const oracle_tensor *in, oracle_tensor *y) {
+    (void)i, (void)n_in;
+    for (size_t at = 0; at < y->n; at++) y->x[at] = 2 * ctanh(in[0].x[at] / 2);
+    return tensor_same_shape(y->shape, in[0].shape);
+}
+
+static ag_node *alibi_record(ag_graph *g, int i) {
+    if (i >= 2) return NULL;
+    const ag_mask mask = {.causal = i == 1};
+    return ag_alibi(ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(4, 2, 3, 4, 4)), mask);
+}
+static bool alibi_value(int i, int n_in, const oracle_tensor *in, oracle_tensor *y) {
+    (void)n_in;
+    for (size_t at = 0; at < y->n; at++) {
+        int s = (int)at % 4, t = (int)at / 4 % 4, h = (int)at / 16 % 3;
+        y->x[at] = i == 1 && s > t ? 0 : in[0].x[at] - exp2(-8.0 * (h + 1) / 3) * abs(t - s);
+    }
+    return tensor_same_shape(y->shape, in[0].shape);
+}
+
 static bool log_softmax_value(int i, int n_in, const oracle_tensor *in, oracle_tensor *y) {
     (void)i, (void)n_in;
     int V = in[0].shape.dim[in[0].shape.rank - 1];
@@ -684,6 +728,30 @@ static bool cross_entropy_value(int i, int n_in, const oracle_tensor *in, oracle
         scored++;
     }
     y->x[0] = i % 2 ? (double)WEIGHT * loss : scored ? loss / scored : 0;
+    return y->shape.rank == 0;
+}
+
+/* Cross-entropy with 30 % of each target shared out, less the one with whole targets. */
+static ag_node *label_smoothing_record(ag_graph *g, int i) {
+    if (i >= 2) return NULL;
+    ag_set_run(g, (ag_run){.training = true});
+    return ag_label_smoothing(ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(2, 6, 3)), TARGETS,
+                              i ? &WEIGHT : NULL, 0.3);
+}
+static bool label_smoothing_value(int i, int n_in, const oracle_tensor *in, oracle_tensor *y) {
+    (void)n_in;
+    number sum = 0;
+    int scored = 0;
+    for (int row = 0; row < 6; row++) {
+        const number *x = in[0].x + row * 3;
+        if (TARGETS[row] == NONE) continue;
+        for (int c = 0; c < 3; c++) {
+            double whole = c == TARGETS[row];
+            sum += (whole - (0.7 * whole + 0.1)) * (x[c] - log_sum_exp(x, 3, (ag_mask){0}, 0));
+        }
+        scored++;
+    }
+    y->x[0] = i ? (double)WEIGHT * sum : sum / scored;
     return y->shape.rank == 0;
 }
 
@@ -736,6 +804,10 @@ const oracle oracles[] = {
     {"rope", rope_record, rope_value},
     {"scores", scores_record, scores_value},
     {"softmax", softmax_record, softmax_value},
+    {"softmax_one", softmax_one_record, softmax_one_value},
+    {"soft_cap", soft_cap_record, soft_cap_value},
+    {"alibi", alibi_record, alibi_value},
+    {"label_smoothing", label_smoothing_record, label_smoothing_value},
     {"log_softmax", NULL, log_softmax_value},
     {"mix", mix_record, mix_value},
     {"cross_entropy", cross_entropy_record, cross_entropy_value},
