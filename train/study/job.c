@@ -28,8 +28,12 @@ typedef struct {
     qkv_probe_circuits circuits;
     bool has_circuits;
     qkv_probe_measures *out;
-    int steps99;
+    int steps99, qk90, ov90;
 } bench;
+
+static void first_time(int *step99, double x, double enough, int step) {
+    if (*step99 < 0 && x >= enough) *step99 = step;
+}
 
 /* What the model does now, under plain names or, on the way, as NAME@STEP. */
 static void add_scores(bench *b, const qkv_trainer_scores *s, int step) {
@@ -73,7 +77,20 @@ static int cached(const qkv_config *c) {
     return c->layers * (c->latent ? c->latent : c->kv_heads * (one ? c->d_k : c->d_k + c->d_v));
 }
 
-static bool train(bench *b, const volatile sig_atomic_t *stop, char *error) {
+/* The probes that run at every evaluation; their measures get "@STEP". */
+static bool look(const qkv_study_variant *v, bench *b, int step, char *error) {
+    int before = b->out->n;
+    if (!run_probes(v, QKV_PROBE_DURING, b, error)) return false;
+    for (int i = before; i < b->out->n; i++) {
+        char *name = b->out->at[i].name;
+        const size_t n = strlen(name);
+        snprintf(name + n, QKV_PROBE_MEASURE - n, "@%d", step);
+    }
+    return true;
+}
+
+static bool train(const qkv_study_variant *v, bench *b, const volatile sig_atomic_t *stop,
+                  char *error) {
     const qkv_config *c = qkv_trainer_config(b->t);
     qkv_trainer_scores scores;
     for (int step = 0;; step++) {
@@ -82,8 +99,13 @@ static bool train(bench *b, const volatile sig_atomic_t *stop, char *error) {
         if (last || step % c->eval_every == 0) {
             if (!qkv_trainer_evaluate(b->t, "valid", 0, c->eval_examples, &scores, error))
                 return false;
-            if (b->steps99 < 0 && scores.accuracy >= 0.99) b->steps99 = step;
+            first_time(&b->steps99, scores.accuracy, 0.99, step);
             add_scores(b, &scores, step);
+            if (b->has_circuits) {
+                first_time(&b->qk90, b->circuits.qk_diag, 0.9, step);
+                first_time(&b->ov90, b->circuits.ov_diag, 0.9, step);
+            }
+            if (!look(v, b, step, error)) return false;
         }
         if (last) return true;
         qkv_trainer_step s;
@@ -97,11 +119,13 @@ static bool measure(const qkv_study_variant *v, bench *b, const volatile sig_ato
                     char *error) {
     enum { TEST_EXAMPLES = 2048 };
     qkv_trainer_scores scores;
-    if (!run_probes(v, QKV_PROBE_BEFORE, b, error) || !train(b, stop, error)) return false;
+    if (!run_probes(v, QKV_PROBE_BEFORE, b, error) || !train(v, b, stop, error)) return false;
     if (!qkv_trainer_evaluate(b->t, "test", 0, TEST_EXAMPLES, &scores, error)) return false;
     add_scores(b, &scores, -1);
     qkv_probe_measure_add(b->out, cached(qkv_trainer_config(b->t)), "cached");
     if (b->steps99 >= 0) qkv_probe_measure_add(b->out, b->steps99, "steps99");
+    if (b->qk90 >= 0) qkv_probe_measure_add(b->out, b->qk90, "qk90");
+    if (b->ov90 >= 0) qkv_probe_measure_add(b->out, b->ov90, "ov90");
     return run_probes(v, QKV_PROBE_AFTER, b, error);
 }
 
@@ -111,7 +135,7 @@ bool qkv_study_job(const qkv_study *s, int variant, int seed,
     qkv_config c;
     data_spec spec;
     if (!configure(&s->variant[variant], seed, plugin, &c, &spec, error)) return false;
-    bench b = {.out = out, .steps99 = -1};
+    bench b = {.out = out, .steps99 = -1, .qk90 = -1, .ov90 = -1};
     tensor_arena *arena = tensor_arena_new(NULL);
     b.t = arena ? qkv_trainer_new(NULL, &c, &spec, threads, error) : NULL;
     if (!arena) qkv_io_fail(error, "out of memory");

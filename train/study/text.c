@@ -25,7 +25,7 @@ static const char *called(const qkv_study *s, const char *measure) {
 
 static void add_bands(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
     static const char *const words[] = {"holds", "FAILS", "not measured"};
-    if (s->n_bands) qkv_io_text_add(out, "\nBands, for every seed:\n");
+    if (s->n_bands) qkv_io_text_add(out, "\nBands, for every seed unless said otherwise:\n");
     for (int i = 0; i < s->n_bands; i++) {
         const qkv_study_band *b = &s->band[i];
         char least[QKV_IO_NUMBER], most[QKV_IO_NUMBER];
@@ -34,11 +34,15 @@ static void add_bands(const qkv_study *s, const qkv_study_results *r, qkv_io_tex
         qkv_io_text_add(out, "  %-12s %s%s%s: %s ", words[qkv_study_band_judge(s, r, b)], b->group,
                         *b->group ? ", " : "", b->variant, called(s, b->measure));
         if (isinf(b->least))
-            qkv_io_text_add(out, "<= %s\n", most);
+            qkv_io_text_add(out, "<= %s", most);
         else if (isinf(b->most))
-            qkv_io_text_add(out, ">= %s\n", least);
+            qkv_io_text_add(out, ">= %s", least);
         else
-            qkv_io_text_add(out, "in [%s, %s]\n", least, most);
+            qkv_io_text_add(out, "in [%s, %s]", least, most);
+        if (b->seeds_least < 1)
+            qkv_io_text_add(out, ", with %.0f to %.0f %% of the seeds", 100 * b->seeds_least,
+                            100 * b->seeds_most);
+        qkv_io_text_add(out, "\n");
     }
 }
 
