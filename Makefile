@@ -26,7 +26,7 @@ LIB_SRC += $(B)/gen/plot_scripts.c $(B)/gen/studies.c
 CLI_SRC := $(wildcard train/cli/*.c)
 objs     = $(patsubst %.c,$(B)/$(1)/%.o,$(2))
 
-all: $(B)/qkv $(B)/qkv-double $(B)/libqkv.a $(B)/libqkv-double.a
+all: $(B)/qkv $(B)/qkv-double $(B)/libqkv.a $(B)/libqkv-double.a $(B)/qkv.h
 .DEFAULT_GOAL := all
 
 $(B)/libqkv.a: $(call objs,float,$(LIB_SRC))
@@ -160,16 +160,24 @@ check:
 
 # What a program, an op, a layer or a task of somebody's own includes, as <PREFIX>/include/qkv/ROOM/NAME.h.
 HEADERS := $(addprefix tensor/,real.h shape.h arena.h rng.h gemm.h) \
-  $(addprefix autograd/,ag.h op.h ops.def sample.h gradcheck.h) layers/nn.h layers/layers.def data/data.h data/tasks.def \
+  $(addprefix autograd/,ag.h op.h ops.def sample.h gradcheck.h) layers/nn.h layers/layers.def data/data.h data/option.h data/tasks.def \
   $(addprefix train/,$(addprefix io/,io.h text.h number.h npy.h) $(addprefix optim/,optimizer.h schedule.h) \
     $(addprefix config/,config.h config.def plugin.h version.h) $(addprefix trainer/,trainer.h anomaly.h) \
     $(addprefix probe/,account.h attention_map.h circuits.h explain.h heads.h interventions.h measure.h patching.h probes.def observe.h sites.h) \
     $(addprefix run/,run.h checkpoint.h metrics.h export.h) plot/plot.h study/study.h)
 VERSION = $(shell sed -n 's/^.define QKV_VERSION "\(.*\)"/\1/p' train/config/version.h)
 TO = $(DESTDIR)$(PREFIX)
+
+# One header for all of them.
+$(B)/qkv.h: Makefile
+	@mkdir -p $(@D)
+	$(call say,GEN)
+	$(Q){ echo '/* qkv.h - all public headers of qkv; each can also be included by itself. */'; \
+	  printf '#include "%s"\n' $(filter %.h,$(HEADERS)); } > $@
+
 DIRS := bin lib/pkgconfig share/man/man1 share/man/man5 share/bash-completion/completions $(addprefix include/qkv/,$(patsubst %/,%,$(sort $(dir $(HEADERS)))))
 INSTALLED := bin/qkv bin/qkv-double lib/libqkv.a lib/libqkv-double.a lib/pkgconfig/qkv.pc lib/pkgconfig/qkv-double.pc \
-  share/man/man1/qkv.1 share/man/man5/qkv-run.5 share/bash-completion/completions/qkv $(addprefix include/qkv/,$(HEADERS))
+  share/man/man1/qkv.1 share/man/man5/qkv-run.5 share/bash-completion/completions/qkv include/qkv/qkv.h $(addprefix include/qkv/,$(HEADERS))
 
 # $(call pc,NAME,DESCRIPTION,CFLAGS): the file by which pkg-config knows a library
 pc = sed -e 's|@NAME@|$(1)|' -e 's|@DESCRIPTION@|$(2)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@CFLAGS@|$(3)|' qkv.pc.in
@@ -184,6 +192,7 @@ install: all
 	$(Q)install -m 644 docs/qkv.1 "$(TO)/share/man/man1"
 	$(Q)install -m 644 docs/qkv-run.5 "$(TO)/share/man/man5"
 	$(Q)install -m 644 completions/qkv.bash "$(TO)/share/bash-completion/completions/qkv"
+	$(Q)install -m 644 $(B)/qkv.h "$(TO)/include/qkv/qkv.h"
 	$(Q)for h in $(HEADERS); do install -m 644 $$h "$(TO)/include/qkv/$$h" || exit 1; done
 	@echo "installed into $(TO)"
 
@@ -195,11 +204,12 @@ uninstall:
 clean:
 	rm -rf $(B)
 
-# What a build, the tests and the pictures need; `deps-check` adds what `make check` needs.
+# What a build and the pictures need; what `make deps test` and `make deps-check` add.
 APT       := gcc g++ make libc6-dev libjansson-dev libcmocka-dev libpcg-cpp-dev gnuplot-nox
+APT_TEST  := pkg-config python3 python3-numpy man-db mandoc bsdutils parallel bash locales
 APT_CHECK := clang clang-format clang-tidy cppcheck
 deps:
-	@sh tests/deps.sh $(APT)
+	@sh tests/deps.sh $(APT) $(if $(filter test,$(MAKECMDGOALS)),$(APT_TEST))
 deps-check:
 	@sh tests/deps.sh $(APT_CHECK)
 # `make deps demo` and `make deps test` install first, also under -j.

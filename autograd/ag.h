@@ -31,6 +31,7 @@ typedef struct ag_param_entry ag_param_entry;
 typedef struct ag_node ag_node;
 typedef struct ag_op ag_op;
 typedef struct ag_hook_entry ag_hook_entry;
+typedef struct ag_sizes ag_sizes;
 
 struct ag_node {
     const ag_op *op;  // NULL: a leaf (input or parameter)
@@ -50,7 +51,8 @@ struct ag_node {
     ag_hook_entry *hooks;
 };
 
-/* The whole contract of an op. */
+/* The whole contract of an op: whoever wants to know something of it asks here. What stands after
+ * `sample` may be left out. */
 struct ag_op {
     const char *name;
     bool has_kinks;               // its derivative jumps somewhere (relu, max)
@@ -61,6 +63,20 @@ struct ag_op {
                                   // where shape() lets nothing pass back (stop_gradient)
     ag_node *(*sample)(ag_graph *,
                        int i);  // the i-th example for the automatic tests; NULL ends the list
+    double (*flops)(
+        const ag_node *);  // of the matrix product in_0 in_1 that it is, 2 a term; NULL:
+                           // its time is that of reading and writing
+    ag_node *(*timed)(ag_graph *, const ag_sizes *);  // one call at a training step's sizes, for
+                                                      // benchmarks; NULL: found among the samples
+    const char *(*arguments)(const ag_node *);  // what attr holds, as members of a JSON object:
+                                                // "factor":0.5; NULL: nothing
+    const char *torch;  // the same in PyTorch, a Python expression of the inputs x[0], x[1] ..,
+                        // the arguments by their names, and y's shape; NULL: it has no peer
+};
+
+/* A training step's sizes: x is [B,T,D], of H heads, over V classes. */
+struct ag_sizes {
+    int B, T, D, H, V;
 };
 
 /* ---- parameters: what learns, by name ---- */
@@ -113,7 +129,8 @@ void ag_graph_free(ag_graph *g);
 void ag_graph_reset(ag_graph *g);
 
 /* A leaf of the given shape, zeroed; fill node->val.x before recording what reads it. It takes
- * part in backward only after ag_want_grad(), which must come before its first use. */
+ * part in backward only after ag_want_grad(), which must come before its first use: later it is an
+ * error. */
 ag_node *ag_input(ag_graph *g, const char *name, tensor_shape shape);
 ag_node *ag_want_grad(ag_node *leaf);
 
@@ -144,8 +161,9 @@ ag_run ag_get_run(const ag_graph *g);
 bool ag_forward(ag_graph *g);
 
 /* Gradients of sum(cotangent * node->val) into every node that wants one; cotangent NULL: all
- * ones. Leaves accumulate over calls (twice gives twice), everything else starts anew. A node
- * whose has_grad is false got none: its gradient is zero and its buffer is not to be read. */
+ * ones; it is read first, and may be a node's gradient. Leaves accumulate over calls (twice gives
+ * twice), everything else starts anew. A node whose has_grad is false got none: its gradient is
+ * zero and its buffer is not to be read. */
 bool ag_backward(ag_node *node, const real *cotangent);
 
 /* Whether the gradients of all nodes can be read after ag_backward(), as at first. Without, those of
@@ -176,7 +194,8 @@ ag_node *ag_at(ag_graph *g, int i);
 
 /* fn runs after that node's forward at every replay (not while recording) and may read or
  * overwrite node->val. What is computed afterwards, backward included, uses the value as it then
- * is. */
+ * is; no other node's value changes. A leaf's value is its own: a parameter that a hook overwrites
+ * is another one from then on. False when memory is out, or for an inert node. */
 typedef void ag_hook_fn(ag_node *node, void *ctx);
 bool ag_hook(ag_node *node, ag_hook_fn *fn, void *ctx);
 
@@ -208,7 +227,9 @@ enum { AG_EMBED_MAX = 16 };  // tables of one embedding
 int ag_cross_entropy_scored(const ag_node *node);
 
 /* The catalogue: one prototype and one descriptor for each line of ops.def. */
-#define AG_OP(name, arguments, shapes, formula) ag_node *ag_##name arguments;
+#define AG_OP(name, arguments, shapes, formula) \
+    ag_node *ag_##name arguments;               \
+    extern const ag_op ag_op_##name;
 #include "autograd/ops.def"
 #undef AG_OP
 

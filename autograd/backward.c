@@ -134,14 +134,23 @@ real *ag_grad_or_first(ag_node *in, bool *first) {
     return in->grad;
 }
 
+/* The cotangent may stand where the node's own gradient does, as ag_backward(y, y->grad) has it. */
+static void start(ag_node *node, const real *cotangent) {
+    bool first = false;
+    real *grad = ag_grad_or_first(node, &first);
+    if (first && cotangent) memmove(grad, cotangent, node->val.n * sizeof *grad);
+    if (first && cotangent) return;
+    for (size_t i = 0; i < node->val.n; i++)
+        grad[i] = (first ? 0 : grad[i]) + (cotangent ? cotangent[i] : 1);
+}
+
 bool ag_backward(ag_node *node, const real *cotangent) {
     ag_graph *g = node->graph;
     if (g->failed || !provide(g)) return false;
     if (!node->wants_grad) return true;
     for (int i = 0; i < g->nodes.n; i++)
         if (g->nodes.at[i]->op) g->nodes.at[i]->has_grad = false;
-    real *seed = ag_grad(node);
-    for (size_t i = 0; i < node->val.n; i++) seed[i] += cotangent ? cotangent[i] : 1;
+    start(node, cotangent);
     for (int i = node->index; i >= 0 && !g->failed; i--) {
         ag_node *at = g->nodes.at[i];
         if (at->op && at->has_grad) at->op->backward(at);

@@ -123,11 +123,27 @@ ag_node *ag_input(ag_graph *g, const char *name, tensor_shape shape) {
     return val.x ? ag_new_leaf(g, name, val, false) : &g->inert;
 }
 
+/* Whether something was computed from it. Only nodes after it can have been. */
+static bool is_used(const ag_node *leaf) {
+    const ag_node_list *nodes = &leaf->graph->nodes;
+    for (int i = leaf->index + 1; i < nodes->n; i++)
+        for (int k = 0; k < nodes->at[i]->n_in; k++)
+            if (nodes->at[i]->in[k] == leaf) return true;
+    return false;
+}
+
 ag_node *ag_want_grad(ag_node *leaf) {
     ag_graph *g = leaf->graph;
     if (leaf == &g->inert) return leaf;
     if (leaf->op)
         return ag_fail_graph(g, "'%s' is no leaf: only inputs and parameters learn", leaf->name);
+    if (leaf->wants_grad || is_used(leaf))
+        return leaf->wants_grad
+                   ? leaf
+                   : ag_fail_graph(g,
+                                   "'%s' is in use already: ag_want_grad() comes before "
+                                   "a leaf's first use",
+                                   leaf->name);
     bool frozen =
         g->frozen_leaf >= 0 && g->frozen_leaf < g->leaves.n && g->leaves.at[g->frozen_leaf] == leaf;
     leaf->wants_grad = !frozen;
@@ -161,7 +177,9 @@ ag_node *ag_name(ag_node *node, const char *format, ...) {
 /* Shape, memory and first run of a node whose inputs and attr are set. */
 static bool build(ag_node *node) {
     ag_graph *g = node->graph;
-    if (!node->op->shape(node) || g->failed) return false;
+    if (!node->op->shape(node))
+        return ag_fail(node, "its shape rule refuses this without a reason: it must ag_fail()");
+    if (g->failed) return false;
     if (!tensor_count(node->val.shape, &node->val.n)) return ag_fail(node, "too many elements");
     if (!node->val.x) node->val.x = ag_take(g, node->val.n, sizeof(real));
     if (!node->save) node->save = ag_take(g, node->n_save, sizeof(real));

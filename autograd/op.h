@@ -10,10 +10,6 @@
 extern "C" {
 #endif
 
-#define AG_OP(name, arguments, shapes, formula) extern const ag_op ag_op_##name;
-#include "autograd/ops.def"
-#undef AG_OP
-
 /* All bookkeeping, once: makes the node, copies attr, asks the op for the shape, takes the memory,
  * runs forward. Returns an inert node when the graph has, or now gets, an error. */
 ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *attr,
@@ -37,6 +33,12 @@ real *ag_grad(ag_node *in);
 /* The same for ops that can also overwrite: *first says that nothing was added yet and the buffer
  * is not zeroed; the op must then write all of it. */
 real *ag_grad_or_first(ag_node *in, bool *first);
+
+/* ---- for arguments(): JSON, owned by the graph ---- */
+
+const char *ag_text_ints(ag_graph *g, size_t n, const int *x);  // [1,2,3]
+const char *ag_text_mask(ag_graph *g, ag_mask mask);            // "mask":[causal,no_self,memory]
+const char *ag_text_weight(ag_graph *g, const real *weight);    // "weight":0.5, or null
 
 /* ---- for shape rules ---- */
 

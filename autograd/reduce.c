@@ -51,6 +51,12 @@ tensor_shape ag_reduce_kept(const ag_node *node) {
     return s;
 }
 
+const char *ag_reduce_arguments(const ag_node *node) {
+    const ag_axes *a = node->attr;
+    return ag_text(node->graph, "\"axes\":%s",
+                   ag_text_ints(node->graph, (size_t)a->n_axes, a->axes));
+}
+
 ag_node *ag_sample_reduced(ag_graph *g, ag_node *(*op)(ag_node *, int, const int *), int i,
                            bool empty) {
     static const int axes[][3] = {{0}, {1}, {-1}, {0, 2}, {1, -3}, {0, 1, 2}},

@@ -23,6 +23,9 @@ size_t ag_reduce_count(const ag_node *node);
 /* The input's shape with every reduced axis 1: what broadcasts against the input. */
 tensor_shape ag_reduce_kept(const ag_node *node);
 
+/* Their arguments: "axes":[0,-1]. */
+const char *ag_reduce_arguments(const ag_node *node);
+
 /* Their samples: all shapes over all axes (`empty`: those without elements too), then some axes of
  * a [2,3,5] and of a [0,4]. */
 ag_node *ag_sample_reduced(ag_graph *g, ag_node *(*op)(ag_node *, int, const int *), int i,

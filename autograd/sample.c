@@ -2,6 +2,7 @@
 #include "autograd/graph_internal.h"
 
 ag_node *ag_sample(ag_graph *g, ag_sample_kind kind, tensor_shape shape) {
+    if (g->source) return g->source(g, kind, shape, g->source_ctx);
     ag_node *leaf = ag_want_grad(ag_input(g, ag_text(g, "in%d", g->leaves.n), shape));
     for (size_t i = 0; i < leaf->val.n; i++) {
         double x =
@@ -10,6 +11,10 @@ ag_node *ag_sample(ag_graph *g, ag_sample_kind kind, tensor_shape shape) {
         leaf->val.x[i] = (real)x;
     }
     return leaf;
+}
+
+ag_node *ag_sample_x(ag_graph *g, const ag_sizes *z) {
+    return ag_sample(g, AG_SAMPLE_POSITIVE, tensor_dims(3, z->B, z->T, z->D));
 }
 
 const int *ag_sample_ids(ag_graph *g, int n, int bound, bool absent) {
@@ -34,4 +39,56 @@ bool ag_sample_shape(int i, tensor_shape *shape) {
 ag_node *ag_sample_unary(ag_graph *g, ag_node *(*op)(ag_node *), int i, ag_sample_kind kind) {
     tensor_shape s;
     return ag_sample_shape(i, &s) ? op(ag_sample(g, kind, s)) : NULL;
+}
+
+/* ---- a call to be timed ---- */
+
+/* Of a sample: its node of that op. */
+static ag_node *node_of(ag_graph *g, const ag_op *op) {
+    for (int i = ag_count(g) - 1; i >= 0; i--)
+        if (ag_at(g, i)->op == op) return ag_at(g, i);
+    return NULL;
+}
+
+/* y[i] is made of the inputs alone and is as large as each of them: any size will do. */
+static bool fits_any_size(const ag_node *node) {
+    for (int k = 0; k < node->n_in; k++)
+        if (!tensor_same_shape(node->in[k]->val.shape, node->val.shape)) return false;
+    return !node->attr && node->val.shape.rank > 0 && node->val.n > 0;
+}
+
+/* The largest of the samples; its number, or -1. *any: one that fits any size, or -1. */
+static int largest_sample(ag_graph *g, const ag_op *op, int *any) {
+    int largest = -1;
+    size_t most = 0;
+    *any = -1;
+    for (int i = 0; op->sample && op->sample(g, i) && !ag_error(g); i++, ag_graph_reset(g)) {
+        const ag_node *node = node_of(g, op);
+        size_t size = node ? node->val.n : 0;
+        for (int k = 0; node && k < node->n_in; k++) size += node->in[k]->val.n;
+        if (node && (largest < 0 || size > most)) largest = i, most = size;
+        if (node && fits_any_size(node)) *any = i;
+    }
+    ag_graph_reset(g);
+    return largest;
+}
+
+ag_node *ag_sample_timed(ag_graph *g, const ag_op *op, const ag_sizes *z) {
+    enum { MOST_IN = 16 };
+    if (op->timed) {
+        op->timed(g, z);
+        return node_of(g, op);
+    }
+    int any, largest = largest_sample(g, op, &any);
+    if (any >= 0) {
+        ag_node *in[MOST_IN];
+        op->sample(g, any);
+        const int n = node_of(g, op)->n_in;
+        ag_graph_reset(g);
+        for (int k = 0; k < n && k < MOST_IN; k++) in[k] = ag_sample_x(g, z);
+        ag_node *node = n <= MOST_IN ? ag_apply(op, n, in, NULL, 0) : NULL;
+        if (node && !ag_error(g)) return node;
+        ag_graph_reset(g);
+    }
+    return largest >= 0 && op->sample(g, largest) ? node_of(g, op) : NULL;
 }

@@ -65,7 +65,7 @@ _qkv_kind() {
 
 _qkv() {
     local program=${1/#\~/$HOME} cur=${COMP_WORDS[COMP_CWORD]}
-    local before='' command='' prefix='' kind='' help i
+    local before='' command='' prefix='' kind='' help i value about=()
     COMPREPLY=()
     if ((COMP_CWORD > 0)); then before=${COMP_WORDS[COMP_CWORD - 1]}; fi
     if [[ $cur == = ]]; then # --mask=: "=" is a word of its own
@@ -83,7 +83,18 @@ _qkv() {
         _qkv_words $'--help\n--version'
         return
     fi
-    help=$("$program" "$command" --help 2>/dev/null </dev/null) || return 0
+    for ((i = 1; i < COMP_CWORD; i++)); do # which options there are depends on the task
+        case ${COMP_WORDS[i]} in
+            --task=* | --plugin=*) about+=("${COMP_WORDS[i]}") ;; # unless COMP_WORDBREAKS says otherwise
+            --task | --plugin)
+                if [[ ${COMP_WORDS[i + 1]} == = ]]; then value=${COMP_WORDS[i + 2]}; else value=${COMP_WORDS[i + 1]}; fi
+                ((i + 1 == COMP_CWORD)) || about+=("${COMP_WORDS[i]}=$value")
+                ;;
+            [a-z]*) if [[ $command == data ]]; then about+=("${COMP_WORDS[i]}"); fi ;;
+        esac
+    done
+    help=$("$program" "$command" "${about[@]}" --help 2>/dev/null </dev/null) ||
+        help=$("$program" "$command" --help 2>/dev/null </dev/null) || return 0
     case $before in
         --*) kind=$(sed -n "s/^  $before \([^ ]\{1,\}\).*/\1/p" <<<"$help") ;;
     esac

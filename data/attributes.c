@@ -9,12 +9,23 @@
 
 enum { KINDS = 4 };
 
+typedef struct {
+    int pairs, keys, values;
+} options;
+
+static const data_option table[] = {
+    DATA_INT(options, pairs, "pairs", 4, 1, 4096, "stored items"),
+    DATA_INT(options, keys, "keys", 8, 1, 65536, "match symbols of a kind"),
+    DATA_INT(options, values, "values", 8, 1, 65536, "contents of a kind"),
+    DATA_END,
+};
+
 static bool configure(data_spec *s, char *error, size_t size) {
     static const char *const match[] = {"match1", "match2", "match3", "match4"};
     static const char *const content[] = {"content1", "content2", "content3", "content4"};
     static const char *const query[] = {"query1", "query2", "query3", "query4"};
-    data_options *o = &s->options;
-    if (!data_pairs_options(s, 4, 8, 8, error, size)) return false;
+    const options *o = data_chosen(s);
+    if (!data_pairs_fit(s, o->pairs, o->keys, o->values, error, size)) return false;
     data_side *sequence = &s->side[DATA_SEQUENCE];
     sequence->T = o->pairs + 1;
     sequence->n_streams = 3 * KINDS;
@@ -30,15 +41,17 @@ static bool configure(data_spec *s, char *error, size_t size) {
     s->entries = o->pairs;
     s->chance = 1.0 / o->values;
     s->in_context = 1.0 / o->pairs;
+    s->scratch = data_larger(o->keys, o->values);
     return true;
 }
 
 static void example(const data_spec *s, rng *r, const data_example *out) {
-    int n = s->options.pairs, *const *ids = out->ids[DATA_SEQUENCE];
+    const options *o = data_chosen(s);
+    int n = o->pairs, *const *ids = out->ids[DATA_SEQUENCE];
     for (int kind = 0; kind < KINDS; kind++) {
         int *match = ids[kind], *content = ids[KINDS + kind], at = (int)rng_below(r, (uint32_t)n);
-        rng_choose(r, s->options.keys, n, match, out->scratch);
-        rng_choose(r, s->options.values, n, content, out->scratch);
+        rng_choose(r, o->keys, n, match, out->scratch);
+        rng_choose(r, o->values, n, content, out->scratch);
         ids[2 * KINDS + kind][n] = match[at];
         out->target[kind][n] = content[at];
         out->source[kind][n] = at;
@@ -51,9 +64,11 @@ static int right_entries(const data_spec *s, const data_example *e, int kind, in
 }
 
 const data_task data_task_attributes = {
-    "attributes",
-    "four kinds of attribute, a question of each kind at one position",
-    "d-model=64 heads=4 steps=2500",
-    configure,
-    example,
-    right_entries};
+    .name = "attributes",
+    .summary = "four kinds of attribute, a question of each kind at one position",
+    .recommended = "d-model=64 heads=4 steps=2500",
+    .options = table,
+    .configure = configure,
+    .example = example,
+    .right_entries = right_entries,
+};

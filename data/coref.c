@@ -37,9 +37,17 @@ static const char *const words[WORDS] = {
     "dog",   "cat",    "horse",  "boy",     "girl",   "bird",  "child",  "street", "road",
     "river", "bridge", "wall",   "door",    "box",    "table"};
 
+typedef struct {
+    int form;
+} options;
+
+static const data_option table[] = {
+    DATA_INT(options, form, "form", 9, 9, 13, "positions of a sentence: 9, 11 or 13"),
+    DATA_END,
+};
+
 static bool configure(data_spec *s, char *error, size_t size) {
-    data_options *o = &s->options;
-    if (!o->form) o->form = 9;
+    const options *o = data_chosen(s);
     if (o->form != 9 && o->form != 11 && o->form != 13)
         return snprintf(error, size, "coref: a sentence has 9, 11 or 13 positions, not %d",
                         o->form),
@@ -84,7 +92,7 @@ static void example(const data_spec *spec, rng *r, const data_example *out) {
     sentence s;
     do s = draw(r);
     while (held_out(&s) != out->held_out);
-    int form = spec->options.form, *word = out->ids[DATA_SEQUENCE][0],
+    int form = spec->side[DATA_SEQUENCE].T, *word = out->ids[DATA_SEQUENCE][0],
         *beside = out->ids[DATA_SEQUENCE][1];
     int at[2] = {1, 6}, n = 0, it;
     for (int k = 0; k < 2; k++) {
@@ -114,17 +122,20 @@ static void example(const data_spec *spec, rng *r, const data_example *out) {
 /* Nouns of the class that the predicate fits. */
 static int right_entries(const data_spec *s, const data_example *e, int r, int t) {
     const int *word = e->ids[DATA_SEQUENCE][0], *beside = e->ids[DATA_SEQUENCE][1];
-    int predicate = s->options.form == 9 ? beside[t] : word[s->options.form - 1], found = 0;
+    int T = s->side[DATA_SEQUENCE].T, predicate = T == 9 ? beside[t] : word[T - 1], found = 0;
     bool animate = predicate < PREDICATES + 4;
     (void)r;
-    for (int i = 0; i < s->options.form; i++)
+    for (int i = 0; i < T; i++)
         found += animate ? word[i] >= NOUNS && word[i] < INANIMATE : word[i] >= INANIMATE;
     return found;
 }
 
-const data_task data_task_coref = {"coref",
-                                   "a sentence with \"it\": the colour of the noun that is meant",
-                                   "positions=learned steps=400",
-                                   configure,
-                                   example,
-                                   right_entries};
+const data_task data_task_coref = {
+    .name = "coref",
+    .summary = "a sentence with \"it\": the colour of the noun that is meant",
+    .recommended = "positions=learned steps=400",
+    .options = table,
+    .configure = configure,
+    .example = example,
+    .right_entries = right_entries,
+};

@@ -9,9 +9,21 @@
 
 #include "data/data.h"
 
+typedef struct {
+    int pairs, keys, values, queries;
+} options;
+
+static const data_option table[] = {
+    DATA_INT(options, pairs, "pairs", 8, 1, 4096, "pairs in the memory"),
+    DATA_INT(options, keys, "keys", 32, 1, 65536, "key symbols"),
+    DATA_INT(options, values, "values", 32, 1, 65536, "value symbols"),
+    DATA_INT(options, queries, "queries", 0, 0, 4096, "questions; 0: half as many as pairs"),
+    DATA_END,
+};
+
 static bool configure(data_spec *s, char *error, size_t size) {
-    data_options *o = &s->options;
-    if (!data_pairs_options(s, 8, 32, 32, error, size)) return false;
+    options *o = (void *)s->options.byte;
+    if (!data_pairs_fit(s, o->pairs, o->keys, o->values, error, size)) return false;
     if (!o->queries) o->queries = o->pairs > 1 ? o->pairs / 2 : 1;
     if (o->queries > o->pairs) {
         snprintf(error, size, "cross: %d distinct questions need as many pairs, there are %d",
@@ -29,17 +41,19 @@ static bool configure(data_spec *s, char *error, size_t size) {
     s->entries = o->pairs;
     s->chance = 1.0 / o->values;
     s->in_context = 1.0 / o->pairs;
+    s->scratch = data_larger(o->keys, o->values);
     s->roles.query = s->roles.key = 0;
     s->roles.value = 1;
     return true;
 }
 
 static void example(const data_spec *s, rng *r, const data_example *out) {
-    int n = s->options.pairs, m = s->options.queries;
+    const options *o = data_chosen(s);
+    int n = o->pairs, m = o->queries;
     int *key = out->ids[DATA_MEMORY][0], *value = out->ids[DATA_MEMORY][1],
         *query = out->ids[DATA_SEQUENCE][0];
-    rng_choose(r, s->options.keys, n, key, out->scratch);
-    rng_choose(r, s->options.values, n, value, out->scratch);
+    rng_choose(r, o->keys, n, key, out->scratch);
+    rng_choose(r, o->values, n, value, out->scratch);
     rng_choose(r, n, m, out->source[0], out->scratch);
     for (int i = 0; i < m; i++) {
         query[i] = key[out->source[0][i]];
@@ -48,6 +62,10 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
 }
 
 const data_task data_task_cross = {
-    "cross",    "questions in one sequence, (key, value) pairs in another: cross-attention",
-    "batch=32", configure,
-    example,    NULL};
+    .name = "cross",
+    .summary = "questions in one sequence, (key, value) pairs in another: cross-attention",
+    .recommended = "batch=32",
+    .options = table,
+    .configure = configure,
+    .example = example,
+};

@@ -54,13 +54,44 @@ static const char *wrong_with(const data_spec *s) {
     return NULL;
 }
 
-bool data_configure(const data_task *task, data_options options, data_spec *spec, char *error,
-                    size_t size) {
-    *spec = (data_spec){.task = task, .options = options, .roles = {-1, -1, -1, -1, -1, NULL}};
-    if (!task->configure(spec, error, size)) return false;
-    const char *wrong = wrong_with(spec);
-    if (wrong) snprintf(error, size, "the task '%s' is not complete: %s", task->name, wrong);
-    return !wrong;
+static bool in_range(const data_spec *s, char *error, size_t size) {
+    for (const data_option *o = s->task->options; o && o->option; o++) {
+        double x = data_option_number(o, s->options.byte);
+        if (o->kind == DATA_KIND_TEXT || data_option_holds(o, x)) continue;
+        snprintf(error, size, "%s: --%s: %g is not between %g and %g", s->task->name, o->option, x,
+                 o->least, o->greatest);
+        return false;
+    }
+    return true;
+}
+
+bool data_configure(const data_task *task, const data_options *options, data_spec *spec,
+                    char *error, size_t size) {
+    const char *wrong = data_options_wrong(task->options);
+    *spec = (data_spec){.task = task, .roles = {-1, -1, -1, -1, -1, NULL}};
+    if (!wrong) {
+        if (options)
+            spec->options = *options;
+        else
+            data_options_reset(task->options, &spec->options);
+        if (!in_range(spec, error, size) || !task->configure(spec, error, size)) return false;
+        data_retain(spec);
+        wrong = wrong_with(spec);
+    }
+    if (!wrong) return true;
+    snprintf(error, size, "the task '%s' is not complete: %s", task->name, wrong);
+    data_release(spec);
+    return false;
+}
+
+void data_retain(data_spec *spec) {
+    if (spec->own) spec->own->users++;
+}
+
+void data_release(data_spec *spec) {
+    data_own *own = spec->own;
+    spec->own = NULL;
+    if (own && --own->users == 0) own->release(own);
 }
 
 bool data_batch_new(tensor_arena *arena, const data_spec *spec, int B, data_batch *out) {
@@ -155,17 +186,10 @@ char *data_answer(const data_readout *r, int id, char out[DATA_SYMBOL]) {
     return show(r->prefix, r->words, id, out);
 }
 
-bool data_pairs_options(data_spec *s, int pairs, int keys, int values, char *error, size_t size) {
-    data_options *o = &s->options;
-    if (!o->pairs) o->pairs = pairs;
-    if (!o->keys) o->keys = keys;
-    if (!o->values) o->values = values;
-    s->scratch = o->keys > o->values ? o->keys : o->values;
-    if (o->pairs >= 1 && o->pairs < o->keys && o->pairs < o->values) return true;
-    if (o->pairs < 1)
-        return snprintf(error, size, "%s: at least one pair is needed", s->task->name), false;
+bool data_pairs_fit(const data_spec *s, int n, int keys, int values, char *error, size_t size) {
+    if (n < keys && n < values) return true;
     snprintf(error, size, "%s: %d pairs need more than %d keys and values, there are %d and %d",
-             s->task->name, o->pairs, o->pairs, o->keys, o->values);
+             s->task->name, n, n, keys, values);
     return false;
 }
 
@@ -182,20 +206,20 @@ char *data_position(const data_batch *b, data_side_name side, int example, int t
     return out;
 }
 
-bool data_pairs_layout(data_spec *s, char *error, size_t size) {
-    const data_options *o = &s->options;
-    if (!data_pairs_options(s, 8, 32, 32, error, size)) return false;
-    s->side[DATA_SEQUENCE] = (data_side){
-        o->pairs + 1, 2, {data_plain("key", "k", o->keys), data_marked("value", "v", o->values)}};
+bool data_pairs_layout(data_spec *s, int n, int keys, int values, char *error, size_t size) {
+    if (!data_pairs_fit(s, n, keys, values, error, size)) return false;
+    s->side[DATA_SEQUENCE] =
+        (data_side){n + 1, 2, {data_plain("key", "k", keys), data_marked("value", "v", values)}};
     s->n_readouts = 1;
-    s->readout[0] = (data_readout){"value", "v", o->values, NULL};
+    s->readout[0] = (data_readout){"value", "v", values, NULL};
     s->scored = 1;
     s->sees = DATA_CAUSAL;
-    s->entries = o->pairs;
-    s->chance = 1.0 / o->values;
-    s->in_context = 1.0 / o->pairs;
+    s->entries = n;
+    s->chance = 1.0 / values;
+    s->in_context = 1.0 / n;
     s->roles.query = s->roles.key = 0;
     s->roles.value = s->roles.marker_stream = 1;
-    s->roles.marker = o->values;
+    s->roles.marker = values;
+    s->scratch = data_larger(keys, values);
     return true;
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "data/option.h"
 #include "tensor/arena.h"
 #include "tensor/rng.h"
 
@@ -57,23 +58,21 @@ typedef struct {
     const char *const *words;
 } data_readout;
 
-/* What can be chosen; 0: the task's own default. */
-typedef struct {
-    int pairs, keys, values, queries;
-    int order;      // mqar: DATA_KV, DATA_VK
-    int form;       // coref: positions of a sentence
-    bool hold_out;  // pairs: some combinations of key and value never occur in training
-} data_options;
-
-enum { DATA_KV, DATA_VK };
-
 /* Whom a position of the sequence sees: itself and earlier ones, all, or the entries of the store
  * only. */
 typedef enum { DATA_CAUSAL, DATA_FULL, DATA_ENTRIES } data_visibility;
 
+/* What a task loads for itself (the words of a file ...): the first member of a struct of its own,
+ * made by configure(). Examples only read it, from several threads. */
+typedef struct data_own data_own;
+struct data_own {
+    int users;  // counted by data_retain() and data_release()
+    void (*release)(data_own *own);
+};
+
 typedef struct {
     const data_task *task;
-    data_options options;  // resolved
+    data_options options;  // the task's own struct, see data_chosen()
     data_side side[DATA_SIDES];
     int n_readouts;
     data_readout readout[DATA_MAXREADOUTS];
@@ -82,6 +81,7 @@ typedef struct {
     data_side_name store;       // where the entries stand that can be asked for:
     int entries;                // its positions 0..entries-1
     int answer_at;              // the answer's symbol stands so far from the source (coref 13: -1)
+    int key_at;                 // what it is found by stands so far from it (mqar kv: -1)
     double chance, in_context;  // accuracy of a blind guess; of one who cannot match; 0: unknown
     bool
         has_distractor;  // there is a position that a confused model would look at: see data_example
@@ -94,8 +94,12 @@ typedef struct {
         int query, marker_stream, marker, key, value;
         int (*asks_for)(int key);  // the query symbol that asks for a key; NULL: the key's own
     } roles;
-    int scratch;  // ints of scratch that an example needs
+    int scratch;    // ints of scratch that an example needs
+    data_own *own;  // NULL: nothing
 } data_spec;
+
+/* The task's options, as the struct that its table describes. */
+static inline const void *data_chosen(const data_spec *s) { return s->options.byte; }
 
 /* One example to be written: arrays of T (ids: of each side's T). */
 typedef struct {
@@ -110,8 +114,10 @@ typedef struct {
 
 struct data_task {
     const char *name, *summary;
-    const char *recommended;  // options with which it is learned: "layers=2 positions=learned"
-    /* Completes spec from spec->options; false with one sentence in error. */
+    const char *recommended;     // options with which it is learned: "layers=2 positions=learned"
+    const data_option *options;  // what can be chosen, DATA_END at the end; NULL: nothing
+    /* Completes spec from spec->options, which are within their ranges; what it changes there is
+     * kept. False with one sentence in error, and nothing to be released. */
     bool (*configure)(data_spec *spec, char *error, size_t size);
     /* Writes one example; every array comes filled with -1. */
     void (*example)(const data_spec *spec, rng *r, const data_example *out);
@@ -130,13 +136,15 @@ static inline int data_count(const int *x, int n, int id) {
     return found;
 }
 
-/* For tasks with n pairs of keys and values: the usual defaults, and a sentence if n is not below
- * both. */
-bool data_pairs_options(data_spec *s, int pairs, int keys, int values, char *error, size_t size);
+static inline int data_larger(int a, int b) { return a > b ? a : b; }
+
+/* n stored pairs need more keys and values than that, or attention could learn to avoid the right
+ * one; false with a sentence. */
+bool data_pairs_fit(const data_spec *s, int n, int keys, int values, char *error, size_t size);
 
 /* The layout that pairs and partner share: n entries (key, value), then the question (a key and
  * the marker "?"), answered with a value; causal. */
-bool data_pairs_layout(data_spec *s, char *error, size_t size);
+bool data_pairs_layout(data_spec *s, int n, int keys, int values, char *error, size_t size);
 
 /* The catalogue: one line a task in tasks.def. */
 #define DATA_TASK(name) extern const data_task data_task_##name;
@@ -145,10 +153,13 @@ bool data_pairs_layout(data_spec *s, char *error, size_t size);
 extern const data_task *const data_tasks[];  // NULL ends it
 const data_task *data_find(const char *name);
 
-/* The spec of a task under options (its constants are static; nothing is owned); false with one
- * sentence in error. */
-bool data_configure(const data_task *task, data_options options, data_spec *spec, char *error,
-                    size_t size);
+/* The spec of a task under options (NULL: its defaults); false with one sentence in error. What
+ * the task loaded is freed with the last release: one for configuring, one for each retain, which
+ * is for those who keep a copy. */
+bool data_configure(const data_task *task, const data_options *options, data_spec *spec,
+                    char *error, size_t size);
+void data_retain(data_spec *spec);
+void data_release(data_spec *spec);
 
 /* B examples side by side: arrays [B,T] in the arena's memory. */
 typedef struct {

@@ -7,9 +7,19 @@
  * at one position and content at another. */
 #include "data/data.h"
 
+typedef struct {
+    int pairs, keys;
+} options;
+
+static const data_option table[] = {
+    DATA_INT(options, pairs, "pairs", 12, 1, 4096, "tokens before the repeat"),
+    DATA_INT(options, keys, "keys", 32, 1, 65536, "token symbols"),
+    DATA_END,
+};
+
 static bool configure(data_spec *s, char *error, size_t size) {
-    data_options *o = &s->options;
-    if (!data_pairs_options(s, 12, 32, o->keys ? o->keys : 32, error, size)) return false;
+    const options *o = data_chosen(s);
+    if (!data_pairs_fit(s, o->pairs, o->keys, o->keys, error, size)) return false;
     s->side[DATA_SEQUENCE] = (data_side){2 * o->pairs, 1, {data_plain("token", "t", o->keys)}};
     s->n_readouts = 1;
     s->readout[0] = (data_readout){"token", "t", o->keys, NULL};
@@ -18,13 +28,15 @@ static bool configure(data_spec *s, char *error, size_t size) {
     s->entries = o->pairs;
     s->chance = 1.0 / o->keys;
     s->in_context = 1.0 / o->pairs;
+    s->key_at = -1;  // a token is found by the one before it
+    s->scratch = o->keys;
     return true;
 }
 
 static void example(const data_spec *s, rng *r, const data_example *out) {
-    int l = s->options.pairs, *token = out->ids[DATA_SEQUENCE][0],
-        turn = (int)rng_below(r, (uint32_t)l);
-    rng_choose(r, s->options.keys, l, token, out->scratch);
+    const options *o = data_chosen(s);
+    int l = o->pairs, *token = out->ids[DATA_SEQUENCE][0], turn = (int)rng_below(r, (uint32_t)l);
+    rng_choose(r, o->keys, l, token, out->scratch);
     for (int i = 0; i < l; i++) {
         int j = (i + turn) % l;
         token[l + i] = token[j];
@@ -41,9 +53,11 @@ static int right_entries(const data_spec *s, const data_example *e, int r, int t
 }
 
 const data_task data_task_induction = {
-    "induction",
-    "a sequence repeated from a random place: say what comes next",
-    "layers=2 positions=learned batch=32 steps=700",
-    configure,
-    example,
-    right_entries};
+    .name = "induction",
+    .summary = "a sequence repeated from a random place: say what comes next",
+    .recommended = "layers=2 positions=learned batch=32 steps=700",
+    .options = table,
+    .configure = configure,
+    .example = example,
+    .right_entries = right_entries,
+};

@@ -9,29 +9,42 @@
 
 #include "data/data.h"
 
+enum { KEY_FIRST, VALUE_FIRST };
+
+typedef struct {
+    int pairs, keys, order;
+} options;
+
+static const data_option table[] = {
+    DATA_INT(options, pairs, "pairs", 8, 1, 4096, "stored pairs"),
+    DATA_INT(options, keys, "keys", 32, 1, 65536, "key symbols, and as many values"),
+    DATA_CHOICE(options, order, "order", "kv", "kv|vk",
+                "does a key stand before its value, or after?"),
+    DATA_END,
+};
+
 static bool configure(data_spec *s, char *error, size_t size) {
-    data_options *o = &s->options;
-    if (!o->keys) o->keys = o->values ? o->values : 32;
-    if (o->values && o->values != o->keys)
-        return snprintf(error, size, "mqar: keys and values must be equally many"), false;
-    if (!data_pairs_options(s, 8, o->keys, o->keys, error, size)) return false;
+    const options *o = data_chosen(s);
+    if (!data_pairs_fit(s, o->pairs, o->keys, o->keys, error, size)) return false;
     data_stream token = {"token", "k", 2 * o->keys, -1, NULL, o->keys, "v"};  // keys, then values
     s->side[DATA_SEQUENCE] = (data_side){3 * o->pairs, 1, {token}};
     s->n_readouts = 1;
-    s->readout[0] = (data_readout){"value", "v", o->values, NULL};
+    s->readout[0] = (data_readout){"value", "v", o->keys, NULL};
     s->scored = o->pairs;
     s->sees = DATA_CAUSAL;
     s->entries = 2 * o->pairs;
-    s->chance = 1.0 / o->values;
+    s->chance = 1.0 / o->keys;
     s->in_context = 1.0 / o->pairs;
-    if (s->scratch < 3 * o->pairs) s->scratch = 3 * o->pairs;
+    s->key_at = o->order == KEY_FIRST ? -1 : 1;
+    s->scratch = data_larger(3 * o->pairs, o->keys);
     return true;
 }
 
 /* Tokens: keys are 0..N-1, values N..2N-1. */
 static void example(const data_spec *s, rng *r, const data_example *out) {
-    int n = s->options.pairs, N = s->options.keys, *token = out->ids[DATA_SEQUENCE][0];
-    int key_at = s->options.order == DATA_KV ? 0 : 1, value_at = 1 - key_at;
+    const options *o = data_chosen(s);
+    int n = o->pairs, N = o->keys, *token = out->ids[DATA_SEQUENCE][0];
+    int key_at = o->order == KEY_FIRST ? 0 : 1, value_at = 1 - key_at;
     int *drawn = out->target[0], *order = out->source[0];
     rng_choose(r, N, n, drawn, out->scratch);
     for (int i = 0; i < n; i++) token[2 * i + key_at] = drawn[i];
@@ -54,9 +67,11 @@ static int right_entries(const data_spec *s, const data_example *e, int r, int t
 }
 
 const data_task data_task_mqar = {
-    "mqar",
-    "pairs in one row of tokens, then their keys again: recall each value",
-    "layers=2 d-model=64 positions=learned batch=32 steps=700",
-    configure,
-    example,
-    right_entries};
+    .name = "mqar",
+    .summary = "pairs in one row of tokens, then their keys again: recall each value",
+    .recommended = "layers=2 d-model=64 positions=learned batch=32 steps=700",
+    .options = table,
+    .configure = configure,
+    .example = example,
+    .right_entries = right_entries,
+};

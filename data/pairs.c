@@ -12,10 +12,25 @@
  * Held out on request: the combinations (k, v) with (5 k + 3 v) mod 4 = 0, a quarter of them. */
 #include "data/data.h"
 
+typedef struct {
+    int pairs, keys, values;
+    bool hold_out;
+} options;
+
+static const data_option table[] = {
+    DATA_INT(options, pairs, "pairs", 8, 1, 4096, "stored pairs"),
+    DATA_INT(options, keys, "keys", 32, 1, 65536, "key symbols"),
+    DATA_INT(options, values, "values", 32, 1, 65536, "value symbols"),
+    DATA_FLAG(options, hold_out, "hold-out", false,
+              "a quarter of the combinations of key and value never occurs in training"),
+    DATA_END,
+};
+
 static bool configure(data_spec *s, char *error, size_t size) {
-    if (!data_pairs_layout(s, error, size)) return false;
-    s->has_held_out = s->options.hold_out;
-    if (s->options.hold_out) s->scratch += s->options.values;
+    const options *o = data_chosen(s);
+    if (!data_pairs_layout(s, o->pairs, o->keys, o->values, error, size)) return false;
+    s->has_held_out = o->hold_out;
+    if (o->hold_out) s->scratch += o->values;
     return true;
 }
 
@@ -30,12 +45,12 @@ static bool fits(const data_example *e, int i, int asked, int key, int value) {
 
 /* Moves values among value[0..n-1] and the unused ones after them, each key taking the first that
  * fits; false: none was left for one of them. */
-static bool arrange(const data_spec *s, const data_example *e, int asked, int *value) {
+static bool arrange(const options *o, const data_example *e, int asked, int *value) {
     const int *key = e->ids[DATA_SEQUENCE][0];
-    for (int i = 0; i < s->options.pairs; i++) {
+    for (int i = 0; i < o->pairs; i++) {
         int j = i;
-        while (j < s->options.values && !fits(e, i, asked, key[i], value[j])) j++;
-        if (j == s->options.values) return false;
+        while (j < o->values && !fits(e, i, asked, key[i], value[j])) j++;
+        if (j == o->values) return false;
         int first = value[j];
         value[j] = value[i];
         value[i] = first;
@@ -44,15 +59,15 @@ static bool arrange(const data_spec *s, const data_example *e, int asked, int *v
 }
 
 static void example(const data_spec *s, rng *r, const data_example *out) {
-    int n = s->options.pairs, *key = out->ids[DATA_SEQUENCE][0],
-        *value = out->ids[DATA_SEQUENCE][1];
-    int *all = out->scratch + s->options.values;  // every value, in random order
-    rng_choose(r, s->options.keys, n, key, out->scratch);
-    rng_choose(r, s->options.values, n, value, out->scratch);
+    const options *o = data_chosen(s);
+    int n = o->pairs, *key = out->ids[DATA_SEQUENCE][0], *value = out->ids[DATA_SEQUENCE][1];
+    rng_choose(r, o->keys, n, key, out->scratch);
+    rng_choose(r, o->values, n, value, out->scratch);
     int t = (int)rng_below(r, (uint32_t)n);
-    if (s->options.hold_out) {
-        do rng_choose(r, s->options.values, s->options.values, all, out->scratch);
-        while (!arrange(s, out, t, all));
+    if (o->hold_out) {
+        int *all = out->scratch + data_larger(o->keys, o->values);  // every value, in random order
+        do rng_choose(r, o->values, o->values, all, out->scratch);
+        while (!arrange(o, out, t, all));
         for (int i = 0; i < n; i++) value[i] = all[i];
     }
     key[n] = key[t];
@@ -62,6 +77,9 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
 }
 
 const data_task data_task_pairs = {
-    "pairs", "associative retrieval: n (key, value) pairs and a key; answer with its value",
-    "",      configure,
-    example, NULL};
+    .name = "pairs",
+    .summary = "associative retrieval: n (key, value) pairs and a key; answer with its value",
+    .options = table,
+    .configure = configure,
+    .example = example,
+};

@@ -11,22 +11,34 @@
 
 static int partner(int key) { return key ^ 1; }
 
+typedef struct {
+    int pairs, keys, values;
+} options;
+
+static const data_option table[] = {
+    DATA_INT(options, pairs, "pairs", 8, 1, 4096, "stored pairs"),
+    DATA_INT(options, keys, "keys", 32, 1, 65536,
+             "key symbols, two by two; an odd one is left out"),
+    DATA_INT(options, values, "values", 32, 1, 65536, "value symbols"),
+    DATA_END,
+};
+
 static bool configure(data_spec *s, char *error, size_t size) {
-    if (s->options.keys % 2) s->options.keys--;  // the last key would have no partner
-    if (!data_pairs_layout(s, error, size)) return false;
+    options *o = (void *)s->options.byte;
+    o->keys -= o->keys % 2;  // the last key would have no partner
+    if (!data_pairs_layout(s, o->pairs, o->keys, o->values, error, size)) return false;
     s->has_distractor = true;
     s->roles.asks_for = partner;
-    return s->options.pairs >= 2 ||
-           (snprintf(error, size, "partner: at least 2 pairs are needed"), false);
+    return o->pairs >= 2 || (snprintf(error, size, "partner: at least 2 pairs are needed"), false);
 }
 
 static void example(const data_spec *s, rng *r, const data_example *out) {
-    int n = s->options.pairs, *key = out->ids[DATA_SEQUENCE][0],
-        *value = out->ids[DATA_SEQUENCE][1], at[2];
-    int asked = (int)rng_below(r, (uint32_t)s->options.keys);
+    const options *o = data_chosen(s);
+    int n = o->pairs, *key = out->ids[DATA_SEQUENCE][0], *value = out->ids[DATA_SEQUENCE][1];
+    int asked = (int)rng_below(r, (uint32_t)o->keys), at[2];
     rng_choose(r, n, 2, at, out->scratch);  // where the asked key stands, and its partner
-    rng_choose(r, s->options.values, n, value, out->scratch);
-    rng_choose(r, s->options.keys - 2, n - 2, key,
+    rng_choose(r, o->values, n, value, out->scratch);
+    rng_choose(r, o->keys - 2, n - 2, key,
                out->scratch);  // the others: numbered without these two
     for (int i = n - 1, left = n - 2; i >= 0; i--) {
         if (i == at[0] || i == at[1]) continue;
@@ -42,6 +54,9 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
 }
 
 const data_task data_task_partner = {
-    "partner", "as pairs, but a key asks for its partner's value, not for its own",
-    "",        configure,
-    example,   NULL};
+    .name = "partner",
+    .summary = "as pairs, but a key asks for its partner's value, not for its own",
+    .options = table,
+    .configure = configure,
+    .example = example,
+};

@@ -9,9 +9,20 @@
 
 #include "data/data.h"
 
+typedef struct {
+    int pairs, keys, values;
+} options;
+
+static const data_option table[] = {
+    DATA_INT(options, pairs, "pairs", 8, 1, 4096, "positions, each of which asks and is found"),
+    DATA_INT(options, keys, "keys", 32, 1, 65536, "key symbols"),
+    DATA_INT(options, values, "values", 32, 1, 65536, "value symbols"),
+    DATA_END,
+};
+
 static bool configure(data_spec *s, char *error, size_t size) {
-    data_options *o = &s->options;
-    if (!data_pairs_options(s, 8, 32, 32, error, size)) return false;
+    const options *o = data_chosen(s);
+    if (!data_pairs_fit(s, o->pairs, o->keys, o->values, error, size)) return false;
     if (o->pairs < 3)
         return snprintf(error, size, "pointer: at least 3 positions are needed"), false;
     s->side[DATA_SEQUENCE] =
@@ -29,14 +40,15 @@ static bool configure(data_spec *s, char *error, size_t size) {
     s->roles.query = 0;
     s->roles.key = 1;
     s->roles.value = 2;
-    if (s->scratch < 2 * o->pairs) s->scratch = 2 * o->pairs;
+    s->scratch = data_larger(2 * o->pairs, data_larger(o->keys, o->values));
     return true;
 }
 
 static void example(const data_spec *s, rng *r, const data_example *out) {
-    int n = s->options.pairs, *const *ids = out->ids[DATA_SEQUENCE], *round = out->target[0];
-    rng_choose(r, s->options.keys, n, ids[1], out->scratch);
-    rng_choose(r, s->options.values, n, ids[2], out->scratch);
+    const options *o = data_chosen(s);
+    int n = o->pairs, *const *ids = out->ids[DATA_SEQUENCE], *round = out->target[0];
+    rng_choose(r, o->keys, n, ids[1], out->scratch);
+    rng_choose(r, o->values, n, ids[2], out->scratch);
     rng_choose(r, n, n, round, out->scratch);  // the cycle: round[j] looks for round[j+1]
     for (int j = 0; j < n; j++) {
         int i = round[j], wanted = round[(j + 1) % n];
@@ -48,9 +60,10 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
 }
 
 const data_task data_task_pointer = {
-    "pointer",
-    "every position asks, is found and carries: a random cycle of pointers",
-    "batch=16 steps=800",
-    configure,
-    example,
-    NULL};
+    .name = "pointer",
+    .summary = "every position asks, is found and carries: a random cycle of pointers",
+    .recommended = "batch=16 steps=800",
+    .options = table,
+    .configure = configure,
+    .example = example,
+};

@@ -9,9 +9,20 @@
 
 #include "data/data.h"
 
+typedef struct {
+    int pairs, keys, values;
+} options;
+
+static const data_option table[] = {
+    DATA_INT(options, pairs, "pairs", 6, 1, 4096, "stored items"),
+    DATA_INT(options, keys, "keys", 16, 1, 65536, "key symbols"),
+    DATA_INT(options, values, "values", 16, 1, 65536, "contents"),
+    DATA_END,
+};
+
 static bool configure(data_spec *s, char *error, size_t size) {
-    data_options *o = &s->options;
-    if (!data_pairs_options(s, 6, 16, 16, error, size)) return false;
+    const options *o = data_chosen(s);
+    if (!data_pairs_fit(s, o->pairs, o->keys, o->values, error, size)) return false;
     if (o->pairs < 2 || o->values < 4)
         return snprintf(error, size, "set3: at least 2 items and 4 contents are needed"), false;
     s->side[DATA_SEQUENCE] =
@@ -27,14 +38,15 @@ static bool configure(data_spec *s, char *error, size_t size) {
     s->sees = DATA_ENTRIES;
     s->entries = o->pairs;
     s->chance = 1.0 / o->values;
+    s->scratch = data_larger(o->keys, o->values);
     return true;
 }
 
 static void example(const data_spec *s, rng *r, const data_example *out) {
     enum { X, Y, Z };
-    int n = s->options.pairs, contents = s->options.values, *const *ids = out->ids[DATA_SEQUENCE],
-        at[2], xyz[3];
-    rng_choose(r, s->options.keys, n, ids[0], out->scratch);
+    const options *o = data_chosen(s);
+    int n = o->pairs, contents = o->values, *const *ids = out->ids[DATA_SEQUENCE], at[2], xyz[3];
+    rng_choose(r, o->keys, n, ids[0], out->scratch);
     rng_choose(r, n, 2, at, out->scratch);
     rng_choose(r, contents, 3, xyz, out->scratch);
     for (int i = 0; i < n; i++) {
@@ -62,7 +74,7 @@ static int right_entries(const data_spec *s, const data_example *e, int slot, in
         for (int i = 0; i < s->entries; i++)
             if (ids[0][i] == ids[3 + k][t]) at[k] = i;
     if (at[0] < 0 || at[1] < 0) return 0;
-    for (int content = 0; content < s->options.values; content++) {
+    for (int content = 0; content < s->readout[slot].classes; content++) {
         bool in[2];
         for (int k = 0; k < 2; k++) in[k] = ids[1][at[k]] == content || ids[2][at[k]] == content;
         found += slot == 0 ? in[0] && !in[1] : slot == 1 ? in[1] && !in[0] : in[0] && in[1];
@@ -71,9 +83,11 @@ static int right_entries(const data_spec *s, const data_example *e, int slot, in
 }
 
 const data_task data_task_set3 = {
-    "set3",
-    "two keys, three answers: in one set only, in the other only, in both",
-    "d-model=48 heads=3 steps=800 no-residual",
-    configure,
-    example,
-    right_entries};
+    .name = "set3",
+    .summary = "two keys, three answers: in one set only, in the other only, in both",
+    .recommended = "d-model=48 heads=3 steps=800 no-residual",
+    .options = table,
+    .configure = configure,
+    .example = example,
+    .right_entries = right_entries,
+};

@@ -11,9 +11,20 @@
 
 #include "data/data.h"
 
+typedef struct {
+    int pairs, keys, values;
+} options;
+
+static const data_option table[] = {
+    DATA_INT(options, pairs, "pairs", 8, 1, 4096, "stored pairs"),
+    DATA_INT(options, keys, "keys", 32, 1, 65536, "key symbols"),
+    DATA_INT(options, values, "values", 32, 1, 65536, "value symbols"),
+    DATA_END,
+};
+
 static bool configure(data_spec *s, char *error, size_t size) {
-    data_options *o = &s->options;
-    if (!data_pairs_options(s, 8, 32, 32, error, size)) return false;
+    const options *o = data_chosen(s);
+    if (!data_pairs_fit(s, o->pairs, o->keys, o->values, error, size)) return false;
     if (o->pairs < 2) return snprintf(error, size, "two: at least 2 pairs are needed"), false;
     s->side[DATA_SEQUENCE] =
         (data_side){o->pairs + 1,
@@ -28,15 +39,17 @@ static bool configure(data_spec *s, char *error, size_t size) {
     s->entries = o->pairs;
     s->chance = 1.0 / o->values;
     s->in_context = 1.0 / o->pairs;
+    s->scratch = data_larger(o->keys, o->values);
     return true;
 }
 
 static void example(const data_spec *s, rng *r, const data_example *out) {
-    int n = s->options.pairs, *const *ids = out->ids[DATA_SEQUENCE], at[2];
-    rng_choose(r, s->options.keys, n, ids[0], out->scratch);
-    rng_choose(r, s->options.values, n, ids[1], out->scratch);
+    const options *o = data_chosen(s);
+    int n = o->pairs, *const *ids = out->ids[DATA_SEQUENCE], at[2];
+    rng_choose(r, o->keys, n, ids[0], out->scratch);
+    rng_choose(r, o->values, n, ids[1], out->scratch);
     rng_choose(r, n, 2, at, out->scratch);
-    ids[1][n] = s->options.values;
+    ids[1][n] = o->values;
     for (int slot = 0; slot < 2; slot++) {
         ids[2 + slot][n] = ids[0][at[slot]];
         out->target[slot][n] = ids[1][at[slot]];
@@ -48,9 +61,12 @@ static int right_entries(const data_spec *s, const data_example *e, int slot, in
     return data_count(e->ids[DATA_SEQUENCE][0], s->entries, e->ids[DATA_SEQUENCE][2 + slot][t]);
 }
 
-const data_task data_task_two = {"two",
-                                 "two questions at one position, two answers",
-                                 "steps=1500 heads=2",
-                                 configure,
-                                 example,
-                                 right_entries};
+const data_task data_task_two = {
+    .name = "two",
+    .summary = "two questions at one position, two answers",
+    .recommended = "steps=1500 heads=2",
+    .options = table,
+    .configure = configure,
+    .example = example,
+    .right_entries = right_entries,
+};

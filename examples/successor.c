@@ -8,8 +8,6 @@
  *
  * In the built-in task `pairs` a question matches the key that equals it. Here it never does: Q and
  * K have to learn who follows whom. The months stand in random order, so positions do not help. */
-#include <stdio.h>
-
 #include "train/config/plugin.h"
 
 enum { MONTHS = 12, MONTH = 0, VALUE = 1 };  // symbols; the two streams
@@ -20,13 +18,20 @@ static const char *const months[MONTHS] = {"Jan", "Feb", "Mar", "Apr", "May", "J
 /* The month whose question wants the entry of this month. */
 static int before(int month) { return (month + MONTHS - 1) % MONTHS; }
 
+// What can be chosen on the command line, beside what every run has.
+typedef struct {
+    int pairs, values;
+} options;
+
+static const data_option table[] = {
+    DATA_INT(options, pairs, "pairs", 6, 1, MONTHS - 1, "stored months"),
+    DATA_INT(options, values, "values", 32, 1, 65536, "value symbols"),
+    DATA_END,
+};
+
 static bool configure(data_spec *s, char *error, size_t size) {
-    data_options *o = &s->options;
-    if (o->keys && o->keys != MONTHS) {
-        snprintf(error, size, "successor: a year has %d months, not --keys %d", MONTHS, o->keys);
-        return false;
-    }
-    if (!data_pairs_options(s, 6, MONTHS, 32, error, size)) return false;  // sets defaults, too
+    const options *o = data_chosen(s);
+    if (!data_pairs_fit(s, o->pairs, MONTHS, o->values, error, size)) return false;
 
     // What stands at each position: a month; a value v0, v1 ... or the marker "?", its last id.
     data_side *row = &s->side[DATA_SEQUENCE];
@@ -51,14 +56,16 @@ static bool configure(data_spec *s, char *error, size_t size) {
     s->roles.value = s->roles.marker_stream = VALUE;
     s->roles.marker = o->values;
     s->roles.asks_for = before;
+    s->scratch = data_larger(MONTHS, o->values);  // rng_choose() works in it
     return true;
 }
 
 static void example(const data_spec *s, rng *r, const data_example *out) {
-    int n = s->options.pairs, t = (int)rng_below(r, (uint32_t)n);
+    const options *o = data_chosen(s);
+    int n = o->pairs, t = (int)rng_below(r, (uint32_t)n);
     int *month = out->ids[DATA_SEQUENCE][MONTH], *value = out->ids[DATA_SEQUENCE][VALUE];
     rng_choose(r, MONTHS, n, month, out->scratch);
-    rng_choose(r, s->options.values, n, value, out->scratch);
+    rng_choose(r, o->values, n, value, out->scratch);
     month[n] = before(month[t]);
     value[n] = s->roles.marker;
     out->target[0][n] = value[t];
@@ -68,6 +75,7 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
 static const data_task successor = {
     .name = "successor",
     .summary = "asks for a month; the answer stands with the month after it",
+    .options = table,
     .configure = configure,
     .example = example,
 };

@@ -82,8 +82,7 @@ int main(void) {
     tensor_arena *memory = tensor_arena_new(NULL);
     ag_params *params = ag_params_new(NULL, SEED);
     ag_graph *g = params ? ag_graph_new(params) : NULL;
-    const data_options eight = {.pairs = 8};
-    if (!data_configure(&data_task_pairs, eight, &task, why, sizeof why)) return puts(why), 1;
+    if (!data_configure(&data_task_pairs, NULL, &task, why, sizeof why)) return puts(why), 1;
     if (!g || !memory || !data_batch_new(memory, &task, B, &batch)) return puts("no memory"), 1;
 
     data_fill(&batch, SEED, "train", 0, B);

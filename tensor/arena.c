@@ -81,6 +81,19 @@ real *tensor_arena_reals(tensor_arena *a, size_t count) {
     return tensor_arena_take(a, count, sizeof(real));
 }
 
+void *tensor_arena_grow(tensor_arena *a, void *at, size_t n, size_t more, size_t *room,
+                        size_t size) {
+    enum { LEAST = 32 };
+    if (more <= *room - n) return at;
+    if (more > SIZE_MAX / 4 - n) return NULL;
+    size_t want = 2 * (n + more) > LEAST ? 2 * (n + more) : LEAST;
+    void *larger = tensor_arena_take(a, want, size);
+    if (!larger) return NULL;
+    if (n) memcpy(larger, at, n * size);
+    *room = want;
+    return larger;
+}
+
 void tensor_arena_reset(tensor_arena *a) {
     for (block *b = a->first; b; b = b->next) b->used = 0;
     a->last = a->first;

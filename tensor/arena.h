@@ -35,6 +35,12 @@ void tensor_arena_free(tensor_arena *a);  // frees everything taken from it; NUL
 void *tensor_arena_take(tensor_arena *a, size_t count, size_t size);
 real *tensor_arena_reals(tensor_arena *a, size_t count);
 
+/* An array that grows: at[n .. n+more-1] may be written in what is returned, which is `at` (NULL: as
+ * yet none) or a zero-padded copy of its first n elements with at least twice the room. *room, at
+ * first 0, is the elements there is room for. NULL, and all as it was, when memory is out. */
+void *tensor_arena_grow(tensor_arena *a, void *at, size_t n, size_t more, size_t *room,
+                        size_t size);
+
 /* Forgets everything taken, keeps the blocks for the next takers. */
 void tensor_arena_reset(tensor_arena *a);
 

@@ -55,6 +55,8 @@ NF < 2 { next }
 
 type == "U" && (symbol in forbidden) && !((object " " symbol) in allowed) { wrong(forbidden[symbol]) }
 type ~ /^[BbDdCGgSsuVv]$/ { wrong("a global that can be written to") }
-type ~ /^[A-TV-Z]$/ && symbol !~ allowed_prefix { wrong("exported without the prefix of its room, " allowed_prefix) }
+type ~ /^[A-TV-Z]$/ && symbol !~ allowed_prefix {
+    wrong("exported without the prefix of its room, " allowed_prefix)
+}
 
 END { if (!object || !symbols) print "nm shows no symbols" }

@@ -14,8 +14,9 @@
 static qkv_config config_of(int optimizer) {
     qkv_config c;
     qkv_config_default(&c);
-    c.pairs = 2;
-    c.keys = c.values = 3;
+    qkv_config_choose(&c, "pairs", 2);
+    qkv_config_choose(&c, "keys", 3);
+    qkv_config_choose(&c, "values", 3);
     c.d_model = 2;
     c.batch = 64;  // several micro-batches, so that lanes and threads have a part in it
     c.lanes = 3;
@@ -129,7 +130,8 @@ static void the_file_says_what_it_holds(void **state) {
     }
     assert_string_equal(qkv_io_safetensors_note(&s, "format"), "qkv-checkpoint-1");
     qkv_io_safetensors_close(&s);
-    assert_int_equal(qkv_run_checkpoint_config(&qkv_io_posix, NULL, "f", &back, error), QKV_IO_OK);
+    assert_int_equal(qkv_run_checkpoint_config(&qkv_io_posix, NULL, "f", NULL, &back, error),
+                     QKV_IO_OK);
     char *want = qkv_config_to_json(qkv_trainer_config(t)), *has = qkv_config_to_json(&back);
     assert_string_equal(has, want);
     free(want);

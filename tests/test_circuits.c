@@ -21,8 +21,9 @@ static qkv_trainer *trainer_with(const char *settings) {
     for (char *field = strtok_r(copy, " ", &save); field; field = strtok_r(NULL, " ", &save)) {
         char *value = strchr(field, '=');
         *value++ = '\0';
-        assert_non_null(qkv_config_option_find(field));
-        if (!qkv_config_set(&c, qkv_config_option_find(field), value, error)) fail_msg("%s", error);
+        assert_non_null(qkv_config_option_find(&c, field));
+        if (!qkv_config_set(&c, qkv_config_option_find(&c, field), value, error))
+            fail_msg("%s", error);
     }
     if (!qkv_config_resolve(&c, &spec, error)) fail_msg("%s: %s", settings, error);
     qkv_trainer *t = qkv_trainer_new(NULL, &c, &spec, 1, error);

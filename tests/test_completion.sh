@@ -72,6 +72,15 @@ names() {
         only all
 }
 
+# A task's own options are offered with it, others are not.
+options_of_a_task() {
+    offers train --task coref --fo && only --form --force && offers train --task = mqar --order '' &&
+        only kv vk && offers train --task mqar --ord && only --order && offers train --form &&
+        only && offers data coref --fo && only --form && offers data mqar --order v && only vk &&
+        offers train --task nonsense --hold && only --hold-out &&
+        offers train --task coref --pa && only
+}
+
 numbers_have_no_names() {
     offers train --lr '' && only && offers train --steps 1 && only && offers export --example '' &&
         only
@@ -90,6 +99,6 @@ a_program_that_is_not_there() {
     only && [ ! -s said ]
 }
 
-tests='commands options_of_every_command choices names numbers_have_no_names directories_and_files
+tests='commands options_of_every_command choices names options_of_a_task numbers_have_no_names directories_and_files
 a_program_that_is_not_there'
 suite $tests

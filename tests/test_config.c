@@ -11,22 +11,40 @@
 #include "tests/check.h"
 #include "train/io/number.h"
 
-typedef const qkv_config_option option;
+typedef const data_option option;
 
-/* The next option that is no section, from o on; NULL after the last. */
-static option *next(option *o) {
-    while (o->option && o->kind == QKV_CONFIG_SECTION) o++;
-    return o->option ? o : NULL;
+/* The task whose options are asked along; each test goes through all tasks. */
+static const char *task_name = "pairs";
+
+static void defaults(qkv_config *c) {
+    qkv_config_default(c);
+    snprintf(c->task, sizeof c->task, "%s", task_name);
+    qkv_config_use_plugin(c, NULL);
 }
-#define EACH_OPTION(o) for (option *o = next(qkv_config_options); o; o = next(o + 1))
 
-static bool is_number(option *o) { return o->kind == QKV_CONFIG_INT || o->kind == QKV_CONFIG_REAL; }
+/* The next option of the task's configuration that is no section, after o (NULL: the first). */
+static option *next(option *o) {
+    qkv_config c;
+    int i = 0;
+    defaults(&c);
+    for (option *x; o && (x = qkv_config_option_at(&c, i++)) && x != o;) continue;
+    for (option *x; (x = qkv_config_option_at(&c, i)); i++)
+        if (x->kind != DATA_KIND_SECTION) return x;
+    return NULL;
+}
+#define EACH_OPTION(o) for (option *o = next(NULL); o; o = next(o))
+
+static const void *field_of(const qkv_config *c, option *o) {
+    return (o->of_task ? (const char *)c->of_task.byte : (const char *)c) + o->offset;
+}
+
+static bool is_number(option *o) { return o->kind == DATA_KIND_INT || o->kind == DATA_KIND_REAL; }
 
 static size_t size_of(option *o) {
     switch (o->kind) {
-        case QKV_CONFIG_REAL: return sizeof(double);
-        case QKV_CONFIG_FLAG: return sizeof(bool);
-        case QKV_CONFIG_TEXT: return QKV_CONFIG_TEXT_SIZE;
+        case DATA_KIND_REAL: return sizeof(double);
+        case DATA_KIND_FLAG: return sizeof(bool);
+        case DATA_KIND_TEXT: return (size_t)o->greatest;
         default: return sizeof(int);
     }
 }
@@ -34,15 +52,14 @@ static size_t size_of(option *o) {
 /* Field by field: padding does not count. */
 static void assert_same(const qkv_config *a, const qkv_config *b) {
     EACH_OPTION(o)
-    if (memcmp((const char *)a + o->offset, (const char *)b + o->offset, size_of(o)) != 0)
-        fail_msg("%s differs", o->field);
+    if (memcmp(field_of(a, o), field_of(b, o), size_of(o)) != 0) fail_msg("%s differs", o->field);
 }
 
 /* The text is refused, in one sentence, and the field stays. */
 static void assert_refused(option *o, const char *text) {
     qkv_config c, before;
     char error[QKV_IO_ERROR] = "";
-    qkv_config_default(&c);
+    defaults(&c);
     before = c;
     if (qkv_config_set(&c, o, text, error)) fail_msg("%s takes '%s'", o->field, text);
     if (strlen(error) < 10) fail_msg("%s '%s' is refused without a reason", o->field, text);
@@ -58,10 +75,10 @@ static void assert_taken(qkv_config *c, option *o, const char *text) {
 static void assert_round_trip(const qkv_config *c) {
     qkv_config back;
     char text[QKV_CONFIG_TEXT_SIZE + 64], error[QKV_IO_ERROR] = "";
-    qkv_config_default(&back);
+    defaults(&back);
     EACH_OPTION(o) assert_taken(&back, o, qkv_config_get(c, o, text, sizeof text));
     assert_same(&back, c);
-    qkv_config_default(&back);
+    defaults(&back);
     char *json = qkv_config_to_json(c);
     assert_non_null(json);
     if (!qkv_config_from_json(&back, json, strlen(json), error)) fail_msg("%s", error);
@@ -74,16 +91,23 @@ static void assert_round_trip(const qkv_config *c) {
 static void defaults_round_trip(void **state) {
     (void)state;
     qkv_config c;
-    qkv_config_default(&c);
+    defaults(&c);
     EACH_OPTION(o) {
         qkv_config d = c;
-        assert_taken(&d, o, o->def);
+        assert_ptr_equal(qkv_config_option_find(&c, o->field), o);
+        char text[QKV_CONFIG_TEXT_SIZE + 64];
+        if (strcmp(o->field, "task") == 0) continue;  // another one has other options
+        if (o->def) assert_taken(&d, o, o->def);
         assert_same(&c, &d);
-        assert_ptr_equal(qkv_config_option_find(o->field), o);
+        assert_taken(&d, o, qkv_config_get(&c, o, text, sizeof text));
+        assert_same(&c, &d);
+        qkv_config_reset(&d, o);
+        assert_same(&c, &d);
+        assert_ptr_equal(qkv_config_option_named(&c, o->option), o);
     }
     assert_round_trip(&c);
-    assert_null(qkv_config_option_find("no_such_option"));
-    assert_null(qkv_config_option_find(""));  // a section is no option
+    assert_null(qkv_config_option_find(&c, "no_such_option"));
+    assert_null(qkv_config_option_find(&c, ""));  // a section is no option
 }
 
 /* Doubles whose short forms are other doubles. */
@@ -93,10 +117,10 @@ static void odd_doubles_round_trip(void **state) {
                                  123456.78901, DBL_EPSILON, 1 - DBL_EPSILON, 1e22,    2e-8 / 3};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         qkv_config c;
-        qkv_config_default(&c);
+        defaults(&c);
         EACH_OPTION(o) {
             bool fits = odd[i] >= o->least && odd[i] <= o->greatest;
-            if (o->kind == QKV_CONFIG_REAL && fits) memcpy((char *)&c + o->offset, &odd[i], 8);
+            if (o->kind == DATA_KIND_REAL && fits) qkv_config_choose(&c, o->field, odd[i]);
         }
         assert_round_trip(&c);
     }
@@ -137,7 +161,7 @@ static void numbers_are_read_whole(void **state) {
         for (size_t i = 0; is_number(o) && i < sizeof bad / sizeof *bad; i++)
             assert_refused(o, bad[i]);
         for (size_t i = 0; i < sizeof not_whole / sizeof *not_whole; i++)
-            if (o->kind == QKV_CONFIG_INT) assert_refused(o, not_whole[i]);
+            if (o->kind == DATA_KIND_INT) assert_refused(o, not_whole[i]);
     }
 }
 
@@ -145,10 +169,10 @@ static void ranges_include_their_ends(void **state) {
     (void)state;
     char text[QKV_IO_NUMBER];
     qkv_config c;
-    qkv_config_default(&c);
+    defaults(&c);
     EACH_OPTION(o) {
         if (!is_number(o)) continue;
-        bool whole = o->kind == QKV_CONFIG_INT;
+        bool whole = o->kind == DATA_KIND_INT;
         double below = whole ? o->least - 1 : nextafter(o->least, -INFINITY);
         double above = whole ? o->greatest + 1 : nextafter(o->greatest, INFINITY);
         assert_taken(&c, o, qkv_io_format_exact(o->least, text));
@@ -162,11 +186,11 @@ static void choices_and_flags_are_words(void **state) {
     (void)state;
     static const char *const bad[] = {"", "|", "0", "1", "no such word", "TRUE", "yes", " true"};
     qkv_config c;
-    qkv_config_default(&c);
+    defaults(&c);
     EACH_OPTION(o) {
         char words[256], text[QKV_CONFIG_TEXT_SIZE + 64], *save = NULL;
-        bool flag = o->kind == QKV_CONFIG_FLAG;
-        if (!flag && o->kind != QKV_CONFIG_CHOICE) continue;
+        bool flag = o->kind == DATA_KIND_FLAG;
+        if (!flag && o->kind != DATA_KIND_CHOICE) continue;
         snprintf(words, sizeof words, "%s", flag ? "false|true" : o->choices);
         for (char *w = strtok_r(words, "|", &save); w; w = strtok_r(NULL, "|", &save)) {
             assert_taken(&c, o, w);
@@ -183,12 +207,12 @@ static void text_has_a_limit(void **state) {
     (void)state;
     char text[QKV_CONFIG_TEXT_SIZE + 2];
     qkv_config c;
-    qkv_config_default(&c);
+    defaults(&c);
     memset(text, 'x', sizeof text);
     text[QKV_CONFIG_TEXT_SIZE] = '\0';
-    EACH_OPTION(o) if (o->kind == QKV_CONFIG_TEXT) assert_refused(o, text);
+    EACH_OPTION(o) if (o->kind == DATA_KIND_TEXT) assert_refused(o, text);
     text[QKV_CONFIG_TEXT_SIZE - 1] = '\0';
-    EACH_OPTION(o) if (o->kind == QKV_CONFIG_TEXT) assert_taken(&c, o, text);
+    EACH_OPTION(o) if (o->kind == DATA_KIND_TEXT) assert_taken(&c, o, text);
     assert_string_equal(c.task, text);
 }
 
@@ -196,7 +220,7 @@ static void text_has_a_limit(void **state) {
 
 static bool reads(const char *text, size_t n, qkv_config *c) {
     char error[QKV_IO_ERROR] = "";
-    qkv_config_default(c);
+    defaults(c);
     bool ok = qkv_config_from_json(c, text, n, error);
     assert_int_equal(ok, error[0] == '\0');
     assert_null(strchr(error, '\n'));
@@ -252,10 +276,10 @@ static void json_of_another_type_is_refused(void **state) {
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         char text[160];
         qkv_config c;
-        if (o->kind == QKV_CONFIG_REAL   ? values[i].real
-            : o->kind == QKV_CONFIG_FLAG ? values[i].flag
-            : o->kind == QKV_CONFIG_INT  ? false
-                                         : values[i].text)
+        if (o->kind == DATA_KIND_REAL   ? values[i].real
+            : o->kind == DATA_KIND_FLAG ? values[i].flag
+            : o->kind == DATA_KIND_INT  ? false
+                                        : values[i].text)
             continue;
         int n = snprintf(text, sizeof text, "{\"%s\": %s}", o->field, values[i].value);
         if (reads(text, (size_t)n, &c)) fail_msg("takes %s", text);
@@ -266,7 +290,7 @@ static void json_changes_only_what_it_names(void **state) {
     (void)state;
     static const char text[] = "{\"lr\": 1, \"steps\": 7, \"self\": false, \"optimizer\": \"sgd\"}";
     qkv_config c, d;
-    qkv_config_default(&d);
+    defaults(&d);
     assert_true(reads(text, strlen(text), &c));
     assert_true(c.lr == 1 && c.steps == 7 && !c.self && c.optimizer == QKV_OPTIM_SGD);
     d.lr = 1;  // a whole number is a real one, too
@@ -280,7 +304,7 @@ static void json_changes_only_what_it_names(void **state) {
 static void json_is_complete(void **state) {
     (void)state;
     qkv_config c;
-    qkv_config_default(&c);
+    defaults(&c);
     char *text = qkv_config_to_json(&c);
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(root);
@@ -329,12 +353,12 @@ static bool set_comma_locale(void) {
 static void a_decimal_comma_changes_nothing(void **state) {
     qkv_config c;
     char text[QKV_IO_NUMBER];
-    qkv_config_default(&c);
+    defaults(&c);
     c.lr = 0.1 + 0.2;
     char *point = qkv_config_to_json(&c);
     if (!set_comma_locale()) {
         free(point);
-        print_message("no locale with a decimal comma here, and localedef makes none\n");
+        print_message("cannot run: no locale with a decimal comma, and localedef makes none\n");
         skip();
     }
     char *comma = qkv_config_to_json(&c);
@@ -350,17 +374,93 @@ static void a_decimal_comma_changes_nothing(void **state) {
     json_of_another_form_is_refused(state);
 }
 
+/* ---- options of tasks ---- */
+
+/* A task's options are known with it alone, wherever in the text it is named. */
+static void options_belong_to_their_task(void **state) {
+    (void)state;
+    static const struct {
+        const char *json, *says;  // NULL: is read
+    } cases[] = {{"{\"form\": 11, \"task\": \"coref\"}", NULL},
+                 {"{\"task\": \"mqar\", \"order\": \"vk\", \"keys\": 16}", NULL},
+                 {"{\"form\": 11}", "--form belongs to the task coref; pairs has --pairs, --keys"},
+                 {"{\"task\": \"coref\", \"pairs\": 3}", "coref has --form"},
+                 {"{\"task\": \"two\", \"hold_out\": false}", "belongs to the task pairs"},
+                 {"{\"task\": \"coref\", \"form\": 14}", "is not between 9 and 13"},
+                 {"{\"task\": \"pears\", \"pairs\": 3}", "no task 'pears'"},
+                 {"{\"formm\": 11}", "no option 'formm'"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        qkv_config c;
+        char error[QKV_IO_ERROR] = "";
+        qkv_config_default(&c);
+        bool ok = qkv_config_from_json(&c, cases[i].json, strlen(cases[i].json), error);
+        if (ok != !cases[i].says) fail_msg("%s: %s", cases[i].json, error);
+        if (!ok && !strstr(error, cases[i].says)) fail_msg("%s: %s", cases[i].json, error);
+    }
+}
+
+/* Another task begins with its own defaults; the same one again changes nothing. */
+static void another_task_has_its_own_defaults(void **state) {
+    (void)state;
+    qkv_config c;
+    char text[64];
+    qkv_config_default(&c);
+    assert_true(qkv_config_choose(&c, "pairs", 3));
+    assert_taken(&c, qkv_config_option_find(&c, "task"), "pairs");
+    assert_string_equal(qkv_config_get(&c, qkv_config_option_find(&c, "pairs"), text, sizeof text),
+                        "3");
+    assert_taken(&c, qkv_config_option_find(&c, "task"), "induction");
+    assert_string_equal(qkv_config_get(&c, qkv_config_option_find(&c, "pairs"), text, sizeof text),
+                        "12");
+    assert_null(qkv_config_option_find(&c, "hold_out"));
+    assert_false(qkv_config_choose(&c, "values", 9));
+    assert_taken(&c, qkv_config_option_find(&c, "task"), "coref");
+    assert_null(qkv_config_option_named(&c, "pairs"));
+    assert_true(qkv_config_choose(&c, "form", 13));
+}
+
+/* No name means two things: every task's options are others than those that every run has. */
+static void names_are_taken_once(void **state) {
+    (void)state;
+    const data_task *task;
+    for (int i = 0; (task = qkv_config_task_at(NULL, i)); i++)
+        for (option *o = task->options; o->option; o++) {
+            assert_null(data_option_find(qkv_config_options, o->field));
+            assert_true(o->help && *o->help);
+        }
+}
+
+/* Once for every task. */
+#define EACH(f)                                   \
+    static void f##_of_every_task(void **state) { \
+        for (int i = 0; data_tasks[i]; i++) {     \
+            task_name = data_tasks[i]->name;      \
+            f(state);                             \
+        }                                         \
+        task_name = "pairs";                      \
+    }
+EACH(defaults_round_trip)
+EACH(odd_doubles_round_trip)
+EACH(numbers_are_read_whole)
+EACH(ranges_include_their_ends)
+EACH(choices_and_flags_are_words)
+EACH(json_of_another_type_is_refused)
+EACH(json_is_complete)
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(defaults_round_trip),
-    cmocka_unit_test(odd_doubles_round_trip),
-    cmocka_unit_test(numbers_are_read_whole),
-    cmocka_unit_test(ranges_include_their_ends),
-    cmocka_unit_test(choices_and_flags_are_words),
+    cmocka_unit_test(defaults_round_trip_of_every_task),
+    cmocka_unit_test(odd_doubles_round_trip_of_every_task),
+    cmocka_unit_test(numbers_are_read_whole_of_every_task),
+    cmocka_unit_test(ranges_include_their_ends_of_every_task),
+    cmocka_unit_test(choices_and_flags_are_words_of_every_task),
     cmocka_unit_test(text_has_a_limit),
     cmocka_unit_test(json_of_another_form_is_refused),
-    cmocka_unit_test(json_of_another_type_is_refused),
+    cmocka_unit_test(json_of_another_type_is_refused_of_every_task),
     cmocka_unit_test(json_changes_only_what_it_names),
-    cmocka_unit_test(json_is_complete),
+    cmocka_unit_test(json_is_complete_of_every_task),
+    cmocka_unit_test(options_belong_to_their_task),
+    cmocka_unit_test(another_task_has_its_own_defaults),
+    cmocka_unit_test(names_are_taken_once),
     cmocka_unit_test_setup_teardown(a_decimal_comma_changes_nothing, make_locale_dir,
                                     restore_locale),
 };

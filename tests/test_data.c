@@ -2,6 +2,7 @@
  * its spec alone: a task added to tasks.def is covered as it is. */
 #include "data/data.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/check.h"
@@ -19,11 +20,10 @@ static int end(void **state) {
     return 0;
 }
 
-static data_spec spec_of(const data_task *task, data_options options) {
+static data_spec spec_of(const data_task *task) {
     data_spec s;
     char error[512] = "";
-    if (!data_configure(task, options, &s, error, sizeof error))
-        fail_msg("%s: %s", task->name, error);
+    if (!data_configure(task, NULL, &s, error, sizeof error)) fail_msg("%s: %s", task->name, error);
     return s;
 }
 
@@ -65,10 +65,15 @@ static void each_task(void (*check)(const data_spec *s)) {
     data_spec s;
     char error[512];
     for (int i = 0; data_tasks[i]; i++) {
-        s = spec_of(data_tasks[i], (data_options){0});
+        const data_option *table = data_tasks[i]->options;
+        data_options small;
+        s = spec_of(data_tasks[i]);
         check(&s);
-        data_options small = {.pairs = 2, .keys = 5, .values = 4};
-        if (data_configure(data_tasks[i], small, &s, error, sizeof error)) check(&s);
+        data_options_reset(table, &small);
+        data_options_set(table, &small, "pairs", 2);
+        data_options_set(table, &small, "keys", 5);
+        data_options_set(table, &small, "values", 4);
+        if (data_configure(data_tasks[i], &small, &s, error, sizeof error)) check(&s);
     }
 }
 
@@ -262,6 +267,149 @@ static void names_lead_to_tasks(void **state) {
     assert_null(data_find(""));
 }
 
+/* ---- options ---- */
+
+/* Every kind of option, and something loaded. */
+typedef struct {
+    int n, order;
+    double share;
+    bool turned;
+    char path[40];
+} options;
+
+static const data_option table[] = {
+    DATA_INT(options, n, "n", 4, 1, 9, "positions"),
+    DATA_REAL(options, share, "share", 0.5, 0, 1, "of something"),
+    DATA_CHOICE(options, order, "order", "second", "first|second", "which"),
+    DATA_FLAG(options, turned, "turned", true, "the other way"),
+    DATA_TEXT(options, path, "path", "here", "FILE", "what to load"),
+    DATA_END,
+};
+
+typedef struct {
+    data_own own;
+    int *alive;
+} loaded;
+
+static int alive;
+
+static void release(data_own *own) {
+    loaded *l = (loaded *)(void *)own;
+    --*l->alive;
+    test_free(l);
+}
+
+static bool configure(data_spec *s, char *error, size_t size) {
+    const options *o = data_chosen(s);
+    if (strcmp(o->path, "nowhere") == 0)
+        return snprintf(error, size, "cannot read '%s'", o->path), false;
+    loaded *l = test_malloc(sizeof *l);
+    *l = (loaded){{0, release}, &alive};
+    alive++;
+    s->own = &l->own;
+    s->side[DATA_SEQUENCE] = (data_side){o->n, 1, {data_plain("id", "i", 3)}};
+    s->n_readouts = o->order;  // none: not complete
+    s->readout[0] = (data_readout){"id", "i", 3, NULL};
+    s->scored = 1;
+    return true;
+}
+
+static void example(const data_spec *s, rng *r, const data_example *out) {
+    (void)s, (void)r, (void)out;
+}
+
+static const data_task odd = {
+    .name = "odd", .summary = "", .options = table, .configure = configure, .example = example};
+
+static void options_have_defaults_and_ranges(void **state) {
+    (void)state;
+    data_options o;
+    const options *x = (const void *)o.byte;
+    assert_null(data_options_wrong(table));
+    data_options_reset(table, &o);
+    assert_true(x->n == 4 && x->order == 1 && x->share == 0.5 && x->turned);
+    assert_string_equal(x->path, "here");
+    assert_true(data_options_set(table, &o, "n", 9) && x->n == 9);
+    assert_true(data_options_set(table, &o, "order", 0) && x->order == 0);
+    assert_true(data_options_set(table, &o, "turned", 0) && !x->turned);
+    assert_true(data_options_set(table, &o, "share", 0.25) && x->share == 0.25);
+    static const struct {
+        const char *field;
+        double x;
+    } bad[] = {{"n", 0},     {"n", 10},     {"n", 1.5},  {"order", 2},  {"order", -1},
+               {"share", 2}, {"turned", 2}, {"path", 1}, {"nothing", 1}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(data_options_set(table, &o, bad[i].field, bad[i].x));
+}
+
+/* A range that the task declares holds for whoever sets the struct by hand, too. */
+static void a_value_out_of_range_is_refused(void **state) {
+    (void)state;
+    data_options o;
+    data_spec s;
+    char error[512] = "";
+    data_options_reset(table, &o);
+    ((options *)(void *)o.byte)->n = 99;
+    assert_false(data_configure(&odd, &o, &s, error, sizeof error));
+    assert_non_null(strstr(error, "--n"));
+}
+
+/* What a task loads lives until the last one lets go of it, also when it does not come so far. */
+static void what_is_loaded_is_released_once(void **state) {
+    (void)state;
+    data_options o;
+    data_spec s;
+    char error[512] = "";
+    data_options_reset(table, &o);
+    assert_true(data_configure(&odd, &o, &s, error, sizeof error));
+    data_spec copy = s;
+    data_retain(&copy);
+    data_release(&s);
+    assert_int_equal(alive, 1);
+    data_release(&copy);
+    assert_int_equal(alive, 0);
+    data_options_set(table, &o, "order", 0);
+    assert_false(data_configure(&odd, &o, &s, error, sizeof error));
+    assert_non_null(strstr(error, "readouts"));
+    assert_int_equal(alive, 0);
+    strcpy(((options *)(void *)o.byte)->path, "nowhere");
+    assert_false(data_configure(&odd, &o, &s, error, sizeof error));
+    assert_string_equal(error, "cannot read 'nowhere'");
+}
+
+static void a_table_that_cannot_be_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        data_option line[3];
+        const char *says;
+    } bad[] = {
+        {{DATA_INT(options, n, "n", 10, 1, 9, ""), DATA_END}, "default"},
+        {{DATA_INT(options, n, "N", 4, 1, 9, ""), DATA_END}, "small letters"},
+        {{DATA_INT(options, n, "no-n", 4, 1, 9, ""), DATA_END}, "no-"},
+        {{DATA_INT(options, n, "n", 4, 1, 9, NULL), DATA_END}, "name"},
+        {{DATA_CHOICE(options, order, "order", "third", "first|second", ""), DATA_END}, "choices"},
+        {{DATA_INT(options, n, "n", 4, 1, 9, ""), DATA_INT(options, n, "n", 4, 1, 9, ""), DATA_END},
+         "one name"},
+        {{{.kind = DATA_KIND_INT,
+           .field = "n",
+           .option = "n",
+           .offset = 1023,
+           .of_task = true,
+           .greatest = 1,
+           .argument = "N",
+           .help = ""},
+          DATA_END},
+         "room"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        data_task task = odd;
+        data_spec s;
+        char error[512] = "";
+        task.options = bad[i].line;
+        assert_false(data_configure(&task, NULL, &s, error, sizeof error));
+        if (!strstr(error, bad[i].says)) fail_msg("%d: '%s'", (int)i, error);
+    }
+}
+
 static void symbols_are_readable(void **state) {
     (void)state;
     char text[DATA_SYMBOL];
@@ -283,5 +431,9 @@ static const struct CMUnitTest tests[] = {
     TEST(a_batch_says_when_memory_is_out),
     TEST(names_lead_to_tasks),
     TEST(symbols_are_readable),
+    TEST(options_have_defaults_and_ranges),
+    TEST(a_value_out_of_range_is_refused),
+    TEST(what_is_loaded_is_released_once),
+    TEST(a_table_that_cannot_be_is_refused),
 };
 CHECK_MAIN(tests)

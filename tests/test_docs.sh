@@ -18,8 +18,11 @@ trap 'exit 1' HUP INT TERM
 
 pages=$(cd "$root/docs" && ls your-own-*.md)
 commands=$("$qkv" --help | sed -n 's/^  qkv \([a-z]*\) .*/\1/p')
+tasks=$("$qkv" list tasks | sed 's/ .*//')
+newline='
+'
 lines() { echo "$1" | wc -l; }
-echo "registered $(($(lines "$pages") + 2 * $(lines "$commands") + $(grep -c '^try ' "$0")))"
+echo "registered $(($(lines "$pages") + 2 * $(lines "$commands") + 2 * $(lines "$tasks") + $(grep -c '^try ' "$0")))"
 
 # try NAME COMMAND...: a test; the command is run with `set -e` and fails by returning something
 # else than 0; 77: skipped.
@@ -106,21 +109,32 @@ page() {
 # ---- man page ------------------------------------------------------------------------------------
 
 man_page_is_clean() {
-    command -v mandoc >/dev/null || { echo "mandoc is missing"; exit 77; }
+    command -v mandoc >/dev/null || { echo "cannot run: no mandoc"; exit 77; }
     mandoc -Tlint -Wstyle "$root/docs/qkv.1" >"$dir/lint" 2>&1 || true
     # What other manuals are installed is no fault of the page.
     ! grep -v -e 'referenced manual not found' -e 'outdated mandoc.db' "$dir/lint"
+}
+
+# A help text without the options of the task, or with nothing but them: the sections of other
+# tasks are in the page's own section TASKS.
+without_task() { awk '/^Task [a-z]/ { skip = 1 } /^$/ { skip = 0 } !skip'; }
+task_alone() { awk '/^$/ { inside = 0 } /^Task [a-z]/ { inside = 1 } inside'; }
+help_of() {
+    case $1 in
+        task:*) "$qkv" train --task "${1#task:}" --help | task_alone ;;
+        *) "$qkv" "$1" --help | without_task ;;
+    esac
 }
 
 # The options of a command, one a line with its argument: as `qkv COMMAND --help` has them ("--[no-]x"
 # is two), and as the command's own section (.Ss COMMAND) of the man page has them, in lines like
 # ".It Fl Fl tie Cm none | qk" and ".It Fl Fl wq , Fl Fl no-wq".
 in_help() {
-    "$qkv" "$1" --help | sed -n -e 's/^  --\[no-\]\([a-z0-9-]*\).*/\1\
+    help_of "$1" | sed -n -e 's/^  --\[no-\]\([a-z0-9-]*\).*/\1\
 no-\1/p' -e 's/^  --\([a-z0-9-]*\)\( [^ ][^ ]*\)\{0,1\}.*/\1\2/p' | sort
 }
 in_man_page() {
-    awk -v command="$1" '
+    awk -v command="${1#task:}" '
         /^\.S[sh] / { inside = $0 == ".Ss " command }
         inside && /^\.It Fl Fl / {
             sub(/^\.It Fl Fl /, "")
@@ -145,11 +159,11 @@ options() {
 # The defaults, for the commands that have some: "Default: VALUE." in an option's item; of two
 # opposite flags the first.
 defaults() {
-    "$qkv" "$1" --help | awk '
+    help_of "$1" | awk '
         /^  --/ { name = substr($1, 3); sub(/^\[no-\]/, "", name) }
         /\(default .*\)$/ { sub(/.*\(default /, ""); sub(/\)$/, ""); print name, $0 }
     ' | sort >"$dir/help"
-    awk -v command="$1" '
+    awk -v command="${1#task:}" '
         /^\.S[sh] / { inside = $0 == ".Ss " command }
         inside && /^\.It Fl Fl / { name = $4 }
         inside && /^\.It Fl Fl .* , Fl Fl / {
@@ -162,7 +176,7 @@ defaults() {
 }
 
 man_page_knows_commands() {
-    echo "$commands" | sort >"$dir/help"
+    echo "$commands$newline$tasks" | sort >"$dir/help"
     sed -n 's/^\.Ss //p' "$root/docs/qkv.1" | sort >"$dir/man"
     diff "$dir/help" "$dir/man"
 }
@@ -173,6 +187,10 @@ try man_page_knows_commands man_page_knows_commands
 for command in $commands; do
     try "options_of_$command" options "$command"
     try "defaults_of_$command" defaults "$command"
+done
+for task in $tasks; do
+    try "options_of_task_$task" options "task:$task"
+    try "defaults_of_task_$task" defaults "task:$task"
 done
 
 summary

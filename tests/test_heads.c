@@ -20,13 +20,15 @@ static qkv_trainer *model(const char *text, int steps) {
     data_spec spec;
     snprintf(list, sizeof list, "%s", text);
     qkv_config_default(&c);
-    snprintf(c.task, sizeof c.task, "%s", strtok_r(list, " ", &rest));
+    const char *task = strtok_r(list, " ", &rest);
+    if (!qkv_config_set(&c, qkv_config_option_find(&c, "task"), task, error)) fail_msg("%s", error);
     assert_true(qkv_config_recommend(&c, error));
     c.batch = 16;
     for (char *word; (word = strtok_r(NULL, " ", &rest));) {
         char *value = strchr(word, '=');
         *value++ = '\0';
-        if (!qkv_config_set(&c, qkv_config_option_find(word), value, error)) fail_msg("%s", error);
+        if (!qkv_config_set(&c, qkv_config_option_find(&c, word), value, error))
+            fail_msg("%s", error);
     }
     if (!qkv_config_resolve(&c, &spec, error)) fail_msg("%s", error);
     qkv_trainer *t = qkv_trainer_new(NULL, &c, &spec, 1, error);

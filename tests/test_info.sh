@@ -48,7 +48,7 @@ line() {
 
 # python CODE: with json and the parsed output of qkv info --json as `o`; skipped without python3.
 python() {
-    command -v python3 >/dev/null || return $SKIP
+    needs python3 || return
     python3 -c "
 import json, os
 o = json.load(open('out')) if os.path.getsize('out') else None
@@ -160,8 +160,8 @@ without_a_checkpoint() {
 }
 
 a_plugin_s_block() {
-    [ -e "$examples/linear_attention.c" ] || return $SKIP
-    command -v "${CC:-cc}" >/dev/null || return $SKIP
+    [ -e "$examples/linear_attention.c" ] || cannot "no examples/" || return
+    needs "${CC:-cc}" || return
     train other --plugin "$examples/linear_attention.c" --block linear_attention || return 1
     ran 0 info other --plugin "$examples/linear_attention.c" &&
         line "unknown: the block is a plugin's" &&
@@ -202,7 +202,8 @@ files_of_an_export() {
 }
 
 numpy_reads_it() {
-    command -v python3 >/dev/null && python3 -c 'import numpy' 2>/dev/null || return $SKIP
+    needs python3 || return
+    python3 -c 'import numpy' 2>/dev/null || cannot "python3 has no numpy" || return
     rich && ran 0 export rich --npy n --csv n && : >out || return 1
     python "
 import csv, glob, numpy
@@ -221,7 +222,8 @@ for name in names:
 
 # The weights are those of the checkpoint.
 weights_are_the_checkpoints() {
-    command -v python3 >/dev/null && python3 -c 'import numpy' 2>/dev/null || return $SKIP
+    needs python3 || return
+    python3 -c 'import numpy' 2>/dev/null || cannot "python3 has no numpy" || return
     plain && ran 0 export plain --npy w --example 5 && : >out || return 1
     python "
 import glob, numpy
@@ -256,7 +258,7 @@ a_directory_in_use_is_left_alone() {
 
 # A block whose parameters have the names of places elsewhere.
 names_stay_in_the_directory() {
-    command -v "${CC:-cc}" >/dev/null || return $SKIP
+    needs "${CC:-cc}" || return
     cat >evil.c <<'C'
 #include "train/config/plugin.h"
 static ag_node *block(ag_node *x, ag_node *memory, const char *name, const nn_model_config *c) {
@@ -310,7 +312,7 @@ rates_beyond_the_range() { refused 2 '--lr: 1e30' train --out never --lr 1e30 &&
 # ---- the page that describes the files -----------------------------------------------------------
 
 every_column_is_described() {
-    [ -e "$page" ] || return $SKIP
+    [ -e "$page" ] || cannot "no manual page" || return
     plain && ran 0 train --help || return 1
     for column in $(head -n 1 plain/metrics.csv | tr , ' '); do
         case $column in norm.* | grad.*) column=${column%%.*}. ;; esac
@@ -324,13 +326,15 @@ every_column_is_described() {
 
 # The program in the page that checks a checkpoint.
 the_sum_is_computed_so() {
-    command -v python3 >/dev/null && [ -e "$page" ] || return $SKIP
+    needs python3 || return
+    [ -e "$page" ] || cannot "no manual page" || return
     sed -n '/^import json, re/,/^\.Ed/p' "$page" | sed '$d' >sum.py
     plain && [ "$(python3 sum.py plain/best.safetensors)" = True ] || say 'another sum'
 }
 
 the_page_is_well_formed() {
-    command -v mandoc >/dev/null && [ -e "$page" ] || return $SKIP
+    needs mandoc || return
+    [ -e "$page" ] || cannot "no manual page" || return
     mandoc -Tlint "$page" 2>/dev/null | grep -v 'referenced manual not found' && return 1
     return 0
 }

@@ -30,14 +30,14 @@ try() {
 }
 
 installed() { [ -e "$dir/installed" ] || { echo 'nothing is installed'; return 1; }; }
-need() { command -v "$1" >/dev/null || { echo "$1 is missing"; exit 77; }; }
+need() { command -v "$1" >/dev/null || { echo "cannot run: no $1"; exit 77; }; }
 
 run_make() { make -C "$root" -s B="$build" DESTDIR="$stage" PREFIX="$prefix" "$@"; }
 
 installs() {
     run_make install
     for f in bin/qkv bin/qkv-double lib/libqkv.a lib/libqkv-double.a lib/pkgconfig/qkv.pc \
-        lib/pkgconfig/qkv-double.pc share/man/man1/qkv.1 include/qkv/train/plugin.h \
+        lib/pkgconfig/qkv-double.pc share/man/man1/qkv.1 include/qkv/train/config/plugin.h include/qkv/qkv.h \
         include/qkv/autograd/ops.def; do
         [ -s "$at/$f" ] || { echo "$f is not there"; return 1; }
     done

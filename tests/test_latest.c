@@ -14,8 +14,9 @@ static qkv_trainer *small_trainer(const tensor_allocator *mem, int seed) {
     data_spec spec;
     char error[QKV_IO_ERROR];
     qkv_config_default(&c);
-    c.pairs = 2;
-    c.keys = c.values = 3;
+    qkv_config_choose(&c, "pairs", 2);
+    qkv_config_choose(&c, "keys", 3);
+    qkv_config_choose(&c, "values", 3);
     c.d_model = 2;
     c.batch = 1;
     c.seed = seed;
@@ -108,12 +109,12 @@ static void others_safetensors_are_no_checkpoints(void **state) {
     assert_true(qkv_io_safetensors_write(&qkv_io_posix, NULL, "f", NULL, 0, notes, 2, error));
     assert_int_equal(qkv_run_checkpoint_check(&qkv_io_posix, NULL, "f", error), QKV_IO_DAMAGED);
     assert_string_equal(error, "'f' is no checkpoint of this model: it lacks 'state.step'");
-    assert_int_equal(qkv_run_checkpoint_config(&qkv_io_posix, NULL, "f", &c, error),
+    assert_int_equal(qkv_run_checkpoint_config(&qkv_io_posix, NULL, "f", NULL, &c, error),
                      QKV_IO_DAMAGED);
     assert_string_equal(
         error, "'f' is damaged: its 'config' is wrong: 'steps' has a value of the wrong type");
     assert_true(qkv_io_safetensors_write(&qkv_io_posix, NULL, "f", NULL, 0, notes, 1, error));
-    assert_int_equal(qkv_run_checkpoint_config(&qkv_io_posix, NULL, "f", &c, error),
+    assert_int_equal(qkv_run_checkpoint_config(&qkv_io_posix, NULL, "f", NULL, &c, error),
                      QKV_IO_DAMAGED);
     assert_string_equal(error, "'f' is damaged: it lacks 'config'");
 }

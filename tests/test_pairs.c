@@ -15,7 +15,7 @@ static int begin(void **state) {
     (void)state;
     char error[512] = "";
     arena = tensor_arena_new(NULL);
-    bool ok = data_configure(&data_task_pairs, (data_options){0}, &spec, error, sizeof error);
+    bool ok = data_configure(&data_task_pairs, NULL, &spec, error, sizeof error);
     return !arena || !ok || !data_batch_new(arena, &spec, EXAMPLES, &batch);
 }
 
@@ -91,30 +91,41 @@ static void pairs_are_pinned(void **state) {
     assert_int_equal(asked(0), 6);
 }
 
+static bool configures(int pairs, int keys, int values, data_spec *s, char error[512]) {
+    const data_option *table = data_task_pairs.options;
+    data_options o;
+    data_options_reset(table, &o);
+    assert_true(data_options_set(table, &o, "pairs", pairs));
+    assert_true(data_options_set(table, &o, "keys", keys));
+    assert_true(data_options_set(table, &o, "values", values));
+    return data_configure(&data_task_pairs, &o, s, error, 512);
+}
+
 /* With every key always present attention could learn to avoid the right pair: n < N. */
 static void pairs_refuse_what_cannot_be(void **state) {
     (void)state;
-    static const data_options bad[] = {{.pairs = 32},
-                                       {.pairs = 40},
-                                       {.keys = 8},
-                                       {.values = 8},
-                                       {.pairs = 4, .keys = 4, .values = 9},
-                                       {.pairs = 4, .keys = 9, .values = 3},
-                                       {.keys = -1},
-                                       {.values = -5}};
+    static const struct {
+        int pairs, keys, values;
+    } bad[] = {{32, 32, 32}, {40, 32, 32}, {8, 8, 32}, {8, 32, 8}, {4, 4, 9}, {4, 9, 3}},
+      good[] = {{31, 32, 32}, {1, 2, 2}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         data_spec s;
         char error[512] = "";
-        assert_false(data_configure(&data_task_pairs, bad[i], &s, error, sizeof error));
+        assert_false(configures(bad[i].pairs, bad[i].keys, bad[i].values, &s, error));
         assert_non_null(strstr(error, "pairs"));
         assert_null(strchr(error, '\n'));
     }
-    static const data_options good[] = {{.pairs = 31}, {.pairs = 1, .keys = 2, .values = 2}};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         data_spec s;
         char error[512];
-        assert_true(data_configure(&data_task_pairs, good[i], &s, error, sizeof error));
+        assert_true(configures(good[i].pairs, good[i].keys, good[i].values, &s, error));
     }
+    data_options o;
+    data_options_reset(data_task_pairs.options, &o);
+    assert_false(data_options_set(data_task_pairs.options, &o, "pairs", 0));
+    assert_false(data_options_set(data_task_pairs.options, &o, "keys", -1));
+    assert_false(data_options_set(data_task_pairs.options, &o, "values", 2.5));
+    assert_false(data_options_set(data_task_pairs.options, &o, "queries", 2));
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)

@@ -127,6 +127,52 @@ END
     cmp whole/step-00000020.safetensors parts/step-00000020.safetensors
 }
 
+# A task's own options: in the help, on the command line in any place, in config.json and back.
+options_of_a_task() {
+    sed -e 's/bool hold_out;/bool hold_out; double share; int way; char from[32];/
+s/^    DATA_END,/    DATA_REAL(options, share, "share", 0.5, 0, 1, "a share"),\
+    DATA_CHOICE(options, way, "way", "down", "up|down", "a way"),\
+    DATA_TEXT(options, from, "from-where", "here", "FILE", "a place"),\
+    DATA_END,/
+s/data_task_pairs/own/; s/^const data_task/static &/; s/"pairs", *\.sum/"own", .sum/; s/= "pairs",/= "own",/
+s/"pairs: n/"n/; s/steps=/steps=/' "$root/data/pairs.c" >plugin.c
+    cat >>plugin.c <<'END'
+#include "train/config/plugin.h"
+static const data_task *const tasks[] = {&own, NULL};
+const qkv_config_plugin qkv_plugin = {QKV_CONFIG_PLUGIN_ABI, sizeof(real), .tasks = tasks};
+END
+    gives 0 train --help --task own --plugin plugin.c
+    prints '--share X' && prints '--way up|down' && prints '--from-where FILE' && prints '--[no-]hold-out'
+    prints '(default here)' && prints '(default down)' && prints '(default 0.5)'
+    gives 0 train --way up --steps 2 --from-where there --share 0.1 --hold-out --task own \
+        --plugin plugin.c --quiet --out run --pairs 3
+    grep -q '"way": "up"' run/config.json && grep -q '"from": "there"' run/config.json
+    grep -q '"share": 0.1,' run/config.json && grep -q '"hold_out": true' run/config.json
+    gives 0 train --plugin plugin.c --resume --out run --steps 4 --quiet
+    gives 0 train --plugin plugin.c --config run/config.json --out run2 --quiet
+    cmp run/step-00000004.safetensors run2/step-00000004.safetensors
+    gives 0 info run --plugin plugin.c
+    prints '--from-where there'
+    gives 2 train --plugin plugin.c --task own --way sideways
+    says "--way: 'sideways' is none of up|down" && alone
+    gives 2 train --plugin plugin.c --way up
+    says '--way belongs to the task own; pairs has' && alone
+    gives 0 data own --plugin plugin.c --way up --pairs 3
+    sed 's/"share", 0.5/"lr", 0.5/; s/share/lr/g' plugin.c >clash.c
+    gives 1 data own --plugin clash.c
+    says 'one that every run has'
+}
+
+# Two plugins: what both have, side by side; the same name twice is refused.
+two_plugins() {
+    gives 0 train --plugin "$examples/successor.c" --plugin "$examples/linear_attention.c" \
+        --task successor --block linear_attention --steps 2 --out run --quiet
+    gives 0 eval run --plugin "$examples/linear_attention.c" --plugin "$examples/successor.c" \
+        --examples 20
+    gives 2 train --plugin "$examples/successor.c" --plugin "$examples/successor.c" --steps 1
+    says "another plugin has a 'successor', too" && alone
+}
+
 shared_object() {
     "${CC:-cc}" -shared -fPIC -I"$root" "$examples/successor.c" -o months.so
     gives 0 train --plugin months.so --task successor --steps 2 --out run --quiet
@@ -293,7 +339,11 @@ block_says_no() {
 
 task_says_no() {
     gives 2 train --plugin "$examples/successor.c" --task successor --keys 20
-    says 'a year has 12 months' && alone
+    says '; successor has --pairs, --values' && alone
+    gives 2 train --plugin "$examples/successor.c" --task successor --pairs 12
+    says '12 is not between 1 and 11' && alone
+    gives 2 train --plugin "$examples/successor.c" --task successor --values 6
+    says '6 pairs need more than' && alone
     [ ! -e runs ]
 }
 
@@ -338,9 +388,9 @@ forgotten_plugin() {
 clash_of_tasks() {
     edited successor.c 's/= "successor"/= "pairs"/'
     gives 0 train --plugin plugin.c --task pairs --steps 2 --out run --quiet
-    grep -q '"keys": 12' run/config.json
+    grep -q '"pairs": 6' run/config.json
     gives 0 train --task pairs --steps 2 --out run2 --quiet
-    grep -q '"keys": 32' run2/config.json
+    grep -q '"pairs": 8' run2/config.json
     gives 3 eval run
     alone
 }
@@ -364,6 +414,8 @@ try block_is_checked
 try block_is_trained_and_looked_at
 try task_is_learned
 try run_is_resumed
+try options_of_a_task
+try two_plugins
 try shared_object
 try empty_plugin
 try missing_file

@@ -26,8 +26,9 @@ static qkv_config small_config(data_spec *spec) {
     qkv_config c;
     char error[QKV_IO_ERROR];
     qkv_config_default(&c);
-    c.pairs = 2;
-    c.keys = c.values = 3;
+    qkv_config_choose(&c, "pairs", 2);
+    qkv_config_choose(&c, "keys", 3);
+    qkv_config_choose(&c, "values", 3);
     c.d_model = 2;
     c.batch = 4;
     c.steps = STEPS;

@@ -30,6 +30,7 @@ static qkv_config config_of(const char *task, int heads, int batch) {
     qkv_config c;
     qkv_config_default(&c);
     snprintf(c.task, sizeof c.task, "%s", task);
+    qkv_config_use_plugin(&c, NULL);  // its options
     c.heads = heads, c.batch = batch;
     return c;
 }
@@ -210,7 +211,7 @@ static void rows_of_the_map_are_distributions(void **state) {
         qkv_trainer_free(t);
     }
     qkv_config c = config_of("pairs", 2, 4);  // more entries than a micro-batch has examples
-    c.pairs = 22;
+    qkv_config_choose(&c, "pairs", 22);
     qkv_trainer *t = trained(c, 0);
     assert_true(qkv_trainer_any_worker(t)->B < 22);
     check_map(t);

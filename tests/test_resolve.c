@@ -15,7 +15,7 @@ static qkv_config config_with(const setting *settings) {
     char error[QKV_IO_ERROR] = "";
     qkv_config_default(&c);
     for (; settings->field; settings++)
-        if (!qkv_config_set(&c, qkv_config_option_find(settings->field), settings->text, error))
+        if (!qkv_config_set(&c, qkv_config_option_find(&c, settings->field), settings->text, error))
             fail_msg("%s", error);
     return c;
 }
@@ -38,15 +38,24 @@ static void assert_refused(const setting *settings, const char *words) {
     assert_null(strchr(error, '\n'));
 }
 
+static int number(const qkv_config *c, const char *field) {
+    return (int)qkv_config_number(c, qkv_config_option_find(c, field));
+}
+static void assert_sizes(const qkv_config *c, int pairs, int keys, int values) {
+    assert_int_equal(number(c, "pairs"), pairs);
+    assert_int_equal(number(c, "keys"), keys);
+    assert_int_equal(number(c, "values"), values);
+}
+
 static void zeros_stand_for_the_usual(void **state) {
     (void)state;
     qkv_config c = resolved(WITH({"heads", "4"}, {"d_model", "48"}));
-    assert_true(c.pairs == 8 && c.keys == 32 && c.values == 32);
+    assert_sizes(&c, 8, 32, 32);
     assert_true(c.d_k == 12 && c.d_v == 12 && c.kv_heads == 4);
     c = resolved(WITH({"heads", "4"}, {"d_model", "48"}, {"d_k", "5"}, {"kv_heads", "2"}));
     assert_true(c.d_k == 5 && c.d_v == 12 && c.kv_heads == 2);
     c = resolved(WITH({"pairs", "3"}, {"values", "9"}));
-    assert_true(c.pairs == 3 && c.keys == 32 && c.values == 9);
+    assert_sizes(&c, 3, 32, 9);
 }
 
 /* What config.json says is resolved; read again, it must mean the same. */
@@ -58,11 +67,21 @@ static void resolving_twice_changes_nothing(void **state) {
         data_spec spec;
         char error[QKV_IO_ERROR];
         assert_true(qkv_config_resolve(&again, &spec, error));
-        for (const qkv_config_option *o = qkv_config_options; o->option; o++)
-            if (o->kind != QKV_CONFIG_SECTION)
+        const data_option *o;
+        for (int k = 0; (o = qkv_config_option_at(&c, k)); k++)
+            if (o->kind != DATA_KIND_SECTION)
                 assert_string_equal(qkv_config_get(&again, o, second, sizeof second),
                                     qkv_config_get(&c, o, first, sizeof first));
     }
+}
+
+/* What is worked out from another option is what config.json says. */
+static void a_task_completes_its_options(void **state) {
+    (void)state;
+    qkv_config c = resolved(WITH({"task", "cross"}, {"pairs", "6"}));
+    assert_int_equal(number(&c, "queries"), 3);
+    c = resolved(WITH({"task", "partner"}, {"keys", "31"}));
+    assert_int_equal(number(&c, "keys"), 30);
 }
 
 static void heads_must_divide(void **state) {
@@ -161,6 +180,7 @@ static void masks_follow_the_option(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(zeros_stand_for_the_usual),
     cmocka_unit_test(resolving_twice_changes_nothing),
+    cmocka_unit_test(a_task_completes_its_options),
     cmocka_unit_test(heads_must_divide),
     cmocka_unit_test(key_value_heads_must_divide_heads),
     cmocka_unit_test(projections_must_fit),

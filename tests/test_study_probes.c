@@ -29,14 +29,15 @@ static qkv_trainer *trained(const char *text, int steps) {
     data_spec spec;
     snprintf(list, sizeof list, "%s", text);
     qkv_config_default(&c);
-    c.plugin = &plugin;
     snprintf(c.task, sizeof c.task, "%s", strtok_r(list, " ", &rest));
+    qkv_config_use_plugin(&c, &plugin);
     assert_true(qkv_config_recommend(&c, error));
     c.batch = 16;
     for (char *word; (word = strtok_r(NULL, " ", &rest));) {
         char *value = strchr(word, '=');
         *value++ = '\0';
-        if (!qkv_config_set(&c, qkv_config_option_find(word), value, error)) fail_msg("%s", error);
+        if (!qkv_config_set(&c, qkv_config_option_find(&c, word), value, error))
+            fail_msg("%s", error);
     }
     if (!qkv_config_resolve(&c, &spec, error)) fail_msg("%s", error);
     qkv_trainer *t = qkv_trainer_new(NULL, &c, &spec, 2, error);

@@ -102,6 +102,7 @@ static void threads_change_no_bit(void **state) {
     check_threads(c);
     c = small();
     strcpy(c.task, "cross");
+    qkv_config_use_plugin(&c, NULL);  // its options
     check_threads(c);
 }
 

@@ -17,12 +17,14 @@ static qkv_trainer *model(const char *text) {
     data_spec spec;
     snprintf(list, sizeof list, "%s", text);
     qkv_config_default(&c);
-    snprintf(c.task, sizeof c.task, "%s", strtok_r(list, " ", &rest));
+    const char *task = strtok_r(list, " ", &rest);
+    if (!qkv_config_set(&c, qkv_config_option_find(&c, "task"), task, error)) fail_msg("%s", error);
     c.batch = 16, c.lanes = 2;
     for (char *word; (word = strtok_r(NULL, " ", &rest));) {
         char *value = strchr(word, '=');
         *value++ = '\0';
-        if (!qkv_config_set(&c, qkv_config_option_find(word), value, error)) fail_msg("%s", error);
+        if (!qkv_config_set(&c, qkv_config_option_find(&c, word), value, error))
+            fail_msg("%s", error);
     }
     if (!qkv_config_resolve(&c, &spec, error)) fail_msg("%s", error);
     qkv_trainer *t = qkv_trainer_new(NULL, &c, &spec, 1, error);
@@ -208,7 +210,8 @@ static void malformed_factors_are_refused(void **state) {
         data_spec spec;
         char error[QKV_IO_ERROR] = "";
         qkv_config_default(&config);
-        assert_true(qkv_config_set(&config, qkv_config_option_find(c[i].field), c[i].text, error));
+        assert_true(
+            qkv_config_set(&config, qkv_config_option_find(&config, c[i].field), c[i].text, error));
         assert_true(qkv_config_resolve(&config, &spec, error));
         assert_null(qkv_trainer_new(NULL, &config, &spec, 1, error));
         if (!strstr(error, c[i].words)) fail_msg("'%s' does not say '%s'", error, c[i].words);

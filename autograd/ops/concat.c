@@ -79,7 +79,25 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_concat(counts[i], part, axes[i]);
 }
 
-const ag_op ag_op_concat = {"concat", false, shape, forward, backward, sample};
+static ag_node *timed(ag_graph *g, const ag_sizes *z) {
+    ag_node *x = ag_sample_x(g, z);
+    return ag_concat(2, (ag_node *[]){x, ag_sample_x(g, z)}, -1);
+}
+
+static const char *arguments(const ag_node *node) {
+    return ag_text(node->graph, "\"axis\":%d", ((const attr *)node->attr)->axis);
+}
+
+const ag_op ag_op_concat = {
+    .name = "concat",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+    .sample = sample,
+    .timed = timed,
+    .arguments = arguments,
+    .torch = "torch.cat(x, axis)",
+};
 
 ag_node *ag_concat(int n, ag_node *const *parts, int axis) {
     return ag_apply(&ag_op_concat, n, parts, &(attr){axis}, sizeof(attr));

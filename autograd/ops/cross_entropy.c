@@ -81,7 +81,29 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_cross_entropy(x, targets, i < 3 ? NULL : &weight);
 }
 
-const ag_op ag_op_cross_entropy = {"cross_entropy", false, shape, forward, backward, sample};
+static ag_node *timed(ag_graph *g, const ag_sizes *z) {
+    const tensor_shape s = tensor_dims(3, z->B, z->T, z->V);
+    ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, s);
+    return ag_cross_entropy(x, ag_sample_ids(g, z->B * z->T, z->V, false), NULL);
+}
+
+static const char *arguments(const ag_node *node) {
+    const attr *a = node->attr;
+    const size_t rows = tensor_rows(node->in[0]->val.shape);
+    return ag_text(node->graph, "\"targets\":%s,%s", ag_text_ints(node->graph, rows, a->targets),
+                   ag_text_weight(node->graph, a->weight));
+}
+
+const ag_op ag_op_cross_entropy = {
+    .name = "cross_entropy",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+    .sample = sample,
+    .timed = timed,
+    .arguments = arguments,
+    .torch = "cross_entropy(x[0], targets, weight)",
+};
 
 ag_node *ag_cross_entropy(ag_node *logits, const int *targets, const real *weight) {
     return ag_apply(&ag_op_cross_entropy, AG_IN(logits), &(attr){targets, weight}, sizeof(attr));

@@ -55,7 +55,30 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_dropout(ag_sample(g, AG_SAMPLE_NORMAL, s), p[i / 2 % 3], "drop");
 }
 
-const ag_op ag_op_dropout = {"dropout", false, shape, forward, backward, sample};
+static ag_node *timed(ag_graph *g, const ag_sizes *z) {
+    ag_set_run(g, (ag_run){.training = true});
+    return ag_dropout(ag_sample_x(g, z), 0.1, "dropout");
+}
+
+static const char *arguments(const ag_node *node) {
+    const bool drops = ag_get_run(node->graph).training;
+    int *kept = ag_take(node->graph, node->val.n, sizeof *kept);
+    for (size_t i = 0; kept && i < node->val.n; i++) kept[i] = node->save[i] != 0;
+    return ag_text(node->graph, "\"p\":%.17g,\"kept\":%s",
+                   drops ? ((const attr *)node->attr)->p : 0,
+                   ag_text_ints(node->graph, node->val.n, kept));
+}
+
+const ag_op ag_op_dropout = {
+    .name = "dropout",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+    .sample = sample,
+    .timed = timed,
+    .arguments = arguments,
+    .torch = "x[0] * torch.tensor(kept).reshape(shape) / (1 - p)",
+};
 
 ag_node *ag_dropout(ag_node *x, double p, const char *name) {
     attr a = {.p = p, .name = ag_text(x->graph, "%s", name)};

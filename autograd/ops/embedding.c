@@ -106,7 +106,33 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_embedding(tables[i], table, ids, shapes[i]);
 }
 
-const ag_op ag_op_embedding = {"embedding", false, shape, forward, backward, sample};
+static ag_node *timed(ag_graph *g, const ag_sizes *z) {
+    const int N = z->B * z->T, *ids = ag_sample_ids(g, N, z->V, false);
+    ag_node *table = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(2, z->V, z->D));
+    return ag_embedding(1, &table, &ids, tensor_dims(1, N));
+}
+
+static const char *arguments(const ag_node *node) {
+    const attr *a = node->attr;
+    size_t n = 0;
+    tensor_count(a->s, &n);
+    const char *text = "";
+    for (int i = 0; i < node->n_in; i++)
+        text = ag_text(node->graph, "%s%s%s", text, i ? "," : "",
+                       a->ids[i] ? ag_text_ints(node->graph, n, a->ids[i]) : "null");
+    return ag_text(node->graph, "\"ids\":[%s]", text);
+}
+
+const ag_op ag_op_embedding = {
+    .name = "embedding",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+    .sample = sample,
+    .timed = timed,
+    .arguments = arguments,
+    .torch = "embedding(x, ids, shape[:-1])",
+};
 
 ag_node *ag_embedding(int n, ag_node *const *tables, const int *const *ids, tensor_shape s) {
     attr a = {.s = s};

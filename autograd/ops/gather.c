@@ -57,7 +57,26 @@ static ag_node *sample(ag_graph *g, int i) {
                      counts[i]);
 }
 
-const ag_op ag_op_gather = {"gather", false, shape, forward, backward, sample};
+static ag_node *timed(ag_graph *g, const ag_sizes *z) {
+    const int N = z->B * z->T;
+    return ag_gather(ag_sample_x(g, z), ag_sample_ids(g, N, N, false), N);
+}
+
+static const char *arguments(const ag_node *node) {
+    const attr *a = node->attr;
+    return ag_text(node->graph, "\"rows\":%s", ag_text_ints(node->graph, (size_t)a->n, a->rows));
+}
+
+const ag_op ag_op_gather = {
+    .name = "gather",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+    .sample = sample,
+    .timed = timed,
+    .arguments = arguments,
+    .torch = "rows_of(x[0].reshape(-1, x[0].shape[-1]), rows)",
+};
 
 ag_node *ag_gather(ag_node *x, const int *rows, int n) {
     return ag_apply(&ag_op_gather, AG_IN(x), &(attr){rows, n}, sizeof(attr));

@@ -43,7 +43,25 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_gelu(ag_sample(g, AG_SAMPLE_NORMAL, s), i % 2 ? AG_GELU_TANH : AG_GELU_ERF);
 }
 
-const ag_op ag_op_gelu = {"gelu", false, ag_same_shape, forward, backward, sample};
+static ag_node *timed(ag_graph *g, const ag_sizes *z) {
+    return ag_gelu(ag_sample_x(g, z), AG_GELU_ERF);
+}
+
+static const char *arguments(const ag_node *node) {
+    const ag_gelu_form form = ((const attr *)node->attr)->form;
+    return form == AG_GELU_TANH ? "\"form\":\"tanh\"" : "\"form\":\"none\"";
+}
+
+const ag_op ag_op_gelu = {
+    .name = "gelu",
+    .shape = ag_same_shape,
+    .forward = forward,
+    .backward = backward,
+    .sample = sample,
+    .timed = timed,
+    .arguments = arguments,
+    .torch = "F.gelu(x[0], approximate=form)",
+};
 
 ag_node *ag_gelu(ag_node *x, ag_gelu_form form) {
     return ag_apply(&ag_op_gelu, AG_IN(x), &(attr){form}, sizeof(attr));

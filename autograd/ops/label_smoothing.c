@@ -75,7 +75,11 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_label_smoothing(x, targets, i < 2 ? NULL : &weight, 0.2);
 }
 
-const ag_op ag_op_label_smoothing = {"label_smoothing", false, shape, forward, backward, sample};
+const ag_op ag_op_label_smoothing = {.name = "label_smoothing",
+                                     .shape = shape,
+                                     .forward = forward,
+                                     .backward = backward,
+                                     .sample = sample};
 
 ag_node *ag_label_smoothing(ag_node *logits, const int *targets, const real *weight, double p) {
     return ag_apply(&ag_op_label_smoothing, AG_IN(logits), &(attr){targets, weight, p},

@@ -16,6 +16,8 @@ static bool shape(ag_node *node) {
     if (x.rank < 1) return ag_fail(node, "a scalar has no width");
     if (g.rank != 1 || b.rank != 1 || g.dim[0] != tensor_width(x) || b.dim[0] != tensor_width(x))
         return ag_fail(node, "gain and bias need width %d", tensor_width(x));
+    const double eps = ((const attr *)node->attr)->eps;
+    if (!(eps >= 0 && isfinite(eps))) return ag_fail(node, "eps %g is no number from 0 on", eps);
     node->val.shape = x;
     node->n_save = 3 * tensor_rows(x);  // of each row: mean, what it was rounded by, r
     return true;
@@ -89,7 +91,25 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_layer_norm(x, gain, ag_sample(g, AG_SAMPLE_NORMAL, width), i % 2 ? 1e-5 : 0.1);
 }
 
-const ag_op ag_op_layer_norm = {"layer_norm", false, shape, forward, backward, sample};
+static ag_node *timed(ag_graph *g, const ag_sizes *z) {
+    ag_node *x = ag_sample_x(g, z), *gain = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, z->D));
+    return ag_layer_norm(x, gain, ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, z->D)), 1e-5);
+}
+
+static const char *arguments(const ag_node *node) {
+    return ag_text(node->graph, "\"eps\":%.17g", ((const attr *)node->attr)->eps);
+}
+
+const ag_op ag_op_layer_norm = {
+    .name = "layer_norm",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+    .sample = sample,
+    .timed = timed,
+    .arguments = arguments,
+    .torch = "layer_norm(x[0], x[1], x[2], eps)",
+};
 
 ag_node *ag_layer_norm(ag_node *x, ag_node *gain, ag_node *bias, double eps) {
     return ag_apply(&ag_op_layer_norm, AG_IN(x, gain, bias), &(attr){eps}, sizeof(attr));

@@ -66,7 +66,26 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_linear(in, w, i % 2 ? ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, O)) : NULL);
 }
 
-const ag_op ag_op_linear = {"linear", false, shape, forward, backward, sample};
+static double flops(const ag_node *node) {
+    return 2.0 * (double)node->in[0]->val.n * node->in[1]->val.shape.dim[1];
+}
+
+static ag_node *timed(ag_graph *g, const ag_sizes *z) {
+    ag_node *x = ag_sample_x(g, z);
+    ag_node *w = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(2, z->D, z->D));
+    return ag_linear(x, w, ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, z->D)));
+}
+
+const ag_op ag_op_linear = {
+    .name = "linear",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+    .sample = sample,
+    .flops = flops,
+    .timed = timed,
+    .torch = "F.linear(x[0], x[1].T, x[2] if len(x) > 2 else None)",
+};
 
 ag_node *ag_linear(ag_node *x, ag_node *w, ag_node *b) {
     return b ? ag_apply(&ag_op_linear, AG_IN(x, w, b), NULL, 0)

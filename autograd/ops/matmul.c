@@ -87,6 +87,24 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_matmul(a, ag_sample(g, AG_SAMPLE_NORMAL, pairs[i][1]));
 }
 
-const ag_op ag_op_matmul = {"matmul", false, shape, forward, backward, sample};
+static double flops(const ag_node *node) {
+    return 2.0 * (double)node->val.n * tensor_width(node->in[0]->val.shape);
+}
+
+static ag_node *timed(ag_graph *g, const ag_sizes *z) {
+    ag_node *x = ag_sample_x(g, z);
+    return ag_matmul(x, ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(2, z->D, z->D)));
+}
+
+const ag_op ag_op_matmul = {
+    .name = "matmul",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+    .sample = sample,
+    .flops = flops,
+    .timed = timed,
+    .torch = "x[0] @ x[1]",
+};
 
 ag_node *ag_matmul(ag_node *a, ag_node *b) { return ag_apply(&ag_op_matmul, AG_IN(a, b), NULL, 0); }

@@ -30,7 +30,20 @@ static void backward(ag_node *node) {
 
 static ag_node *sample(ag_graph *g, int i) { return ag_sample_reduced(g, ag_mean, i, false); }
 
-const ag_op ag_op_mean = {"mean", false, shape, forward, backward, sample};
+static ag_node *timed(ag_graph *g, const ag_sizes *z) {
+    return ag_mean(ag_sample_x(g, z), 1, (const int[]){-1});
+}
+
+const ag_op ag_op_mean = {
+    .name = "mean",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+    .sample = sample,
+    .timed = timed,
+    .arguments = ag_reduce_arguments,
+    .torch = "x[0].mean(over(x[0], axes))",
+};
 
 ag_node *ag_mean(ag_node *x, int n_axes, const int *axes) {
     ag_axes attr;

@@ -92,7 +92,34 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_mix(w, v, c[i].G, c[i].mask);
 }
 
-const ag_op ag_op_mix = {"mix", false, shape, forward, backward, sample};
+static double flops(const ag_node *node) {
+    return 2.0 * (double)node->val.n * node->in[0]->val.shape.dim[3];
+}
+
+static ag_node *timed(ag_graph *g, const ag_sizes *z) {
+    const tensor_shape s = tensor_dims(4, z->B, z->H, z->T, z->T);
+    const ag_mask causal = {.causal = true};
+    ag_node *w = ag_softmax(ag_sample(g, AG_SAMPLE_NORMAL, s), causal);
+    return ag_mix(w, ag_sample_x(g, z), z->H, causal);
+}
+
+static const char *arguments(const ag_node *node) {
+    const attr *a = node->attr;
+    return ag_text(node->graph, "\"kv_heads\":%d,%s", a->kv_heads,
+                   ag_text_mask(node->graph, a->mask));
+}
+
+const ag_op ag_op_mix = {
+    .name = "mix",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+    .sample = sample,
+    .flops = flops,
+    .timed = timed,
+    .arguments = arguments,
+    .torch = "mix(x[0], x[1], kv_heads, mask)",
+};
 
 ag_node *ag_mix(ag_node *w, ag_node *v, int kv_heads, ag_mask mask) {
     return ag_apply(&ag_op_mix, AG_IN(w, v), &(attr){kv_heads, mask}, sizeof(attr));

@@ -76,7 +76,20 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_permute(ag_sample(g, AG_SAMPLE_NORMAL, shapes[i]), shapes[i].rank, axes[i]);
 }
 
-const ag_op ag_op_permute = {"permute", false, shape, forward, backward, sample};
+static ag_node *timed(ag_graph *g, const ag_sizes *z) {
+    return ag_permute(ag_sample_x(g, z), 3, (const int[]){1, 0, 2});
+}
+
+const ag_op ag_op_permute = {
+    .name = "permute",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+    .sample = sample,
+    .timed = timed,
+    .arguments = ag_reduce_arguments,
+    .torch = "x[0].permute(axes)",
+};
 
 ag_node *ag_permute(ag_node *x, int n_axes, const int *axes) {
     ag_axes attr;

@@ -1,5 +1,7 @@
 /* reshape.c - y is x under another shape of as many elements.        dx = dy
- * It stands in the same memory, nothing is copied: a hook that overwrites y overwrites x. */
+ * It stands in the same memory, and nothing is copied, unless y is hooked (ag_hook). */
+#include <string.h>
+
 #include "autograd/op.h"
 
 typedef struct {
@@ -18,7 +20,10 @@ static bool shape(ag_node *node) {
     return true;
 }
 
-static void forward(ag_node *node) { (void)node; }
+static void forward(ag_node *node) {
+    const tensor *x = &node->in[0]->val;
+    if (node->val.x != x->x && x->n) memcpy(node->val.x, x->x, x->n * sizeof *x->x);
+}
 
 static void backward(ag_node *node) {
     const real *restrict dy = node->grad;
@@ -36,7 +41,19 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_reshape(ag_sample(g, AG_SAMPLE_NORMAL, pairs[i][0]), pairs[i][1]);
 }
 
-const ag_op ag_op_reshape = {"reshape", false, shape, forward, backward, sample};
+static ag_node *timed(ag_graph *g, const ag_sizes *z) {
+    return ag_reshape(ag_sample_x(g, z), tensor_dims(2, z->B * z->T, z->D));
+}
+
+const ag_op ag_op_reshape = {
+    .name = "reshape",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+    .sample = sample,
+    .timed = timed,
+    .torch = "x[0].reshape(shape)",
+};
 
 ag_node *ag_reshape(ag_node *x, tensor_shape s) {
     return ag_apply(&ag_op_reshape, AG_IN(x), &(attr){s}, sizeof(attr));

@@ -35,7 +35,8 @@ static bool shape(ag_node *node) {
         return ag_fail(node, "%d heads do not divide width %d", a->heads, W);
     if (W / a->heads % 2)
         return ag_fail(node, "a head of width %d is not made of pairs", W / a->heads);
-    if (!(a->base > 0)) return ag_fail(node, "base %g is not above 0", a->base);
+    if (!(a->base > 0 && isfinite(a->base)))
+        return ag_fail(node, "base %g is no number above 0", a->base);
     node->val.shape = x;
     return make_table(node, x.dim[x.rank - 2], W / a->heads, a->base);
 }
@@ -82,7 +83,25 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_rope(ag_sample(g, AG_SAMPLE_NORMAL, shapes[i]), heads[i], base[i]);
 }
 
-const ag_op ag_op_rope = {"rope", false, shape, forward, backward, sample};
+static ag_node *timed(ag_graph *g, const ag_sizes *z) {
+    return ag_rope(ag_sample_x(g, z), z->H, 10000);
+}
+
+static const char *arguments(const ag_node *node) {
+    const attr *a = node->attr;
+    return ag_text(node->graph, "\"heads\":%d,\"base\":%.17g", a->heads, a->base);
+}
+
+const ag_op ag_op_rope = {
+    .name = "rope",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+    .sample = sample,
+    .timed = timed,
+    .arguments = arguments,
+    .torch = "rope(x[0], heads, base)",
+};
 
 ag_node *ag_rope(ag_node *x, int heads, double base) {
     return ag_apply(&ag_op_rope, AG_IN(x), &(attr){heads, base}, sizeof(attr));

@@ -24,6 +24,7 @@ static bool shape(ag_node *node) {
     if (G < 1 || G * E != k.dim[2] || a->heads % G)
         return ag_fail(node, "k of width %d has no whole number of heads of width %d dividing %d",
                        k.dim[2], E, a->heads);
+    if (!isfinite(a->factor)) return ag_fail(node, "factor %g is not finite", a->factor);
     node->val.shape = tensor_dims(4, q.dim[0], a->heads, q.dim[1], k.dim[1]);
     return true;
 }
@@ -99,7 +100,33 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_scores(q, k, c[i].H, c[i].factor, c[i].mask);
 }
 
-const ag_op ag_op_scores = {"scores", false, shape, forward, backward, sample};
+static double flops(const ag_node *node) {
+    return 2.0 * (double)node->val.n * tensor_width(node->in[0]->val.shape) /
+           node->val.shape.dim[1];
+}
+
+static ag_node *timed(ag_graph *g, const ag_sizes *z) {
+    ag_node *q = ag_sample_x(g, z);
+    return ag_scores(q, ag_sample_x(g, z), z->H, 1, (ag_mask){.causal = true});
+}
+
+static const char *arguments(const ag_node *node) {
+    const attr *a = node->attr;
+    return ag_text(node->graph, "\"heads\":%d,\"factor\":%.17g,%s", a->heads, a->factor,
+                   ag_text_mask(node->graph, a->mask));
+}
+
+const ag_op ag_op_scores = {
+    .name = "scores",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+    .sample = sample,
+    .flops = flops,
+    .timed = timed,
+    .arguments = arguments,
+    .torch = "scores(x[0], x[1], heads, factor, mask)",
+};
 
 ag_node *ag_scores(ag_node *q, ag_node *k, int heads, double factor, ag_mask mask) {
     return ag_apply(&ag_op_scores, AG_IN(q, k), &(attr){heads, factor, mask}, sizeof(attr));

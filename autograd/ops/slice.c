@@ -66,7 +66,25 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_slice(ag_sample(g, AG_SAMPLE_NORMAL, shapes[i]), cuts[i][0], cuts[i][1], cuts[i][2]);
 }
 
-const ag_op ag_op_slice = {"slice", false, shape, forward, backward, sample};
+static ag_node *timed(ag_graph *g, const ag_sizes *z) {
+    return ag_slice(ag_sample_x(g, z), -1, 0, z->D / 2);
+}
+
+static const char *arguments(const ag_node *node) {
+    const attr *a = node->attr;
+    return ag_text(node->graph, "\"axis\":%d,\"begin\":%d,\"end\":%d", a->axis, a->begin, a->end);
+}
+
+const ag_op ag_op_slice = {
+    .name = "slice",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+    .sample = sample,
+    .timed = timed,
+    .arguments = arguments,
+    .torch = "x[0][(slice(None),) * (axis % x[0].dim()) + (slice(begin, end),)]",
+};
 
 ag_node *ag_slice(ag_node *x, int axis, int begin, int end) {
     return ag_apply(&ag_op_slice, AG_IN(x), &(attr){axis, begin, end}, sizeof(attr));

@@ -110,7 +110,25 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_softmax(ag_sample(g, AG_SAMPLE_NORMAL, c[i].shape), c[i].mask);
 }
 
-const ag_op ag_op_softmax = {"softmax", false, shape, forward, backward, sample};
+static ag_node *timed(ag_graph *g, const ag_sizes *z) {
+    const tensor_shape s = tensor_dims(4, z->B, z->H, z->T, z->T);
+    return ag_softmax(ag_sample(g, AG_SAMPLE_NORMAL, s), (ag_mask){.causal = true});
+}
+
+static const char *arguments(const ag_node *node) {
+    return ag_text_mask(node->graph, ((const attr *)node->attr)->mask);
+}
+
+const ag_op ag_op_softmax = {
+    .name = "softmax",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+    .sample = sample,
+    .timed = timed,
+    .arguments = arguments,
+    .torch = "softmax(x[0], mask)",
+};
 
 ag_node *ag_softmax(ag_node *x, ag_mask mask) {
     return ag_apply(&ag_op_softmax, AG_IN(x), &(attr){mask}, sizeof(attr));

@@ -73,7 +73,11 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_softmax_one(ag_sample(g, AG_SAMPLE_NORMAL, c[i].shape), c[i].mask);
 }
 
-const ag_op ag_op_softmax_one = {"softmax_one", false, shape, forward, backward, sample};
+const ag_op ag_op_softmax_one = {.name = "softmax_one",
+                                 .shape = shape,
+                                 .forward = forward,
+                                 .backward = backward,
+                                 .sample = sample};
 
 ag_node *ag_softmax_one(ag_node *x, ag_mask mask) {
     return ag_apply(&ag_op_softmax_one, AG_IN(x), &(attr){mask}, sizeof(attr));

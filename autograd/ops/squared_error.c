@@ -52,7 +52,26 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_squared_error(a, ag_sample(g, AG_SAMPLE_NORMAL, s), i % 2 ? NULL : &weight);
 }
 
-const ag_op ag_op_squared_error = {"squared_error", false, shape, forward, backward, sample};
+static ag_node *timed(ag_graph *g, const ag_sizes *z) {
+    static const real one = 1;
+    ag_node *x = ag_sample_x(g, z);
+    return ag_squared_error(x, ag_sample_x(g, z), &one);
+}
+
+static const char *arguments(const ag_node *node) {
+    return ag_text_weight(node->graph, ((const attr *)node->attr)->weight);
+}
+
+const ag_op ag_op_squared_error = {
+    .name = "squared_error",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+    .sample = sample,
+    .timed = timed,
+    .arguments = arguments,
+    .torch = "squared_error(x[0], x[1], weight)",
+};
 
 ag_node *ag_squared_error(ag_node *a, ag_node *b, const real *weight) {
     return ag_apply(&ag_op_squared_error, AG_IN(a, b), &(attr){weight}, sizeof(attr));

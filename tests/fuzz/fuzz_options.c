@@ -9,7 +9,7 @@
 #include "train/cli/cli.h"
 #include "train/io/number.h"
 
-enum { MAX_ARGS = 64, MAX_OPTIONS = 128 };
+enum { MAX_ARGS = 64, MAX_OPTIONS = 256 };
 
 static void check_number(const char *text) {
     double x, again;
@@ -30,13 +30,14 @@ static void check_number(const char *text) {
 static int found(void *ctx, const char *name, const char *value) {
     qkv_config *c = ctx, again;
     char error[QKV_IO_ERROR] = "", text[QKV_CONFIG_TEXT_SIZE + 64], same[QKV_CONFIG_TEXT_SIZE + 64];
-    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
-        if (o->kind == QKV_CONFIG_SECTION || strcmp(o->option, name) != 0) continue;
-        if (!qkv_config_set(c, o, o->kind == QKV_CONFIG_FLAG ? "true" : value, error)) {
+    const data_option *o;
+    for (int i = 0; (o = qkv_config_option_at(c, i)); i++) {
+        if (o->kind == DATA_KIND_SECTION || strcmp(o->option, name) != 0) continue;
+        if (!qkv_config_set(c, o, o->kind == DATA_KIND_FLAG ? "true" : value, error)) {
             PROMISE(error[0] && strlen(error) < QKV_IO_ERROR);
             return cli_error(CLI_USAGE, "train", "--%s: %s", name, error);
         }
-        qkv_config_default(&again);
+        again = *c;
         qkv_config_get(c, o, text, sizeof text);
         PROMISE(qkv_config_set(&again, o, text, error));
         PROMISE(strcmp(text, qkv_config_get(&again, o, same, sizeof same)) == 0);
@@ -69,14 +70,15 @@ FUZZ(fuzz_options) {
     if (!text) abort();
     if (n) memcpy(text, data, n);
     text[n] = '\0';
-    for (const qkv_config_option *o = qkv_config_options; o->option; o++)
-        if (o->kind != QKV_CONFIG_SECTION)
-            all[k++] = (cli_option){o->option, o->kind == QKV_CONFIG_FLAG ? NULL : o->argument,
+    qkv_config_default(&c);
+    const data_option *o;
+    for (int i = 0; (o = qkv_config_option_at(&c, i)); i++)
+        if (o->kind != DATA_KIND_SECTION)
+            all[k++] = (cli_option){o->option, o->kind == DATA_KIND_FLAG ? NULL : o->argument,
                                     o->help, o->def};
     all[k] = (cli_option){NULL, NULL, NULL, NULL};
     int argc = arguments(text, argv);
     for (int i = 1; i < argc; i++) check_number(argv[i]);
-    qkv_config_default(&c);
     int code = cli_parse(argc, argv, all, found, &c, &first, &done);
     PROMISE(code == CLI_OK || code == CLI_USAGE);
     if (code == CLI_OK && !done) {

@@ -76,8 +76,9 @@ static qkv_trainer *model(void) {
     char error[QKV_IO_ERROR];
     if (t) return t;
     qkv_config_default(&c);
-    c.pairs = 2;
-    c.keys = c.values = 3;
+    qkv_config_choose(&c, "pairs", 2);
+    qkv_config_choose(&c, "keys", 3);
+    qkv_config_choose(&c, "values", 3);
     c.d_model = c.batch = c.lanes = 1;
     c.optimizer = QKV_OPTIM_SGD;
     if (!qkv_config_resolve(&c, &spec, error) || !(t = qkv_trainer_new(NULL, &c, &spec, 1, error)))
@@ -150,7 +151,7 @@ static void read_checkpoint(const qkv_io *io, const tensor_allocator *mem) {
     memset(&c, 0x5a, sizeof c);
     qkv_io_status check = qkv_run_checkpoint_check(io, mem, "a file", error);
     check_sentence(check, error);
-    qkv_io_status config = qkv_run_checkpoint_config(io, mem, "a file", &c, error);
+    qkv_io_status config = qkv_run_checkpoint_config(io, mem, "a file", NULL, &c, error);
     check_said(
         config,
         error);  // may quote the configuration as it stands: cli_error() makes that printable

@@ -2,7 +2,8 @@
  *
  *     graphs SEED FIRST COUNT [spoil]
  *
- * On stdout first {"ops":[..]}, the names of ops.def; then for each graph one line of JSON
+ * On stdout first {"ops":{"neg":"-x[0]",..}}, the catalogue with what each op is in PyTorch (null: it has
+ * no peer, and is left out); then for each graph one line of JSON
  *
  *     {"graph":7,"spoiled":0,"nodes":[{"op":"leaf","shape":[2,3],"wants":1},
  *      {"op":"sum","shape":[3],"in":[0],"axes":[0]}],"roots":[1]}
@@ -16,7 +17,7 @@
 
 #include "tests/referee/builder.h"
 
-enum { MOST_ROOTS = 3, MOST_ADDED = 16 };  // nodes added by one maker
+enum { MOST_ROOTS = 3, MOST_NODES = 192, MOST_ADDED = 32, MOST_OPS = 256 };
 
 typedef struct {
     int n, node[MOST_ROOTS];
@@ -30,40 +31,37 @@ static void die(const char *why) {
 
 /* ---- recording ---- */
 
-/* The other operand of a pair: of x's shape, or one that is repeated to it, or to which x is. */
-static ag_node *partner(builder *b, ag_node *x) {
-    tensor_shape s = x->val.shape;
-    if (chance(b, 1, 8)) return x;
-    if (chance(b, 1, 2)) return operand(b, s);
-    for (int i = 0; i < s.rank; i++)
-        if (chance(b, 1, 3)) s.dim[i] = s.dim[i] == 1 && x->val.n < 40 ? 1 + below(b, 4) : 1;
-    int cut = chance(b, 1, 3) ? below(b, s.rank + 1) : 0;
-    s.rank -= cut;
-    memmove(s.dim, s.dim + cut, (size_t)s.rank * sizeof *s.dim);
-    return operand(b, s);
-}
+/* The ops that have a peer, and how many samples each has. */
+static struct {
+    const ag_op *op;
+    int samples;
+} pool[MOST_OPS];
+static int n_pool;
 
-static void make(builder *b, const maker *m) {
-    if (m->make) {
-        m->make(b);
-    } else if (m->unary) {
-        m->unary(confine(b, pick(b), m->last));
-    } else {
-        ag_node *x = pick(b), *y = partner(b, x);
-        if (chance(b, 1, 2)) {
-            ag_node *swap = x;
-            x = y;
-            y = swap;
-        }
-        m->pair(x, confine(b, y, m->last));
+static void fill_pool(void) {
+    ag_params *params = ag_params_new(NULL, 1);
+    ag_graph *g = params ? ag_graph_new(params) : NULL;
+    if (!g) die("out of memory");
+    for (int i = 0; ag_ops[i]; i++) {
+        if (!ag_ops[i]->torch) continue;
+        if (n_pool == MOST_OPS) die("too many ops");
+        int n = 0;
+        while (ag_ops[i]->sample(g, n) && !ag_error(g)) n++, ag_graph_reset(g);
+        if (n == 0) die("an op has no samples");
+        pool[n_pool].op = ag_ops[i];
+        pool[n_pool++].samples = n;
     }
+    if (n_pool == 0) die("no op has a peer: nothing to compare");
+    ag_graph_free(g);
+    ag_params_free(params);
 }
 
 static void record(builder *b) {
     int steps = 3 + below(b, 18);
     for (int i = 0; i < steps && ag_count(b->graph) < MOST_NODES - 2 * MOST_ADDED; i++) {
-        make(b, &makers[below(b, n_makers)]);
-        if (ag_error(b->graph)) die(ag_error(b->graph));
+        const int k = below(b, n_pool);
+        if (!add_sample(b, pool[k].op, below(b, pool[k].samples)))
+            die(ag_error(b->graph) ? ag_error(b->graph) : "a sample is gone");
     }
 }
 
@@ -95,9 +93,7 @@ static void propagate(builder *b, root_list *roots) {
         ag_node *x = ag_at(b->graph, n - 1 - below(b, n < 8 || chance(b, 1, 4) ? n : 8));
         if (!moderate(x)) continue;
         wanted--;
-        ag_node *part = with(b, ag_sum(x, 0, NULL), "\"axes\":[]");
-        double factor = rng_normal(&b->random);
-        part = with(b, ag_scale(part, factor), "\"factor\":%.17g", factor);
+        ag_node *part = ag_scale(ag_sum(x, 0, NULL), rng_normal(&b->random));
         sum = sum ? ag_add(sum, part) : part;
     }
     if (!sum || !ag_forward(b->graph)) return;
@@ -107,7 +103,7 @@ static void propagate(builder *b, root_list *roots) {
     }
     for (int i = ag_count(b->graph) - 1; i >= n && roots->n < MOST_ROOTS; i--) {
         ag_node *part = ag_at(b->graph, i);
-        if (strcmp(part->op->name, "sum") == 0) add_root(b, roots, part->in[0]);
+        if (part->op == &ag_op_sum) add_root(b, roots, part->in[0]);
     }
 }
 
@@ -132,7 +128,7 @@ static void write_ints(const char *key, int n, const int *x) {
     putchar(']');
 }
 
-static void write_node(const builder *b, const ag_node *x) {
+static void write_node(const ag_node *x) {
     printf("%s{\"op\":\"%s\"", x->index ? "," : "", x->op ? x->op->name : "leaf");
     write_ints("shape", x->val.shape.rank, x->val.shape.dim);
     if (!x->op) printf(",\"wants\":%d", x->wants_grad);
@@ -141,7 +137,8 @@ static void write_node(const builder *b, const ag_node *x) {
         for (int i = 0; i < x->n_in; i++) printf(i ? ",%d" : "%d", x->in[i]->index);
         putchar(']');
     }
-    printf(b->args[x->index] ? ",%s}" : "}", b->args[x->index]);
+    printf(x->op && x->op->arguments ? ",%s}" : "}",
+           x->op && x->op->arguments ? x->op->arguments(x) : "");
 }
 
 static void write_numbers(size_t n, const real *x) {
@@ -151,7 +148,7 @@ static void write_numbers(size_t n, const real *x) {
 static void write_graph(const builder *b, int number, bool spoiled, const root_list *roots) {
     int n = ag_count(b->graph);
     printf("{\"graph\":%d,\"spoiled\":%d,\"nodes\":[", number, spoiled);
-    for (int i = 0; i < n; i++) write_node(b, ag_at(b->graph, i));
+    for (int i = 0; i < n; i++) write_node(ag_at(b->graph, i));
     putchar(']');
     write_ints("roots", roots->n, roots->node);
     printf("}\n");
@@ -172,8 +169,7 @@ static bool one_graph(uint64_t seed, int number, bool want_spoiled) {
     b.params = ag_params_new(NULL, seed);
     b.graph = b.params ? ag_graph_new(b.params) : NULL;
     if (!b.graph) die("out of memory");
-    b.training = chance(&b, 1, 2);
-    ag_set_run(b.graph, (ag_run){.seed = seed, .step = (uint64_t)number, .training = b.training});
+    b.run = (ag_run){.seed = seed, .step = (uint64_t)number, .training = chance(&b, 1, 2)};
     record(&b);
     propagate(&b, &roots);
     if (ag_error(b.graph)) die(ag_error(b.graph));
@@ -185,14 +181,21 @@ static bool one_graph(uint64_t seed, int number, bool want_spoiled) {
     return spoiled;
 }
 
+static void write_peer(const ag_op *op, bool first) {
+    const char *quote = op->torch ? "\"" : "";
+    printf("%s\"%s\":%s%s%s", first ? "" : ",", op->name, quote, op->torch ? op->torch : "null",
+           quote);
+}
+
 int main(int argc, char **argv) {
     if (argc < 4) die("usage: graphs SEED FIRST COUNT [spoil]");
     uint64_t seed = strtoull(argv[1], NULL, 10);
     int first = atoi(argv[2]), count = atoi(argv[3]), spoiled = 0;
     bool spoils = argc > 4 && strcmp(argv[4], "spoil") == 0;
-    printf("{\"ops\":[");
-    for (int i = 0; ag_ops[i]; i++) printf(i ? ",\"%s\"" : "\"%s\"", ag_ops[i]->name);
-    printf("]}\n");
+    printf("{\"ops\":{");
+    for (int i = 0; ag_ops[i]; i++) write_peer(ag_ops[i], i == 0);
+    printf("}}\n");
+    fill_pool();
     for (int i = 0; i < count; i++)
         spoiled += one_graph(seed, first + i, spoils && i >= 1000 * spoiled + 500);
     return fflush(stdout) == 0 ? 0 : 1;

@@ -5,8 +5,9 @@
 
 PROGRAM (graphs.c) records graph after graph and writes them down with the values of all nodes and
 the gradients of all leaves. Here each is built again from its description, and the two must agree
-to 1e-10 of max(1, the greatest number of the tensor). Fails on a difference, and when an op of the
-catalogue was never drawn. --control has PROGRAM spoil some gradients by 1e-6 of themselves, and
+to 1e-10 of max(1, the greatest number of the tensor). What an op is in PyTorch stands in its
+descriptor. Fails on a difference, and when an op that has a peer was never compared: its value, and a
+gradient that went through it. --control has PROGRAM spoil some gradients by 1e-6 of themselves, and
 succeeds only if exactly those graphs are found to be wrong. --show prints the graphs (use it with
 --first I --graphs 1).
 """
@@ -50,6 +51,7 @@ def rows_of(table, ids):
 
 
 def softmax(x, mask):
+    mask = tuple(mask)
     seen = visible(x.shape[-2] if x.dim() > 1 else 1, x.shape[-1], *mask)
     if x.dim() == 1:
         seen = seen[0]
@@ -90,7 +92,10 @@ def greatest(x, axes):
     """The first of the greatest gets the gradient."""
     gone = sorted(a % x.dim() for a in axes) if axes else list(range(x.dim()))
     kept = [a for a in range(x.dim()) if a not in gone]
-    flat = x.permute(kept + gone).reshape([x.shape[a] for a in kept] + [-1])
+    flat = x.permute(kept + gone).reshape([x.shape[a] for a in kept] +
+                                          [math.prod(x.shape[a] for a in gone)])
+    if flat.numel() == 0:
+        return flat.sum(-1)
     return flat.gather(-1, flat.argmax(-1, keepdim=True)).squeeze(-1)
 
 
@@ -98,7 +103,7 @@ def embedding(tables, ids, of):
     def one(table, at):
         if at is None:  # each position its own row
             return table[: of[-1] if of else 1].expand(*of, -1) if of else table[0]
-        return rows_of(table, at).reshape(*of, -1)
+        return rows_of(table, at).reshape(*of, table.shape[-1])
 
     return sum(one(table, at) for table, at in zip(tables, ids))
 
@@ -117,57 +122,18 @@ def squared_error(a, b, weight):
     return weight * F.mse_loss(a, b, reduction="sum")
 
 
-def dropout(x, p, training, fell):
-    """fell: what the library made of ones."""
-    if not training or p == 0:
-        return x
-    assert ((fell == 0) | ((fell - 1 / (1 - p)).abs() < 1e-12)).all(), "no dropout mask"
-    return x * fell
-
-
 def over(x, axes):
     return axes if axes else list(range(x.dim()))
 
 
-# ---- the ops: one line each; x is the list of inputs, a the arguments ----
+@functools.lru_cache(maxsize=None)
+def compiled(expression):
+    return compile(expression, expression, "eval")
 
-OPS = {
-    "add": lambda x, a: x[0] + x[1],
-    "sub": lambda x, a: x[0] - x[1],
-    "mul": lambda x, a: x[0] * x[1],
-    "div": lambda x, a: x[0] / x[1],
-    "neg": lambda x, a: -x[0],
-    "scale": lambda x, a: a["factor"] * x[0],
-    "exp": lambda x, a: torch.exp(x[0]),
-    "log": lambda x, a: torch.log(x[0]),
-    "sqrt": lambda x, a: torch.sqrt(x[0]),
-    "tanh": lambda x, a: torch.tanh(x[0]),
-    "sigmoid": lambda x, a: torch.sigmoid(x[0]),
-    "relu": lambda x, a: F.relu(x[0]),
-    "gelu": lambda x, a: F.gelu(x[0], approximate=a["form"]),
-    "silu": lambda x, a: F.silu(x[0]),
-    "dropout": lambda x, a: dropout(x[0], a["p"], a["training"], a["fell"]),
-    "matmul": lambda x, a: x[0] @ x[1],
-    "sum": lambda x, a: x[0].sum(over(x[0], a["axes"])),
-    "mean": lambda x, a: x[0].mean(over(x[0], a["axes"])),
-    "max": lambda x, a: greatest(x[0], a["axes"]),
-    "reshape": lambda x, a: x[0].reshape(a["to"]),
-    "permute": lambda x, a: x[0].permute(a["axes"]),
-    "slice": lambda x, a: x[0][(slice(None),) * a["cut"][0] + (slice(a["cut"][1], a["cut"][2]),)],
-    "concat": lambda x, a: torch.cat(x, a["axis"]),
-    "linear": lambda x, a: F.linear(x[0], x[1].T, x[2] if len(x) > 2 else None),
-    "embedding": lambda x, a: embedding(x, a["ids"], a["of"]),
-    "gather": lambda x, a: rows_of(x[0].reshape(-1, x[0].shape[-1]), a["rows"]),
-    "layer_norm": lambda x, a: layer_norm(x[0], x[1], x[2], a["eps"]),
-    "rms_norm": lambda x, a: F.rms_norm(x[0], x[1].shape, x[1], a["eps"]),
-    "rope": lambda x, a: rope(x[0], a["heads"], a["base"]),
-    "scores": lambda x, a: scores(x[0], x[1], a["heads"], a["factor"], tuple(a["mask"])),
-    "softmax": lambda x, a: softmax(x[0], tuple(a["mask"])),
-    "log_softmax": lambda x, a: F.log_softmax(x[0], -1),
-    "mix": lambda x, a: mix(x[0], x[1], a["kv_heads"], tuple(a["mask"])),
-    "cross_entropy": lambda x, a: cross_entropy(x[0], a["targets"], a["weight"]),
-    "squared_error": lambda x, a: squared_error(x[0], x[1], a["weight"]),
-}
+
+def apply(expression, x, node):
+    """An op's expression, with its arguments by their names."""
+    return eval(compiled(expression), globals(), dict(node, x=x))
 
 
 # ---- judging one graph ----
@@ -198,20 +164,18 @@ def difference(got, expected):
     return math.inf if math.isnan(worst) else worst
 
 
-def rebuild(nodes, given):
+def rebuild(peers, nodes, given):
     """The same graph in PyTorch, from the leaves' values on."""
     made = []
     for node, value in zip(nodes, given):
         if node["op"] == "leaf":
             made.append(value.clone().requires_grad_(bool(node["wants"])))
             continue
-        if "fell" in node:
-            node = dict(node, fell=given[node["fell"]])
-        made.append(OPS[node["op"]]([made[i] for i in node["in"]], node))
+        made.append(apply(peers[node["op"]], [made[i] for i in node["in"]], node))
     return made
 
 
-def judge(graph, stream):
+def judge(peers, graph, stream):
     """Yields (what, difference) for every value and every gradient."""
     nodes, roots = graph["nodes"], graph["roots"]
     leaves = [i for i, node in enumerate(nodes) if node.get("wants")]
@@ -221,7 +185,7 @@ def judge(graph, stream):
     given = [numbers.next(s) for s in shapes]
     gradients = [numbers.next(shapes[i]) for i in leaves]
     cotangents = [numbers.next(shapes[r]) for r in roots]
-    made = rebuild(nodes, given)
+    made = rebuild(peers, nodes, given)
     for i, (value, expected) in enumerate(zip(given, made)):
         yield f"value of node {i} ({nodes[i]['op']})", difference(value, expected.detach())
     expected = [None] * len(leaves)
@@ -236,10 +200,23 @@ def judge(graph, stream):
 # ---- the run ----
 
 
+def learning(graph):
+    """The ops of the nodes between a root and a leaf that learns."""
+    nodes = graph["nodes"]
+    learns, asked = [], set(graph["roots"])
+    for node in nodes:
+        learns.append(bool(node.get("wants")) or any(learns[i] for i in node.get("in", ())))
+    for i in range(len(nodes) - 1, -1, -1):
+        if i in asked:
+            asked.update(nodes[i].get("in", ()))
+    return [nodes[i]["op"] for i in asked if learns[i]]
+
+
 class Report:
     def __init__(self):
         self.graphs = self.nodes = self.leaves = self.shared = self.twice = self.rooted = 0
         self.ops, self.wrong, self.spoiled = collections.Counter(), [], []
+        self.learned = collections.Counter()  # ops that a gradient which was compared went through
         self.worst = (0.0, "nowhere")
 
     def count(self, graph):
@@ -249,6 +226,7 @@ class Report:
             self.ops[node["op"]] += 1
             uses.update(set(node.get("in", ())))
             self.twice += len(set(node.get("in", ()))) < len(node.get("in", ()))
+        self.learned.update(learning(graph))
         self.nodes += len(graph["nodes"])
         self.shared += sum(n > 1 for n in uses.values())
         self.rooted += len(graph["roots"]) > 1
@@ -277,7 +255,7 @@ def run(args):
                 print(i, node)
             print("roots", graph["roots"])
         report.count(graph)
-        for what, off in judge(graph, child.stdout):
+        for what, off in judge(catalogue, graph, child.stdout):
             report.add(graph, what, off)
     if child.wait() != 0 or report.graphs != args.graphs:
         sys.exit(f"referee: {args.program} stopped after {report.graphs} graphs")
@@ -300,11 +278,14 @@ def main():
     if args.control:
         print(f"control: {len(r.spoiled)} spoiled, {len(r.wrong)} found wrong")
         sys.exit(0 if r.spoiled and r.spoiled == r.wrong else "referee: control failed")
-    print("  ".join(f"{op} {r.ops[op]}" for op in catalogue))
+    print("  ".join(f"{op} {r.ops[op]}" for op in catalogue if r.ops[op]))
     print(f"worst difference {r.worst[0]:.3g}: {r.worst[1]}; {len(r.wrong)} graphs wrong")
-    never = [op for op in catalogue if not r.ops[op]]
-    if never:
-        sys.exit(f"referee: never covered: {', '.join(never)}")
+    alone = [op for op, peer in catalogue.items() if not peer]
+    if alone:
+        print(f"no peer, not compared: {', '.join(alone)}")
+    never = [op for op, peer in catalogue.items() if peer and not (r.ops[op] and r.learned[op])]
+    if never or not r.leaves:
+        sys.exit(f"referee: never compared: {', '.join(never) or 'anything'}")
     sys.exit(1 if r.wrong else 0)
 
 

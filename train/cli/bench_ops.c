@@ -47,28 +47,15 @@ typedef struct {
     double bytes_forward, bytes_backward;
 } cost;
 
-static bool is(const ag_node *node, const char *op) { return strcmp(node->op->name, op) == 0; }
-
-static double flops(const ag_node *node) {
-    const tensor *a = &node->in[0]->val, *b = &node->in[node->n_in > 1]->val;
-    double each = is(node, "linear")   ? (double)a->n * b->shape.dim[1]
-                  : is(node, "matmul") ? (double)node->val.n * tensor_width(a->shape)
-                  : is(node, "scores")
-                      ? (double)node->val.n * tensor_width(a->shape) / node->val.shape.dim[1]
-                  : is(node, "mix") ? (double)node->val.n * a->shape.dim[3]
-                                    : 0;
-    return 2 * each;
-}
-
 static void add_sizes(cost *c, const ag_node *node, double times) {
-    double in = 0, wanted = 0, out = (double)node->val.n, f = flops(node);
+    double in = 0, wanted = 0, out = (double)node->val.n;
+    const double f = node->op->flops ? node->op->flops(node) : 0;
     for (int i = 0; i < node->n_in; i++) {
         in += (double)node->in[i]->val.n;
         if (node->in[i]->wants_grad) wanted += (double)node->in[i]->val.n;
-        if (node->in[i]->wants_grad) c->flops_backward += times * f;
+        // a product has two factors, and each one's gradient is a product again; a bias is none
+        if (node->in[i]->wants_grad && i < 2) c->flops_backward += times * f;
     }
-    if (is(node, "linear") && node->n_in == 3)
-        c->flops_backward -= times * f;  // the bias costs none
     c->flops_forward += times * f;
     c->bytes_forward += times * (double)sizeof(real) * (in + out);
     c->bytes_backward += times * (double)sizeof(real) * (in + out + wanted);
@@ -129,70 +116,6 @@ static bool measure_step(qkv_trainer *t, double seconds, cost *costs, int *n, do
 
 /* ---- alone ---- */
 
-typedef struct {
-    int B, T, D, H, V;
-} sizes;
-
-static const struct {
-    const char *name;
-    ag_node *(*make)(ag_node *);
-} unary[] = {{"neg", ag_neg},   {"exp", ag_exp},   {"log", ag_log},
-             {"sqrt", ag_sqrt}, {"tanh", ag_tanh}, {"sigmoid", ag_sigmoid},
-             {"relu", ag_relu}, {"silu", ag_silu}, {"log_softmax", ag_log_softmax}};
-static const struct {
-    const char *name;
-    ag_node *(*make)(ag_node *, ag_node *);
-} binary[] = {{"add", ag_add}, {"sub", ag_sub}, {"mul", ag_mul}, {"div", ag_div}};
-
-/* One node of that op at these sizes, x being [B,T,D]; NULL: it is not known here. */
-static ag_node *record(ag_graph *g, const char *name, const sizes *z, ag_node *x) {
-    static const int last[] = {-1}, turned[] = {1, 0, 2};
-    static const real one = 1;
-    const ag_mask causal = {.causal = true};
-    tensor_shape same = x->val.shape, width = tensor_dims(1, z->D),
-                 square = tensor_dims(2, z->D, z->D),
-                 weights = tensor_dims(4, z->B, z->H, z->T, z->T);
-    int N = z->B * z->T;
-#define LEAF(shape) ag_sample(g, AG_SAMPLE_POSITIVE, shape)
-#define IS(op)      (strcmp(name, op) == 0)
-    for (size_t i = 0; i < sizeof unary / sizeof *unary; i++)
-        if (IS(unary[i].name)) return unary[i].make(x);
-    for (size_t i = 0; i < sizeof binary / sizeof *binary; i++)
-        if (IS(binary[i].name)) return binary[i].make(x, LEAF(same));
-    if (IS("scale")) return ag_scale(x, 0.5);
-    if (IS("gelu")) return ag_gelu(x, AG_GELU_ERF);
-    if (IS("dropout")) return ag_dropout(x, 0.1, "dropout");
-    if (IS("matmul")) return ag_matmul(x, LEAF(square));
-    if (IS("linear")) return ag_linear(x, LEAF(square), LEAF(width));
-    if (IS("sum")) return ag_sum(x, 1, last);
-    if (IS("mean")) return ag_mean(x, 1, last);
-    if (IS("max")) return ag_max(x, 1, last);
-    if (IS("reshape")) return ag_reshape(x, tensor_dims(2, N, z->D));
-    if (IS("permute")) return ag_permute(x, 3, turned);
-    if (IS("slice")) return ag_slice(x, -1, 0, z->D / 2);
-    if (IS("concat")) return ag_concat(2, (ag_node *[]){x, LEAF(same)}, -1);
-    if (IS("embedding"))
-        return ag_embedding(1, (ag_node *[]){LEAF(tensor_dims(2, z->V, z->D))},
-                            (const int *[]){ag_sample_ids(g, N, z->V, false)}, tensor_dims(1, N));
-    if (IS("gather")) return ag_gather(x, ag_sample_ids(g, N, N, false), N);
-    if (IS("layer_norm")) return ag_layer_norm(x, LEAF(width), LEAF(width), 1e-5);
-    if (IS("rms_norm")) return ag_rms_norm(x, LEAF(width), 1e-5);
-    if (IS("rope")) return ag_rope(x, z->H, 10000);
-    if (IS("scores")) return ag_scores(x, LEAF(same), z->H, 1, causal);
-    if (IS("softmax")) return ag_softmax(LEAF(weights), causal);
-    if (IS("mix")) {
-        ag_node *w = ag_softmax(LEAF(weights), causal);
-        return ag_mix(w, x, z->H, causal);
-    }
-    if (IS("cross_entropy"))
-        return ag_cross_entropy(ag_linear(x, LEAF(tensor_dims(2, z->D, z->V)), NULL),
-                                ag_sample_ids(g, N, z->V, false), NULL);
-    if (IS("squared_error")) return ag_squared_error(x, LEAF(same), &one);
-#undef IS
-#undef LEAF
-    return NULL;
-}
-
 static void run_forward(void *node) { ((ag_node *)node)->op->forward(node); }
 static void run_backward(void *ctx) {
     ag_node *node = ctx;
@@ -200,25 +123,22 @@ static void run_backward(void *ctx) {
     node->op->backward(node);
 }
 
-static bool measure_alone(const char *name, const sizes *z, double seconds, cost *out,
+static bool measure_alone(const ag_op *op, const ag_sizes *z, double seconds, cost *out,
                           char *error) {
     ag_params *params = ag_params_new(NULL, 1);
     ag_graph *g = params ? ag_graph_new(params) : NULL;
-    ag_node *node =
-        g ? record(g, name, z, ag_sample(g, AG_SAMPLE_POSITIVE, tensor_dims(3, z->B, z->T, z->D)))
-          : NULL;
-    if (node) ag_set_run(g, (ag_run){.training = true});
+    ag_node *node = g ? ag_sample_timed(g, op, z) : NULL;
     bool ok = node && ag_backward(node, NULL);
     if (ok) {
-        *out = (cost){.name = name};
+        *out = (cost){.name = op->name};
         out->forward = bench_time(run_forward, node, seconds / 2);
         out->backward = bench_time(run_backward, node, seconds / 2);
         add_sizes(out, node, 1);
     } else
-        qkv_io_fail(error, "%s: %s", name,
-                    !g                    ? "out of memory"
-                    : node && ag_error(g) ? ag_error(g)
-                                          : "no way to time it is known");
+        qkv_io_fail(error, "%s: %s", op->name,
+                    !g            ? "out of memory"
+                    : ag_error(g) ? ag_error(g)
+                                  : "it has no sample to be timed on");
     if (g) ag_graph_free(g);
     if (params) ag_params_free(params);
     return ok;
@@ -279,13 +199,13 @@ int bench_ops(qkv_trainer *t, double seconds, bool json) {
         return cli_error(CLI_FAILED, "bench", "%s", error);
     in_step = n;
     qsort(costs, (size_t)n, sizeof *costs, dearest_first);
-    sizes z = {qkv_trainer_any_worker(t)->B, spec->side[DATA_SEQUENCE].T, c->d_model, c->heads,
-               spec->readout[0].classes};
+    ag_sizes z = {qkv_trainer_any_worker(t)->B, spec->side[DATA_SEQUENCE].T, c->d_model, c->heads,
+                  spec->readout[0].classes};
     for (int i = 0; ag_ops[i]; i++) {
         bool known = false;
         for (int k = 0; k < in_step; k++)
             known = known || strcmp(costs[k].name, ag_ops[i]->name) == 0;
-        if (!known && !measure_alone(ag_ops[i]->name, &z, seconds / 60, &costs[n++], error))
+        if (!known && !measure_alone(ag_ops[i], &z, seconds / 60, &costs[n++], error))
             return cli_error(CLI_FAILED, "bench", "%s", error);
     }
     if (!json) {

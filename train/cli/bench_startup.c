@@ -49,6 +49,7 @@ static bool time_trainer(double *make, double *step, char *error) {
     double made = bench_clock(CLOCK_MONOTONIC);
     bool ok = t && qkv_trainer_gradient(t, 0, &s, error);
     if (ok) qkv_trainer_update(t, 0, &s);
+    data_release(&spec);
     *make = made - began;
     *step = bench_clock(CLOCK_MONOTONIC) - made;
     qkv_trainer_free(t);

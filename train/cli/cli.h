@@ -24,7 +24,7 @@ enum {
 #undef COMMAND
 
 /* An option of a command. A NULL name ends a list; a NULL argument makes it a flag; an empty name
- * is a heading. */
+ * is a heading; one without help is understood but not listed. */
 typedef struct {
     const char *name, *argument, *help, *def;
 } cli_option;
@@ -43,8 +43,10 @@ void cli_help(const char *command, const cli_option *options);
 int cli_error(int code, const char *command, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Opens what --plugin names: a shared object, or a C file which is compiled first. An exit code,
- * and a message. */
+enum { CLI_MAXOPTIONS = 256 };  // the most of a command
+
+/* Opens what --plugin names: a shared object, or a C file which is compiled first; what *out has
+ * already, of other files, stays beside it. An exit code, and a message. */
 int cli_load_plugin(const char *command, const char *path, const struct qkv_config_plugin **out);
 
 /* The exit code for what the library said. */
@@ -54,8 +56,10 @@ int cli_code(qkv_run_status s);
  * */
 const char *cli_nearest(const char *name, const char *const *names);
 
-/* A usage error for a task that does not exist, with the nearest that does. */
-int cli_unknown_task(const char *command, const char *name);
+/* A usage error for a task or a block that does not exist, with the nearest that does. */
+int cli_unknown_task(const char *command, const char *name, const struct qkv_config_plugin *plugin);
+int cli_unknown_block(const char *command, const char *name,
+                      const struct qkv_config_plugin *plugin);
 
 /* Is the stream a terminal that understands cursor movement and colour? */
 bool cli_terminal(int fd);

@@ -94,26 +94,41 @@ static int take_option(void *ctx, const char *name, const char *value) {
 
 /* ---- the task: random tokens, random answers at every position ---- */
 
+typedef struct {
+    int length, symbols;
+} noise_options;
+
+static const data_option noise_table[] = {
+    DATA_INT(noise_options, length, "length", 1, 1, 1 << 20, "tokens"),
+    DATA_INT(noise_options, symbols, "symbols", 1, 1, 1 << 24, "different tokens"),
+    DATA_END,
+};
+
 static bool configure_noise(data_spec *s, char *error, size_t size) {
+    const noise_options *o = data_chosen(s);
     (void)error, (void)size;
-    s->side[DATA_SEQUENCE] =
-        (data_side){s->options.queries, 1, {data_plain("token", "t", s->options.keys)}};
+    s->side[DATA_SEQUENCE] = (data_side){o->length, 1, {data_plain("token", "t", o->symbols)}};
     s->n_readouts = 1;
-    s->readout[0] = (data_readout){"token", "t", s->options.keys, NULL};
-    s->scored = s->entries = s->options.queries;
+    s->readout[0] = (data_readout){"token", "t", o->symbols, NULL};
+    s->scored = s->entries = o->length;
     s->sees = DATA_CAUSAL;
     s->scratch = 1;
     return true;
 }
 
 static void noise(const data_spec *s, rng *r, const data_example *out) {
-    for (int t = 0; t < s->options.queries; t++) {
-        out->ids[DATA_SEQUENCE][0][t] = (int)rng_below(r, (uint32_t)s->options.keys);
-        out->target[0][t] = (int)rng_below(r, (uint32_t)s->options.keys);
+    const noise_options *o = data_chosen(s);
+    for (int t = 0; t < o->length; t++) {
+        out->ids[DATA_SEQUENCE][0][t] = (int)rng_below(r, (uint32_t)o->symbols);
+        out->target[0][t] = (int)rng_below(r, (uint32_t)o->symbols);
     }
 }
 
-static const data_task task_noise = {"noise", "random tokens", "", configure_noise, noise, NULL};
+static const data_task task_noise = {.name = "noise",
+                                     .summary = "random tokens",
+                                     .options = noise_table,
+                                     .configure = configure_noise,
+                                     .example = noise};
 
 static bool configure(const request *r, qkv_config *c, data_spec *spec, char *error) {
     qkv_config_default(c);
@@ -130,9 +145,11 @@ static bool configure(const request *r, qkv_config *c, data_spec *spec, char *er
     c->bias = true;
     c->lr = 1e-3;
     if (!qkv_config_resolve(c, spec, error)) return false;  // the widths; then the task is replaced
-    return data_configure(&task_noise,
-                          (data_options){.keys = (int)r->vocab, .queries = (int)r->time}, spec,
-                          error, QKV_IO_ERROR);
+    data_release(spec);
+    data_options_reset(noise_table, &c->of_task);
+    data_options_set(noise_table, &c->of_task, "length", (double)r->time);
+    data_options_set(noise_table, &c->of_task, "symbols", (double)r->vocab);
+    return data_configure(&task_noise, &c->of_task, spec, error, QKV_IO_ERROR);
 }
 
 /* ---- measuring ---- */

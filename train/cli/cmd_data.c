@@ -6,22 +6,19 @@
 
 #include "train/cli/data_check.h"
 #include "train/cli/json.h"
+#include "train/cli/settings.h"
 #include "train/io/number.h"
-
-enum { MAX_OPTIONS = 24 };
 
 typedef struct {
     long n;
     bool json, check;
     const char *split;
-    const struct qkv_config_plugin *plugin;
-    struct {
-        const char *name, *value;
-    } given[64];
-    int n_given;
+    cli_settings settings;
 } request;
 
 static const cli_option own[] = {
+    {"", NULL, "Examples", NULL},
+    {"seed", "N", "of the examples", "1"},
     {"n", "N", "how many examples", "3"},
     {"split", "NAME", "train, valid, test or heldout", "train"},
     {"check", NULL, "prove on 10000 examples what the task promises", NULL},
@@ -29,54 +26,30 @@ static const cli_option own[] = {
     {"json", NULL, "a line of JSON for each example", NULL},
     {NULL, NULL, NULL, NULL}};
 
-/* The task's own options (the section "Task" of config.def but for its name, and the seed), then
- * this command's. */
-static void list_options(cli_option *all) {
-    int n = 0;
-    bool in_task = false;
-    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
-        if (o->kind == QKV_CONFIG_SECTION) in_task = strcmp(o->option, "Task") == 0;
-        bool wanted = (in_task && o->kind != QKV_CONFIG_SECTION && strcmp(o->field, "task") != 0) ||
-                      strcmp(o->field, "seed") == 0;
-        if (wanted)
-            all[n++] = (cli_option){o->option, o->kind == QKV_CONFIG_FLAG ? NULL : o->argument,
-                                    o->help, NULL};
-    }
-    memcpy(all + n, own, sizeof own);
-}
-
 static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
     if (strcmp(name, "check") == 0) return r->check = true, CLI_OK;
     if (strcmp(name, "split") == 0) return r->split = value, CLI_OK;
-    if (strcmp(name, "plugin") == 0) return cli_load_plugin("data", value, &r->plugin);
+    if (strcmp(name, "plugin") == 0) return CLI_OK;  // cli_settings_begin() has loaded it
     if (strcmp(name, "n") == 0) {
         if (qkv_io_parse_int(value, &r->n) && r->n >= 0 && r->n <= 1000000) return CLI_OK;
         return cli_error(CLI_USAGE, "data", "--n: '%s' is not a whole number from 0 to 1000000",
                          value);
     }
-    if (r->n_given == 64) return cli_error(CLI_USAGE, "data", "too many options");
-    r->given[r->n_given].name = name;
-    r->given[r->n_given++].value = value;
-    return CLI_OK;
+    return cli_settings_take(&r->settings, name, value);
 }
 
 static int configure(const request *r, const char *task, qkv_config *c, data_spec *spec) {
     char error[QKV_IO_ERROR];
     qkv_config_default(c);
-    c->plugin = r->plugin;
-    if (!qkv_config_set(c, qkv_config_option_find("task"), task, error))
+    qkv_config_use_plugin(c, r->settings.plugin);
+    if (!qkv_config_set(c, qkv_config_option_find(c, "task"), task, error))
         return cli_error(CLI_USAGE, "data", "%s", error);
-    if (!qkv_config_task(c)) return cli_unknown_task("data", task);
+    if (!qkv_config_task(c)) return cli_unknown_task("data", task, c->plugin);
     if (!qkv_config_recommend(c, error)) return cli_error(CLI_FAILED, "data", "%s", error);
-    for (int i = 0; i < r->n_given; i++)
-        for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
-            if (o->kind == QKV_CONFIG_SECTION || strcmp(o->option, r->given[i].name) != 0) continue;
-            const char *value = o->kind == QKV_CONFIG_FLAG ? "true" : r->given[i].value;
-            if (!qkv_config_set(c, o, value, error))
-                return cli_error(CLI_USAGE, "data", "--%s: %s", o->option, error);
-        }
+    int code = cli_settings_apply(&r->settings, c);
+    if (code != CLI_OK) return code;
     return qkv_config_resolve(c, spec, error) ? CLI_OK : cli_error(CLI_USAGE, "data", "%s", error);
 }
 
@@ -148,14 +121,14 @@ static void print_json(const data_spec *s, const data_batch *b, long number) {
 }
 
 int cli_data(int argc, char **argv) {
-    cli_option options[MAX_OPTIONS];
     request r = {.n = 3, .split = "train"};
     qkv_config c;
     data_spec spec = {0};
     int first = 0;
-    bool done;
-    list_options(options);
-    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    bool done = false;
+    int code = cli_settings_begin(&r.settings, argc, argv, false, own);
+    if (code == CLI_OK)
+        code = cli_parse(argc, argv, r.settings.option, take_option, &r, &first, &done);
     if (code != CLI_OK || done) return code;
     if (argc - first != 1)
         return cli_error(CLI_USAGE, "data", "one task is needed (qkv list tasks), %d are given",
@@ -166,6 +139,7 @@ int cli_data(int argc, char **argv) {
     data_batch one;
     if (!arena || !data_batch_new(arena, &spec, 1, &one)) {
         tensor_arena_free(arena);
+        data_release(&spec);
         return cli_error(CLI_FAILED, "data", "out of memory");
     }
     if (r.check) code = cli_check_data(&c, &spec, &one);
@@ -174,5 +148,6 @@ int cli_data(int argc, char **argv) {
         (r.json ? print_json : print_example)(&spec, &one, e);
     }
     tensor_arena_free(arena);
+    data_release(&spec);
     return code;
 }

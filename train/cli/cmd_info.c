@@ -26,27 +26,28 @@ static int take_option(void *ctx, const char *name, const char *value) {
 
 /* ---- the configuration ---- */
 
-static bool same_value(const qkv_config *a, const qkv_config *b, const qkv_config_option *o) {
+static bool same_value(const qkv_config *a, const qkv_config *b, const data_option *o) {
     char x[VALUE], y[VALUE];
     return strcmp(qkv_config_get(a, o, x, sizeof x), qkv_config_get(b, o, y, sizeof y)) == 0;
 }
 
-bool info_differs(const qkv_config *c, const qkv_config_option *o) {
+bool info_differs(const qkv_config *c, const data_option *o) {
     qkv_config other = *c;
     data_spec spec;
     char error[QKV_IO_ERROR];
-    if (!qkv_config_set(&other, o, o->def, error)) return true;
+    qkv_config_reset(&other, o);
     if (!qkv_config_resolve(&other, &spec, error)) return true;
+    data_release(&spec);
     return !same_value(c, &other, o);
 }
 
 /* Is the option what its task recommends? */
-static bool is_recommended(const qkv_config *c, const qkv_config_option *o) {
+static bool is_recommended(const qkv_config *c, const data_option *o) {
     qkv_config plain, r;
     char error[QKV_IO_ERROR];
     qkv_config_default(&plain);
-    plain.plugin = c->plugin;
     memcpy(plain.task, c->task, sizeof plain.task);
+    qkv_config_use_plugin(&plain, c->plugin);
     r = plain;
     return qkv_config_recommend(&r, error) && !same_value(&plain, &r, o) && same_value(c, &r, o);
 }
@@ -62,10 +63,10 @@ static void print_words(const char *text, int at, int indent) {
     printf("\n");
 }
 
-static void print_difference(const qkv_config *c, const qkv_config_option *o) {
+static void print_difference(const qkv_config *c, const data_option *o) {
     enum { INDENT = 31 };
     char value[VALUE], shown[VALUE], words[512];
-    bool flag = o->kind == QKV_CONFIG_FLAG;
+    bool flag = o->kind == DATA_KIND_FLAG;
     qkv_io_printable(qkv_config_get(c, o, value, sizeof value), shown, sizeof shown);
     int n = printf("  --%s%s", flag && *shown == 'f' ? "no-" : "", o->option);
     if (!flag) n += printf(" %s", shown);
@@ -81,10 +82,11 @@ static void print_difference(const qkv_config *c, const qkv_config_option *o) {
 /* Every option and its value, several in a line: a long one takes more than one cell. */
 static void print_all(const qkv_config *c) {
     int column = WIDTH, gap = 0;
+    const data_option *o;
     printf("\nAll options");
-    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
+    for (int i = 0; (o = qkv_config_option_at(c, i)); i++) {
         char value[VALUE], shown[VALUE], item[QKV_CONFIG_TEXT_SIZE + 64];
-        if (o->kind == QKV_CONFIG_SECTION) {
+        if (o->kind == DATA_KIND_SECTION) {
             printf("\n  %s", o->option);
             column = WIDTH;
             continue;
@@ -101,10 +103,11 @@ static void print_all(const qkv_config *c) {
 }
 
 static void print_config(const qkv_config *c) {
+    const data_option *o;
     int n = 0;
     printf("\nWhat differs from the defaults\n");
-    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
-        if (o->kind == QKV_CONFIG_SECTION || !info_differs(c, o)) continue;
+    for (int i = 0; (o = qkv_config_option_at(c, i)); i++) {
+        if (o->kind == DATA_KIND_SECTION || !info_differs(c, o)) continue;
         print_difference(c, o);
         n++;
     }
@@ -154,6 +157,7 @@ static int open_run(const char *run, const struct qkv_config_plugin *plugin, inf
     qkv_io_status f = qkv_run_latest(&qkv_io_posix, NULL, run, path, &skipped, error);
     if (f == QKV_IO_OK || f == QKV_IO_ABSENT) {
         out->t = qkv_trainer_new(NULL, &c, &spec, 1, error);
+        data_release(&spec);
         if (!out->t) return cli_error(CLI_FAILED, "info", "%s", error);
     }
     out->trained = f == QKV_IO_OK;

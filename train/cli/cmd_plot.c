@@ -53,6 +53,31 @@ static int take_option(void *ctx, const char *name, const char *value) {
     return cli_error(CLI_USAGE, "plot", "--format: '%s' is none of png, svg, pdf, txt", value);
 }
 
+/* Do the options go together with n runs? An exit code. */
+static int check_options(const request *r, int n) {
+    static const char *const need[] = {
+        [QKV_PLOT_OF_RUN] = "is of one run; several are drawn in 'compare'",
+        [QKV_PLOT_OF_RUNS] = "is of several runs, one is given",
+        [QKV_PLOT_OF_STUDY] = "is drawn by qkv study",
+        [QKV_PLOT_OF_EXAMPLE] = "is drawn with --attention"};
+    if (n < 1) return cli_error(CLI_USAGE, "plot", "at least one run directory is needed");
+    if (n > 32)
+        return cli_error(CLI_USAGE, "plot", "at most 32 runs can be compared, %d are given", n);
+    if (r->attention && n > 1)
+        return cli_error(CLI_USAGE, "plot", "--attention is of one run, %d are given", n);
+    if (r->out && n == 1)
+        return cli_error(CLI_USAGE, "plot", "--out is for a comparison of several runs");
+    if (r->example >= 0 && !r->attention)
+        return cli_error(CLI_USAGE, "plot", "--example goes with --attention");
+    const qkv_plot_info *p = qkv_plot_list();
+    while (r->only && p->name && strcmp(p->name, r->only)) p++;
+    qkv_plot_of drawn = r->attention ? QKV_PLOT_OF_EXAMPLE
+                        : n > 1      ? QKV_PLOT_OF_RUNS
+                                     : QKV_PLOT_OF_RUN;
+    if (!r->only || p->of == drawn) return CLI_OK;
+    return cli_error(CLI_USAGE, "plot", "--only: '%s' %s", p->name, need[p->of]);
+}
+
 static void copy_to_stdout(const char *path) {
     char error[QKV_IO_ERROR];
     void *text;
@@ -79,7 +104,10 @@ static void report(void *ctx, const char *name, qkv_plot_status status, const ch
 }
 
 static int code_of(qkv_plot_status s) {
-    return s == QKV_PLOT_NO_GNUPLOT ? CLI_NO_GNUPLOT : s == QKV_PLOT_FAILED ? CLI_FAILED : CLI_OK;
+    return s == QKV_PLOT_NO_GNUPLOT ? CLI_NO_GNUPLOT
+           : s == QKV_PLOT_FAILED   ? CLI_FAILED
+           : s == QKV_PLOT_DAMAGED  ? CLI_DAMAGED
+                                    : CLI_OK;
 }
 
 /* The attention of one example of a run. */
@@ -89,14 +117,15 @@ static int plot_example(request *r, const char *run) {
     qkv_run_status status;
     qkv_trainer *t = qkv_run_open(&qkv_io_posix, run, r->plugin, 1, &progress, &status, error);
     if (!t) return cli_error(cli_code(status), "plot", "%s", error);
-    bool written = qkv_run_write_example(&qkv_io_posix, t, run, (uint64_t)r->example, error);
+    bool written = qkv_run_write_example(&qkv_io_posix, t, run,
+                                         r->example < 0 ? 0 : (uint64_t)r->example, error);
     qkv_trainer_free(t);
     if (!written) return cli_error(CLI_FAILED, "plot", "%s", error);
     return code_of(qkv_plot_example(run, r->format, report, r));
 }
 
 int cli_plot(int argc, char **argv) {
-    request r = {.format = QKV_PLOT_PNG, .out = "runs/compare"};
+    request r = {.format = QKV_PLOT_PNG, .example = -1};
     char error[QKV_IO_ERROR];
     int first = 0;
     bool done;
@@ -104,9 +133,8 @@ int cli_plot(int argc, char **argv) {
     if (code != CLI_OK || done) return code;
     int n = argc - first;
     const char *const *runs = (const char *const *)argv + first;
-    if (n < 1) return cli_error(CLI_USAGE, "plot", "at least one run directory is needed");
-    if (n > 32)
-        return cli_error(CLI_USAGE, "plot", "at most 32 runs can be compared, %d are given", n);
+    code = check_options(&r, n);
+    if (code != CLI_OK) return code;
     for (int i = 0; i < n; i++) {
         char path[QKV_IO_PATH];
         if (!qkv_io_path(path, runs[i], "metrics.csv", error))
@@ -114,10 +142,10 @@ int cli_plot(int argc, char **argv) {
         if (access(path, R_OK) != 0)
             return cli_error(CLI_FAILED, "plot", "'%s' is no run: %s", runs[i], strerror(errno));
     }
-    if (r.attention && n > 1)
-        return cli_error(CLI_USAGE, "plot", "--attention is of one run, %d are given", n);
     if (r.attention) return plot_example(&r, runs[0]);
-    if (n > 1) return code_of(qkv_plot_compare(runs, n, r.out, r.format, report, &r));
+    if (n > 1)
+        return code_of(
+            qkv_plot_compare(runs, n, r.out ? r.out : "runs/compare", r.format, report, &r));
     qkv_plot_status s = qkv_plot_run(runs[0], r.format, r.only, report, &r);
     if (s == QKV_PLOT_OK && r.format != QKV_PLOT_TXT && !r.only && isatty(STDOUT_FILENO)) {
         r.format = QKV_PLOT_TXT;  // a first look without leaving the terminal

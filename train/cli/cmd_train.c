@@ -8,10 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "train/cli/settings.h"
 #include "train/cli/train_summary.h"
 #include "train/io/number.h"
+#include "train/trainer/pool.h"
 
-enum { MAX_OPTIONS = 128, DEFAULT_KEEP = 2 };
+enum { DEFAULT_KEEP = 2 };
 
 /* The options that are no part of the configuration. */
 static const cli_option own[] = {
@@ -23,7 +25,7 @@ static const cli_option own[] = {
     {"config", "FILE", "start from a config.json", NULL},
     {"save-every", "N", "steps between checkpoints; 0: only at the end", "0"},
     {"keep", "N", "checkpoints that stay, at least 2", "2"},
-    {"threads", "N", "threads; 0: as many as there are processors. Never changes a result", "0"},
+    {"threads", "N", "threads; 0: one for each processor it may use. Never changes a result", "0"},
     {"detect-anomaly", NULL,
      "look for numbers that are not finite at every node of every step; slower", NULL},
     {"quiet", NULL, "no progress, no summary", NULL},
@@ -31,37 +33,13 @@ static const cli_option own[] = {
     {NULL, NULL, NULL, NULL}};
 
 typedef struct {
-    const char *name, *value;
-} setting;
-
-typedef struct {
-    setting given[MAX_OPTIONS * 2];
-    int n;
+    cli_settings settings;
     const char *out, *config_file;
-    const struct qkv_config_plugin *plugin;
     bool force, resume, detect_anomaly, quiet, json;
     long threads, save_every, keep;
 } request;
 
 /* ---- the options ---- */
-
-/* All options of the command; the names of "no-" options live in `negated`. */
-static void list_options(cli_option *all, char negated[MAX_OPTIONS][40]) {
-    int n = 0, flags = 0;
-    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
-        if (o->kind == QKV_CONFIG_SECTION) {
-            all[n++] = (cli_option){"", NULL, o->option, NULL};
-            continue;
-        }
-        bool flag = o->kind == QKV_CONFIG_FLAG;
-        all[n++] = (cli_option){o->option, flag ? NULL : o->argument, o->help,
-                                flag ? (o->def[0] == 't' ? "yes" : "no") : o->def};
-        if (!flag) continue;
-        snprintf(negated[flags], 40, "no-%s", o->option);
-        all[n++] = (cli_option){negated[flags++], NULL, "", NULL};
-    }
-    memcpy(all + n, own, sizeof own);
-}
 
 static int whole_number(const char *name, const char *text, long least, long most, long *out) {
     if (!qkv_io_parse_int(text, out))
@@ -75,7 +53,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
     if (strcmp(name, "config") == 0) return r->config_file = value, CLI_OK;
-    if (strcmp(name, "plugin") == 0) return cli_load_plugin("train", value, &r->plugin);
+    if (strcmp(name, "plugin") == 0) return CLI_OK;  // cli_settings_begin() has loaded it
     if (strcmp(name, "force") == 0) return r->force = true, CLI_OK;
     if (strcmp(name, "resume") == 0) return r->resume = true, CLI_OK;
     if (strcmp(name, "detect-anomaly") == 0) return r->detect_anomaly = true, CLI_OK;
@@ -85,22 +63,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "save-every") == 0)
         return whole_number(name, value, 0, 1000000000, &r->save_every);
     if (strcmp(name, "keep") == 0) return whole_number(name, value, 2, 1000000, &r->keep);
-    if (r->n == MAX_OPTIONS * 2) return cli_error(CLI_USAGE, "train", "too many options");
-    r->given[r->n++] = (setting){name, value};
-    return CLI_OK;
-}
-
-static int apply(qkv_config *c, const setting *s) {
-    char error[QKV_IO_ERROR];
-    bool negated = strncmp(s->name, "no-", 3) == 0;
-    const char *name = negated ? s->name + 3 : s->name;
-    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
-        if (o->kind == QKV_CONFIG_SECTION || strcmp(o->option, name) != 0) continue;
-        const char *value = o->kind == QKV_CONFIG_FLAG ? (negated ? "false" : "true") : s->value;
-        if (qkv_config_set(c, o, value, error)) return CLI_OK;
-        return cli_error(CLI_USAGE, "train", "--%s: %s", s->name, error);
-    }
-    return CLI_USAGE;
+    return cli_settings_take(&r->settings, name, value);
 }
 
 static int read_config(const char *path, qkv_config *c, int code_if_bad) {
@@ -112,18 +75,18 @@ static int read_config(const char *path, qkv_config *c, int code_if_bad) {
         return cli_error(s == QKV_IO_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "train", "%s", error);
     bool ok = qkv_config_from_json(c, text, n, error);
     tensor_malloc.release(NULL, text);
-    return ok ? CLI_OK : cli_error(code_if_bad, "train", "'%s': %s", path, error);
+    int code = qkv_config_task(c) ? code_if_bad : CLI_USAGE;  // a plugin's task, most likely
+    return ok ? CLI_OK : cli_error(code, "train", "'%s': %s", path, error);
 }
 
 /* What the chosen task recommends. */
 static int recommend(const request *r, qkv_config *c) {
     char error[QKV_IO_ERROR];
-    int code = CLI_OK;
-    for (int i = 0; i < r->n && code == CLI_OK; i++)
-        if (strcmp(r->given[i].name, "task") == 0) code = apply(c, &r->given[i]);
-    if (code == CLI_OK && qkv_config_task(c) && !qkv_config_recommend(c, error))
-        code = cli_error(CLI_FAILED, "train", "%s", error);
-    return code;
+    const char *task = cli_settings_task(&r->settings);
+    if ((task && !qkv_config_set(c, qkv_config_option_find(c, "task"), task, error)) ||
+        !qkv_config_recommend(c, error))
+        return cli_error(CLI_FAILED, "train", "%s", error);
+    return CLI_OK;
 }
 
 /* Defaults; what the task recommends, or the resumed run's or a file's configuration; then the
@@ -133,7 +96,7 @@ static int configure(const request *r, qkv_config *c, data_spec *spec) {
     struct stat there;
     int code = CLI_OK;
     qkv_config_default(c);
-    c->plugin = r->plugin;
+    qkv_config_use_plugin(c, r->settings.plugin);
     if (r->resume && !r->out) return cli_error(CLI_USAGE, "train", "--resume needs --out");
     if (r->resume && r->force)
         return cli_error(CLI_USAGE, "train", "--resume and --force exclude each other");
@@ -145,9 +108,9 @@ static int configure(const request *r, qkv_config *c, data_spec *spec) {
     if (r->resume) code = read_config(path, c, CLI_DAMAGED);
     if (code == CLI_OK && r->config_file) code = read_config(r->config_file, c, CLI_DAMAGED);
     if (code == CLI_OK && !r->config_file && !r->resume) code = recommend(r, c);
-    for (int i = 0; i < r->n && code == CLI_OK; i++) code = apply(c, &r->given[i]);
+    if (code == CLI_OK) code = cli_settings_apply(&r->settings, c);
     if (code != CLI_OK) return code;
-    if (!qkv_config_task(c)) return cli_unknown_task("train", c->task);
+    if (!qkv_config_block(c)) return cli_unknown_block("train", c->block, c->plugin);
     if (!qkv_config_resolve(c, spec, error)) return cli_error(CLI_USAGE, "train", "%s", error);
     return CLI_OK;
 }
@@ -157,6 +120,8 @@ static int configure(const request *r, qkv_config *c, data_spec *spec) {
 typedef struct {
     bool shown, on_terminal;
     double began, last;
+    char warned[QKV_IO_ERROR];  // the last warning
+    int repeated;               // how often it came again
 } bar;
 
 static double seconds_now(void) {
@@ -185,9 +150,32 @@ static void end_bar(bar *b) {
     b->shown = false;
 }
 
+/* Do two sentences differ in nothing but numbers, such as a step's? */
+static bool alike(const char *a, const char *b) {
+    for (;; a++, b++) {
+        a += strspn(a, "0123456789");
+        b += strspn(b, "0123456789");
+        if (*a != *b) return false;
+        if (!*a) return true;
+    }
+}
+
+static void end_warnings(bar *b) {
+    if (b->repeated) cli_error(0, "train", "warning: the same %d times more", b->repeated);
+    b->repeated = 0;
+}
+
+/* A full disk says the same at every save: once is enough, and a count. */
 static void warn(void *ctx, const char *sentence) {
-    end_bar(ctx);
+    bar *b = ctx;
+    if (alike(b->warned, sentence)) {
+        b->repeated++;
+        return;
+    }
+    end_bar(b);
+    end_warnings(b);
     cli_error(0, "train", "warning: %s", sentence);
+    snprintf(b->warned, sizeof b->warned, "%s", sentence);
 }
 
 static volatile sig_atomic_t caught;
@@ -220,16 +208,16 @@ static const char *free_directory(const char *task, char path[QKV_IO_PATH]) {
 }
 
 int cli_train(int argc, char **argv) {
-    cli_option options[MAX_OPTIONS];
-    char negated[MAX_OPTIONS][40], dir[QKV_IO_PATH], error[QKV_IO_ERROR];
+    char dir[QKV_IO_PATH], error[QKV_IO_ERROR];
     request r = {.keep = DEFAULT_KEEP};
     qkv_config c;
     data_spec spec;
     qkv_run_summary summary = {0};
     int first = 0;
-    bool done;
-    list_options(options, negated);
-    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    bool done = false;
+    int code = cli_settings_begin(&r.settings, argc, argv, true, own);
+    if (code == CLI_OK)
+        code = cli_parse(argc, argv, r.settings.option, take_option, &r, &first, &done);
     if (code != CLI_OK || done) return code;
     if (first < argc)
         return cli_error(CLI_USAGE, "train", "'%s' is no option; qkv train takes none but options",
@@ -237,11 +225,8 @@ int cli_train(int argc, char **argv) {
     code = configure(&r, &c, &spec);
     if (code != CLI_OK) return code;
     bar progress = {.on_terminal = cli_terminal(STDERR_FILENO) && !r.quiet, .began = seconds_now()};
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
     qkv_run_options o = {.dir = r.out ? r.out : free_directory(c.task, dir),
-                         .threads = (int)(r.threads        ? r.threads
-                                          : processors > 0 ? processors
-                                                           : 1),
+                         .threads = r.threads ? (int)r.threads : qkv_trainer_processors(),
                          .force = r.force,
                          .resume = r.resume,
                          .save_every = (int)r.save_every,
@@ -254,6 +239,7 @@ int cli_train(int argc, char **argv) {
     catch_signals();
     qkv_run_status status = qkv_run_train(&qkv_io_posix, &c, &spec, &o, &summary, error);
     end_bar(&progress);
+    end_warnings(&progress);
     if (status == QKV_RUN_STOPPED) return cli_error(CLI_SIGNAL + caught, "train", "%s", error);
     if (status != QKV_RUN_DONE) return cli_error(cli_code(status), "train", "%s", error);
     if (r.json)

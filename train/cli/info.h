@@ -14,7 +14,7 @@ typedef struct {
 } info;
 
 /* Would the run be another one if this option were left at its default? */
-bool info_differs(const qkv_config *c, const qkv_config_option *o);
+bool info_differs(const qkv_config *c, const data_option *o);
 
 double info_norm(const tensor *x);
 

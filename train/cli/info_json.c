@@ -21,8 +21,9 @@ static json_t *text(const char *s) {
 static json_t *config_of(const qkv_config *c, json_t *differs) {
     char *all = qkv_config_to_json(c);
     json_t *config = all ? json_loads(all, 0, NULL) : NULL, *options = json_object();
-    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
-        if (o->kind == QKV_CONFIG_SECTION) continue;
+    const data_option *o;
+    for (int i = 0; (o = qkv_config_option_at(c, i)); i++) {
+        if (o->kind == DATA_KIND_SECTION) continue;
         json_object_set(options, o->field, json_object_get(config, o->field));
         if (info_differs(c, o)) json_array_append_new(differs, json_string(o->field));
     }

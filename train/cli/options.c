@@ -8,8 +8,7 @@
 #include <unistd.h>
 
 #include "train/cli/cli.h"
-
-enum { MAX_OPTIONS = 160 };
+#include "train/config/plugin.h"
 
 int cli_error(int code, const char *command, const char *format, ...) {
     char text[1024], shown[1024];
@@ -80,25 +79,43 @@ const char *cli_nearest(const char *name, const char *const *names) {
     return best;
 }
 
-int cli_unknown_task(const char *command, const char *name) {
-    const char *names[64] = {NULL};
-    for (int i = 0; i < 63 && data_tasks[i]; i++) names[i] = data_tasks[i]->name;
+/* "there is no task 'pears'; did you mean 'pairs'?" */
+static int unknown_name(const char *command, const char *what, const char *name,
+                        const char *const *names, const char *otherwise) {
     const char *near = cli_nearest(name, names);
     if (near)
-        return cli_error(CLI_USAGE, command, "--task: there is no task '%s'; did you mean '%s'?",
-                         name, near);
-    return cli_error(CLI_USAGE, command,
-                     "--task: there is no task '%s' (qkv list tasks; a plugin's own need --plugin)",
-                     name);
+        return cli_error(CLI_USAGE, command, "--%s: there is no %s '%s'; did you mean '%s'?", what,
+                         what, name, near);
+    return cli_error(CLI_USAGE, command, "--%s: there is no %s '%s' (%s)", what, what, name,
+                     otherwise);
+}
+
+enum { MAX_NAMES = 128 };
+
+int cli_unknown_task(const char *command, const char *name, const qkv_config_plugin *plugin) {
+    const char *names[MAX_NAMES + 1] = {NULL};
+    const data_task *task;
+    for (int i = 0; i < MAX_NAMES && (task = qkv_config_task_at(plugin, i)); i++)
+        names[i] = task->name;
+    return unknown_name(command, "task", name, names,
+                        "qkv list tasks; a plugin's own need --plugin");
+}
+
+int cli_unknown_block(const char *command, const char *name, const qkv_config_plugin *plugin) {
+    const char *names[MAX_NAMES + 1] = {"transformer"};
+    const qkv_config_plugin_block *own = plugin ? plugin->blocks : NULL;
+    for (int i = 0; i + 1 < MAX_NAMES && own && own[i].name; i++) names[i + 1] = own[i].name;
+    return unknown_name(command, "block", name, names,
+                        "built in is transformer; a plugin's own need --plugin");
 }
 
 /* ---- parsing ---- */
 
 static int unknown_option(const char *command, const char *given, const cli_option *options) {
-    const char *names[MAX_OPTIONS] = {NULL};
+    const char *names[CLI_MAXOPTIONS] = {NULL};
     char name[64];
     int n = 0;
-    for (int i = 0; options[i].name && n < MAX_OPTIONS - 1; i++)
+    for (int i = 0; options[i].name && n < CLI_MAXOPTIONS - 1; i++)
         if (*options[i].name) names[n++] = options[i].name;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(given, "="), given);
     const char *near = strncmp(name, "--", 2) == 0 ? cli_nearest(name + 2, names) : NULL;
@@ -110,9 +127,9 @@ static int unknown_option(const char *command, const char *given, const cli_opti
 
 int cli_parse(int argc, char **argv, const cli_option *options, cli_option_fn *found, void *ctx,
               int *first, bool *done) {
-    struct option table[MAX_OPTIONS];
-    int index[MAX_OPTIONS], n = 0, c, at;
-    for (int i = 0; options[i].name && n < MAX_OPTIONS - 2; i++) {
+    struct option table[CLI_MAXOPTIONS];
+    int index[CLI_MAXOPTIONS], n = 0, c, at;
+    for (int i = 0; options[i].name && n < CLI_MAXOPTIONS - 2; i++) {
         if (!*options[i].name) continue;
         index[n] = i;
         table[n++] = (struct option){
@@ -162,6 +179,7 @@ void cli_help(const char *command, const cli_option *options) {
             continue;
         }
         char left[160];
+        if (!o->help) continue;
         if (strncmp(o->name, "no-", 3) == 0 && !*o->help) continue;  // said with its positive form
         bool both = options[i + 1].name && strncmp(options[i + 1].name, "no-", 3) == 0 &&
                     strcmp(options[i + 1].name + 3, o->name) == 0;

@@ -29,7 +29,7 @@ static bool include_directory(char out[QKV_IO_PATH]) {
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         char header[QKV_IO_PATH];
         struct stat there;
-        snprintf(header, sizeof header, "%s/%s/train/plugin.h", exe, places[i]);
+        snprintf(header, sizeof header, "%s/%s/train/config/plugin.h", exe, places[i]);
         snprintf(out, QKV_IO_PATH, "%s/%s", exe, places[i]);
         if (stat(header, &there) == 0) return true;
     }
@@ -76,6 +76,15 @@ static int compile(const char *command, const char *source, const char *object) 
     return cli_error(CLI_FAILED, command, "the plugin '%s' does not compile", source);
 }
 
+/* What is wrong with the options that a task declares, or NULL. */
+static const char *wrong_options(const data_task *task) {
+    const char *wrong = data_options_wrong(task->options);
+    for (const data_option *o = task->options; !wrong && o && o->option; o++)
+        if (data_option_find(qkv_config_options, o->field))
+            wrong = "an option has the name of one that every run has";
+    return wrong;
+}
+
 static int open_object(const char *command, const char *path, const char *shown,
                        const qkv_config_plugin **out) {
     char absolute[QKV_IO_PATH];
@@ -106,24 +115,102 @@ static int open_object(const char *command, const char *path, const char *shown,
         if (!(*task)->name || !(*task)->configure || !(*task)->example)
             return cli_error(CLI_FAILED, command, "'%s': the task '%s' lacks configure or example",
                              shown, (*task)->name ? (*task)->name : "");
+        else if (wrong_options(*task))
+            return cli_error(CLI_FAILED, command, "'%s': the task '%s': %s", shown, (*task)->name,
+                             wrong_options(*task));
     *out = p;
     return CLI_OK;
 }
 
-int cli_load_plugin(const char *command, const char *path, const qkv_config_plugin **out) {
+/* ---- where the object lies while it is opened ---- */
+
+/* A directory of this process alone, in TMPDIR. */
+static int make_directory(const char *command, char directory[QKV_IO_PATH]) {
+    const char *parent = getenv("TMPDIR");
+    if (!parent || !*parent) parent = "/tmp";
+    int n = snprintf(directory, QKV_IO_PATH, "%s/qkv-plugin-XXXXXX", parent);
+    if (n >= QKV_IO_PATH - 16) return cli_error(CLI_FAILED, command, "TMPDIR is too long a path");
+    if (mkdtemp(directory)) return CLI_OK;
+    return cli_error(CLI_FAILED, command,
+                     "cannot make a directory for the compiled plugin in '%s': %s (TMPDIR names "
+                     "another place)",
+                     parent, strerror(errno));
+}
+
+static int load(const char *command, const char *path, const qkv_config_plugin **out) {
     size_t n = strlen(path);
     if (n < 2 || strcmp(path + n - 2, ".c") != 0) return open_object(command, path, path, out);
-    char directory[] = "/tmp/qkv-plugin-XXXXXX", object[64];
+    char directory[QKV_IO_PATH], object[QKV_IO_PATH + 16];
     if (access(path, R_OK) != 0)
         return cli_error(CLI_FAILED, command, "cannot read the plugin '%s': %s", path,
                          strerror(errno));
-    if (!mkdtemp(directory))
-        return cli_error(CLI_FAILED, command, "cannot make a directory in /tmp: %s",
-                         strerror(errno));
+    int code = make_directory(command, directory);
+    if (code != CLI_OK) return code;
     snprintf(object, sizeof object, "%s/plugin.so", directory);
-    int code = compile(command, path, object);
+    code = compile(command, path, object);
     if (code == CLI_OK) code = open_object(command, object, path, out);
     unlink(object);
     rmdir(directory);
     return code;
+}
+
+/* ---- several ---- */
+
+enum { MAX_LOADED = 64 };  // of each kind, of all plugins together
+
+/* What all plugins have, one after another; the program's memory, for as long as it runs. */
+static struct {
+    qkv_config_plugin all;
+    const data_task *tasks[MAX_LOADED + 1];
+    qkv_config_plugin_block blocks[MAX_LOADED + 1];
+    const ag_op *ops[MAX_LOADED + 1];
+    nn_layer layers[MAX_LOADED + 1];
+} loaded;
+
+typedef enum { TASK, BLOCK, OP, LAYER, KINDS } plugin_kind;
+
+/* The place of one more name of a kind; -1 if it is known, or there is no room. */
+static int place_of(plugin_kind kind, const char *name) {
+    static const char *names[KINDS][MAX_LOADED];
+    for (int n = 0; n < MAX_LOADED; n++) {
+        if (!names[kind][n]) return names[kind][n] = name, n;
+        if (strcmp(names[kind][n], name) == 0) return -1;
+    }
+    return -1;
+}
+
+/* Appends what one more plugin has; the name that cannot be, or NULL. */
+static const char *append(const qkv_config_plugin *p) {
+    int n;
+    for (int i = 0; p->tasks && p->tasks[i]; i++) {
+        if ((n = place_of(TASK, p->tasks[i]->name)) < 0) return p->tasks[i]->name;
+        loaded.tasks[n] = p->tasks[i];
+    }
+    for (int i = 0; p->blocks && p->blocks[i].name; i++) {
+        if ((n = place_of(BLOCK, p->blocks[i].name)) < 0) return p->blocks[i].name;
+        loaded.blocks[n] = p->blocks[i];
+    }
+    for (int i = 0; p->ops && p->ops[i]; i++) {
+        if ((n = place_of(OP, p->ops[i]->name)) < 0) return p->ops[i]->name;
+        loaded.ops[n] = p->ops[i];
+    }
+    for (int i = 0; p->layers && p->layers[i].name; i++) {
+        if ((n = place_of(LAYER, p->layers[i].name)) < 0) return p->layers[i].name;
+        loaded.layers[n] = p->layers[i];
+    }
+    loaded.all = (qkv_config_plugin){p->abi,        p->real_size, loaded.tasks,
+                                     loaded.blocks, loaded.ops,   loaded.layers};
+    return NULL;
+}
+
+int cli_load_plugin(const char *command, const char *path, const qkv_config_plugin **out) {
+    const qkv_config_plugin *one = NULL;
+    int code = load(command, path, &one);
+    if (code != CLI_OK) return code;
+    const char *twice = append(one);
+    if (twice)
+        return cli_error(CLI_USAGE, command, "--plugin %s: another plugin has a '%s', too", path,
+                         twice);
+    *out = &loaded.all;
+    return CLI_OK;
 }

@@ -1,10 +1,12 @@
 /* train_summary.c - what a finished run learned, in words or as one line of JSON. */
 #include <jansson.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "train/cli/json.h"
 #include "train/cli/train_summary.h"
+#include "train/io/text.h"
 
 static void add_number(json_t *o, const char *key, double x) {
     json_object_set_new(o, key, isfinite(x) ? json_real(x) : json_null());
@@ -37,34 +39,51 @@ void cli_summary_json(const qkv_run_summary *s, const char *dir) {
     cli_print_json(o);
 }
 
+/* A sentence in lines of a terminal's width. */
+static void print_wrapped(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void print_wrapped(const char *format, ...) {
+    char words[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(words, sizeof words, format, args);
+    va_end(args);
+    tensor_arena *arena = tensor_arena_new(NULL);
+    qkv_io_text text = {.arena = arena, .failed = !arena};
+    qkv_io_text_wrap(&text, words, 0, 2, 80);
+    printf("%s\n", text.failed ? words : text.at);
+    tensor_arena_free(arena);
+}
+
 void cli_summary_words(const qkv_run_summary *s, const data_spec *spec, const char *dir) {
     const qkv_trainer_scores *r = &s->last.scores;
     const qkv_probe_circuits *k = &s->last.circuits;
     char shown[QKV_IO_PATH];
-    printf(
-        "After %d steps (%.2f s) %.1f %% of the answers to fresh questions are right; a blind "
-        "guess has %.1f %%",
-        s->steps, s->seconds, 100 * r->accuracy, 100 * spec->chance);
+    char more[160] = "";
     if (spec->in_context > 0)
-        printf(",\na model that cannot match %.1f %%", 100 * spec->in_context);
-    printf(".\n");
+        snprintf(more, sizeof more, ", a model that cannot match %.1f %%", 100 * spec->in_context);
+    print_wrapped(
+        "After %d steps (%.2f s) %.1f %% of the answers to fresh questions are right; a blind "
+        "guess has %.1f %%%s.",
+        s->steps, s->seconds, 100 * r->accuracy, 100 * spec->chance, more);
     if (s->steps99 >= 0) printf("99 %% was first reached at step %d.\n", s->steps99);
     if (isnan(r->answer_attention)) {
         printf("The run is in %s\n", qkv_io_printable(dir, shown, sizeof shown));
         return;
     }
-    printf("Q and K: %.1f %% of the attention is on the entry that holds the answer",
-           100 * r->answer_attention);
+    *more = '\0';
     if (s->last.has_circuits)
-        printf(
-            ";\n  %.0f of %d keys are what their own question matches best, values steer %.1f %% "
-            "as much as keys",
-            k->qk_diag * k->rows[QKV_PROBE_QK_KEY], k->rows[QKV_PROBE_QK_KEY], 100 * k->qk_ratio);
-    printf(".\n");
+        snprintf(more, sizeof more,
+                 "; %.0f of %d keys are what their own question matches best, values steer "
+                 "%.1f %% as much as keys",
+                 k->qk_diag * k->rows[QKV_PROBE_QK_KEY], k->rows[QKV_PROBE_QK_KEY],
+                 100 * k->qk_ratio);
+    print_wrapped("Q and K: %.1f %% of the attention is on the entry that holds the answer%s.",
+                  100 * r->answer_attention, more);
     if (s->last.has_circuits)
-        printf(
+        print_wrapped(
             "V and O: %.0f of %d values, once fetched, are said as themselves; keys leak into the "
-            "answer %.1f %% as much.\n",
+            "answer %.1f %% as much.",
             k->ov_diag * k->rows[QKV_PROBE_OV_VALUE], k->rows[QKV_PROBE_OV_VALUE],
             100 * k->ov_ratio);
     printf("The run is in %s\n", qkv_io_printable(dir, shown, sizeof shown));

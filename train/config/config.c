@@ -1,59 +1,122 @@
-/* config.c - the options as a table; setting, showing and resolving them. */
+/* config.c - the options as a table; setting and showing them. */
 #include "train/config/config.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "train/config/plugin.h"
 #include "train/io/number.h"
 
-#define AT(field) offsetof(qkv_config, field)
-const qkv_config_option qkv_config_options[] = {
-#define SECTION(title) {QKV_CONFIG_SECTION, "", title, "", "", "", "", 0, 0, 0},
-#define TEXT(field, option, def, argument, help) \
-    {QKV_CONFIG_TEXT, #field, option, def, argument, "", help, 0, 0, AT(field)},
-#define INT(field, option, def, least, greatest, argument, help) \
-    {QKV_CONFIG_INT, #field, option, #def, argument, "", help, least, greatest, AT(field)},
-#define REAL(field, option, def, least, greatest, argument, help) \
-    {QKV_CONFIG_REAL, #field, option, #def, argument, "", help, least, greatest, AT(field)},
-#define CHOICE(field, option, def, choices, help) \
-    {QKV_CONFIG_CHOICE, #field, option, def, choices, choices, help, 0, 0, AT(field)},
-#define FLAG(field, option, def, help) \
-    {QKV_CONFIG_FLAG, #field, option, #def, "", "", help, 0, 0, AT(field)},
+#define FIELD(field_, option_) \
+    .field = #field_, .option = option_, .offset = offsetof(qkv_config, field_)
+const data_option qkv_config_options[] = {
+#define SECTION(title) {.kind = DATA_KIND_SECTION, .field = "", .option = title},
+#define TEXT(field_, option_, def_, argument_, ...) \
+    {.kind = DATA_KIND_TEXT,                        \
+     FIELD(field_, option_),                        \
+     .def = def_,                                   \
+     .argument = argument_,                         \
+     .greatest = QKV_CONFIG_TEXT_SIZE,              \
+     .help = __VA_ARGS__},
+#define INT(field_, option_, def_, least_, greatest_, argument_, ...) \
+    {.kind = DATA_KIND_INT,                                           \
+     FIELD(field_, option_),                                          \
+     .def = #def_,                                                    \
+     .number = def_,                                                  \
+     .argument = argument_,                                           \
+     .least = least_,                                                 \
+     .greatest = greatest_,                                           \
+     .help = __VA_ARGS__},
+#define REAL(field_, option_, def_, least_, greatest_, argument_, ...) \
+    {.kind = DATA_KIND_REAL,                                           \
+     FIELD(field_, option_),                                           \
+     .def = #def_,                                                     \
+     .number = def_,                                                   \
+     .argument = argument_,                                            \
+     .least = least_,                                                  \
+     .greatest = greatest_,                                            \
+     .help = __VA_ARGS__},
+#define CHOICE(field_, option_, def_, choices_, ...) \
+    {.kind = DATA_KIND_CHOICE,                       \
+     FIELD(field_, option_),                         \
+     .def = def_,                                    \
+     .argument = choices_,                           \
+     .choices = choices_,                            \
+     .help = __VA_ARGS__},
+#define FLAG(field_, option_, def_, ...) \
+    {.kind = DATA_KIND_FLAG,             \
+     FIELD(field_, option_),             \
+     .def = #def_,                       \
+     .number = def_,                     \
+     .argument = "",                     \
+     .help = __VA_ARGS__},
 #include "train/config/config.def"
-    {QKV_CONFIG_SECTION, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0}};
+    DATA_END};
 
-const qkv_config_option *qkv_config_option_find(const char *field) {
-    for (const qkv_config_option *o = qkv_config_options; o->option; o++)
-        if (o->kind != QKV_CONFIG_SECTION && strcmp(o->field, field) == 0) return o;
+static const data_option *table_of_task(const qkv_config *c) {
+    const data_task *task = qkv_config_task(c);
+    return task ? task->options : NULL;
+}
+
+static int length(const data_option *table) {
+    int n = 0;
+    while (table && table[n].option) n++;
+    return n;
+}
+
+const data_option *qkv_config_option_at(const qkv_config *c, int i) {
+    enum { BEFORE = 2 };  // the section "Task" and the option "task"
+    const data_option *own = table_of_task(c), *o;
+    int n = length(own);
+    if (i < BEFORE) return &qkv_config_options[i];
+    o = i < BEFORE + n ? &own[i - BEFORE] : &qkv_config_options[i - n];
+    return o->option ? o : NULL;
+}
+
+const data_option *qkv_config_option_find(const qkv_config *c, const char *field) {
+    const data_option *o = data_option_find(qkv_config_options, field);
+    return o ? o : data_option_find(table_of_task(c), field);
+}
+
+const data_option *qkv_config_option_named(const qkv_config *c, const char *option) {
+    const data_option *o;
+    for (int i = 0; (o = qkv_config_option_at(c, i)); i++)
+        if (o->kind != DATA_KIND_SECTION && strcmp(o->option, option) == 0) return o;
     return NULL;
 }
 
-static void *field_of(const qkv_config *c, const qkv_config_option *o) {
-    return (char *)(size_t)c + o->offset;
+/* The struct in which the option's field lies. */
+static const void *fields_of(const qkv_config *c, const data_option *o) {
+    return o->of_task ? (const void *)c->of_task.byte : (const void *)c;
+}
+static void *fields_to_set(qkv_config *c, const data_option *o) {
+    return o->of_task ? (void *)c->of_task.byte : (void *)c;
+}
+
+bool qkv_config_choose(qkv_config *c, const char *field, double x) {
+    const data_option *o = qkv_config_option_find(c, field);
+    return o && data_option_set(o, fields_to_set(c, o), x);
+}
+
+void qkv_config_reset(qkv_config *c, const data_option *o) {
+    data_option_reset(o, fields_to_set(c, o));
+}
+
+void qkv_config_use_plugin(qkv_config *c, const qkv_config_plugin *plugin) {
+    c->plugin = plugin;
+    data_options_reset(table_of_task(c), &c->of_task);
 }
 
 void qkv_config_default(qkv_config *c) {
-    char error[QKV_IO_ERROR];
     memset(c, 0, sizeof *c);
-    for (const qkv_config_option *o = qkv_config_options; o->option; o++)
-        if (o->kind != QKV_CONFIG_SECTION) qkv_config_set(c, o, o->def, error);
+    for (const data_option *o = qkv_config_options; o->option; o++) qkv_config_reset(c, o);
+    qkv_config_use_plugin(c, NULL);
 }
 
-/* The index of a word in "first|second|..."; -1 if it is none of them. */
-static int choice_index(const char *choices, const char *word) {
-    size_t length = strlen(word);
-    for (int i = 0; *choices; i++) {
-        size_t n = strcspn(choices, "|");
-        if (n == length && strncmp(choices, word, n) == 0) return i;
-        choices += n + (choices[n] == '|');
-    }
-    return -1;
-}
-
-static bool set_number(void *field, const qkv_config_option *o, const char *text, char *error) {
+static bool set_number(void *field, const data_option *o, const char *text, char *error) {
     long whole = 0;
     double x = 0;
-    bool is_int = o->kind == QKV_CONFIG_INT;
+    bool is_int = o->kind == DATA_KIND_INT;
     char least[QKV_IO_NUMBER], greatest[QKV_IO_NUMBER];
     if (is_int ? !qkv_io_parse_int(text, &whole) : !qkv_io_parse_real(text, &x)) {
         qkv_io_fail(error, "'%.60s' is not a %s", text, is_int ? "whole number" : "number");
@@ -73,48 +136,83 @@ static bool set_number(void *field, const qkv_config_option *o, const char *text
     return true;
 }
 
-bool qkv_config_set(qkv_config *c, const qkv_config_option *o, const char *text, char *error) {
-    void *field = field_of(c, o);
+static bool set_text(qkv_config *c, char *field, const data_option *o, const char *text,
+                     char *error) {
+    if (strlen(text) >= (size_t)o->greatest)
+        return qkv_io_fail(error, "longer than %d characters", (int)o->greatest - 1);
+    bool another_task = field == c->task && strcmp(field, text) != 0;
+    strcpy(field, text);
+    if (another_task) data_options_reset(table_of_task(c), &c->of_task);
+    return true;
+}
+
+bool qkv_config_set(qkv_config *c, const data_option *o, const char *text, char *error) {
+    void *field = (char *)fields_to_set(c, o) + o->offset;
     int index;
     switch (o->kind) {
-        case QKV_CONFIG_INT:
-        case QKV_CONFIG_REAL: return set_number(field, o, text, error);
-        case QKV_CONFIG_CHOICE:
-            if ((index = choice_index(o->choices, text)) >= 0) return *(int *)field = index, true;
-            qkv_io_fail(error, "'%.60s' is none of %s", text, o->choices);
-            return false;
-        case QKV_CONFIG_FLAG:
-            if ((index = choice_index("false|true", text)) >= 0)
+        case DATA_KIND_INT:
+        case DATA_KIND_REAL: return set_number(field, o, text, error);
+        case DATA_KIND_CHOICE:
+            if ((index = data_choice_index(o->choices, text)) >= 0)
+                return *(int *)field = index, true;
+            return qkv_io_fail(error, "'%.60s' is none of %s", text, o->choices);
+        case DATA_KIND_FLAG:
+            if ((index = data_choice_index("false|true", text)) >= 0)
                 return *(bool *)field = index, true;
-            qkv_io_fail(error, "'%.60s' is neither true nor false", text);
-            return false;
-        case QKV_CONFIG_TEXT:
-            if (strlen(text) < QKV_CONFIG_TEXT_SIZE) return strcpy(field, text), true;
-            qkv_io_fail(error, "longer than %d characters", QKV_CONFIG_TEXT_SIZE - 1);
-            return false;
-        case QKV_CONFIG_SECTION: break;
+            return qkv_io_fail(error, "'%.60s' is neither true nor false", text);
+        case DATA_KIND_TEXT: return set_text(c, field, o, text, error);
+        case DATA_KIND_SECTION: break;
     }
     return false;
 }
 
-char *qkv_config_get(const qkv_config *c, const qkv_config_option *o, char *out, size_t size) {
-    const void *field = field_of(c, o);
+char *qkv_config_get(const qkv_config *c, const data_option *o, char *out, size_t size) {
+    const void *field = (const char *)fields_of(c, o) + o->offset;
     char number[QKV_IO_NUMBER];
     const char *word = o->choices;
     switch (o->kind) {
-        case QKV_CONFIG_INT: snprintf(out, size, "%d", *(const int *)field); break;
-        case QKV_CONFIG_REAL:
+        case DATA_KIND_INT: snprintf(out, size, "%d", *(const int *)field); break;
+        case DATA_KIND_REAL:
             snprintf(out, size, "%s", qkv_io_format_exact(*(const double *)field, number));
             break;
-        case QKV_CONFIG_FLAG:
+        case DATA_KIND_FLAG:
             snprintf(out, size, "%s", *(const bool *)field ? "true" : "false");
             break;
-        case QKV_CONFIG_TEXT: snprintf(out, size, "%s", (const char *)field); break;
-        case QKV_CONFIG_CHOICE:
+        case DATA_KIND_TEXT: snprintf(out, size, "%s", (const char *)field); break;
+        case DATA_KIND_CHOICE:
             for (int i = *(const int *)field; i > 0; i--) word += strcspn(word, "|") + 1;
             snprintf(out, size, "%.*s", (int)strcspn(word, "|"), word);
             break;
-        case QKV_CONFIG_SECTION: out[0] = '\0';
+        case DATA_KIND_SECTION: out[0] = '\0';
     }
     return out;
+}
+
+double qkv_config_number(const qkv_config *c, const data_option *o) {
+    return data_option_number(o, fields_of(c, o));
+}
+
+/* "--pairs, --keys": what the task has. */
+static void list_options(const data_task *task, char *out, size_t size) {
+    size_t n = 0;
+    snprintf(out, size, "no options of its own");
+    for (const data_option *o = task->options; o && o->option && n < size; o++)
+        n += (size_t)snprintf(out + n, size - n, "%s--%s", n ? ", " : "", o->option);
+}
+
+bool qkv_config_unknown(const qkv_config *c, const char *name, char *error) {
+    const data_task *own = qkv_config_task(c), *task;
+    const char *option = name;
+    char owners[128] = "", has[256];
+    size_t n = 0;
+    int several = 0;
+    for (int i = 0; own && (task = qkv_config_task_at(c->plugin, i)); i++)
+        for (const data_option *o = task->options; o && o->option && n < sizeof owners; o++)
+            if (strcmp(o->field, name) == 0 || strcmp(o->option, name) == 0)
+                option = o->option, n += (size_t)snprintf(owners + n, sizeof owners - n, "%s%s",
+                                                          several++ ? ", " : "", task->name);
+    if (!several) return qkv_io_fail(error, "there is no option '%.60s'", name);
+    list_options(own, has, sizeof has);
+    return qkv_io_fail(error, "--%s belongs to the task%s %s; %s has %s", option,
+                       several > 1 ? "s" : "", owners, own->name, has);
 }

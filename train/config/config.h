@@ -1,6 +1,7 @@
-/* config.h - one flat struct that says everything about a run; generated from config.def.
+/* config.h - one flat struct that says everything about a run; generated from config.def, and with
+ * the options that the task declares itself.
  *
- * The same table serves the command line, config.json and the help. What does not change a result
+ * The same tables serve the command line, config.json and the help. What does not change a result
  * (threads, where files go) is no part of it. */
 #ifndef QKV_CONFIG_CONFIG_H
 #define QKV_CONFIG_CONFIG_H
@@ -17,24 +18,25 @@
 extern "C" {
 #endif
 
-enum { QKV_CONFIG_TEXT_SIZE = 128 };
+enum { QKV_CONFIG_TEXT_SIZE = DATA_TEXT_SIZE };
 
 typedef struct {
 #define SECTION(title)
-#define TEXT(field, option, def, argument, help)                  char field[QKV_CONFIG_TEXT_SIZE];
-#define INT(field, option, def, least, greatest, argument, help)  int field;
-#define REAL(field, option, def, least, greatest, argument, help) double field;
-#define CHOICE(field, option, def, choices, help)                 int field;
-#define FLAG(field, option, def, help)                            bool field;
+#define TEXT(field, ...)   char field[QKV_CONFIG_TEXT_SIZE];
+#define INT(field, ...)    int field;
+#define REAL(field, ...)   double field;
+#define CHOICE(field, ...) int field;
+#define FLAG(field, ...)   bool field;
 #include "train/config/config.def"
-    const struct qkv_config_plugin
-        *plugin;  // where tasks and blocks are looked up beside the built-in ones; may be NULL
 #undef SECTION
 #undef TEXT
 #undef INT
 #undef REAL
 #undef CHOICE
 #undef FLAG
+    data_options of_task;  // what the task's own table describes
+    const struct qkv_config_plugin
+        *plugin;  // where tasks and blocks are looked up beside the built-in ones; may be NULL
 } qkv_config;
 
 enum {
@@ -46,49 +48,63 @@ enum {
 };
 enum { QKV_CONFIG_MASK_TASK, QKV_CONFIG_MASK_CAUSAL, QKV_CONFIG_MASK_FULL, QKV_CONFIG_MASK_MEMORY };
 
-typedef enum {
-    QKV_CONFIG_SECTION,
-    QKV_CONFIG_TEXT,
-    QKV_CONFIG_INT,
-    QKV_CONFIG_REAL,
-    QKV_CONFIG_CHOICE,
-    QKV_CONFIG_FLAG
-} qkv_config_kind;
+extern const data_option qkv_config_options[];  // in the order of config.def; a NULL option ends it
 
-typedef struct {
-    qkv_config_kind kind;
-    const char *field, *option;  // "d_model", "d-model"; a section's title is its option
-    const char *def;             // the default as text
-    const char *argument, *choices, *help;
-    double least, greatest;
-    size_t offset;  // of the field in qkv_config
-} qkv_config_option;
+/* The i-th option of this configuration: those of config.def, the task's own after "task". NULL
+ * after the last. The line for a field ("d_model"), or for its option ("d-model"); NULL: it has
+ * none such. */
+const data_option *qkv_config_option_at(const qkv_config *c, int i);
+const data_option *qkv_config_option_find(const qkv_config *c, const char *field);
+const data_option *qkv_config_option_named(const qkv_config *c, const char *option);
 
-extern const qkv_config_option
-    qkv_config_options[];  // in the order of config.def; a NULL option ends it
-const qkv_config_option *qkv_config_option_find(const char *field);
-
+/* Every default, and the built-in tasks. */
 void qkv_config_default(qkv_config *c);
 
+/* A plugin's tasks and blocks are known from here on; the options of the task are at their
+ * defaults. */
+void qkv_config_use_plugin(qkv_config *c, const struct qkv_config_plugin *plugin);
+
 /* Sets one field from text, as given on a command line: numbers are read whole, in range, whatever
- * the locale. False with a sentence ("10abc is not a whole number") in error, which has room for
- * QKV_IO_ERROR. */
-bool qkv_config_set(qkv_config *c, const qkv_config_option *o, const char *text, char *error);
+ * the locale. Another task begins with its options at their defaults. False with a sentence ("10abc
+ * is not a whole number") in error, which has room for QKV_IO_ERROR. */
+bool qkv_config_set(qkv_config *c, const data_option *o, const char *text, char *error);
+
+/* Sets a number, a flag or a choice (its index) by the field's name; false if it is out of range, or
+ * there is none such. */
+bool qkv_config_choose(qkv_config *c, const char *field, double x);
+
+/* Gives one field its default. */
+void qkv_config_reset(qkv_config *c, const data_option *o);
+
+/* The number, the index of a choice or the flag that a field holds; 0 for a text. */
+double qkv_config_number(const qkv_config *c, const data_option *o);
 
 /* One field as text, such that qkv_config_set() gives the same bits; returns out, of size
  * `size`. */
-char *qkv_config_get(const qkv_config *c, const qkv_config_option *o, char *out, size_t size);
+char *qkv_config_get(const qkv_config *c, const data_option *o, char *out, size_t size);
+
+/* A sentence for a field or option that this configuration lacks: whose it is, and what the task has
+ * instead; and one for a task that nobody has. Return false. */
+bool qkv_config_unknown(const qkv_config *c, const char *name, char *error);
+bool qkv_config_no_task(const qkv_config *c, char *error);
 
 /* Sets what the task recommends (its layers, width ...), to be called before the user's own
  * choices. */
 bool qkv_config_recommend(qkv_config *c, char *error);
 
+/* What the task recommends and this configuration has, as options: "--layers 2 --no-residual".
+ * Returns out. */
+enum { QKV_CONFIG_RECOMMENDED = 512 };
+char *qkv_config_recommended(const qkv_config *c, char out[QKV_CONFIG_RECOMMENDED]);
+
 /* Checks what belongs together, replaces every "0: ..." by what it stands for, and describes the
- * task. */
+ * task; data_release() what it describes. */
 bool qkv_config_resolve(qkv_config *c, data_spec *spec, char *error);
 
-/* The task and the block of that name, the plugin's first; NULL if there is none. */
+/* The task and the block of that name, the plugin's first; NULL if there is none. The i-th task that
+ * can be named, a plugin's first; NULL after the last. */
 const data_task *qkv_config_task(const qkv_config *c);
+const data_task *qkv_config_task_at(const struct qkv_config_plugin *plugin, int i);
 nn_block_fn *qkv_config_block(const qkv_config *c);
 
 /* The optimiser's part. */
@@ -101,9 +117,9 @@ bool qkv_config_factor(const char *list, const char *name, double *factor, char 
 /* The model's part of a resolved configuration, for nn_model(). */
 nn_model_config qkv_config_model(const qkv_config *c, const data_spec *spec);
 
-/* config.json: every option, then version, precision, compiler and flags. The result is malloc'd;
- * NULL: out of memory. Reading changes only fields that are named; an unknown name or a wrong type
- * is an error. */
+/* config.json: every option, the task's too, then version, precision, compiler and flags. The result is malloc'd;
+ * NULL: out of memory. Reading changes only fields that are named; an unknown name (one of
+ * another task, too) or a wrong type is an error. */
 char *qkv_config_to_json(const qkv_config *c);
 bool qkv_config_from_json(qkv_config *c, const char *text, size_t n, char *error);
 

@@ -1,4 +1,4 @@
-/* config_json.c - a configuration as config.json, and back. */
+/* json.c - a configuration as config.json, and back. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,13 +10,13 @@
 /* What stands in config.json beside the options: said, but not read back. */
 static const char *const remarks[] = {"version", "precision", "compiler", "flags", NULL};
 
-static json_t *value_of(const qkv_config *c, const qkv_config_option *o) {
-    const char *field = (const char *)c + o->offset;
+static json_t *value_of(const qkv_config *c, const data_option *o) {
     char text[QKV_CONFIG_TEXT_SIZE + 64];
+    const double x = qkv_config_number(c, o);
     switch (o->kind) {
-        case QKV_CONFIG_INT: return json_integer(*(const int *)(const void *)field);
-        case QKV_CONFIG_REAL: return json_real(*(const double *)(const void *)field);
-        case QKV_CONFIG_FLAG: return json_boolean(*(const bool *)(const void *)field);
+        case DATA_KIND_INT: return json_integer((json_int_t)x);
+        case DATA_KIND_REAL: return json_real(x);
+        case DATA_KIND_FLAG: return json_boolean(x != 0);
         default: return json_string(qkv_config_get(c, o, text, sizeof text));
     }
 }
@@ -24,11 +24,12 @@ static json_t *value_of(const qkv_config *c, const qkv_config_option *o) {
 /* Enough digits for every real to be read back as it is: 15 keep 0.003 readable, 17 are always
  * enough. */
 static int digits_needed(const qkv_config *c) {
-    for (const qkv_config_option *o = qkv_config_options; o->option; o++) {
+    const data_option *o;
+    for (int i = 0; (o = qkv_config_option_at(c, i)); i++) {
         char text[QKV_IO_NUMBER];
         double x, back;
-        if (o->kind != QKV_CONFIG_REAL) continue;
-        memcpy(&x, (const char *)c + o->offset, sizeof x);
+        if (o->kind != DATA_KIND_REAL) continue;
+        x = qkv_config_number(c, o);
         if (!qkv_io_parse_real(qkv_io_format_real(x, 15, text), &back) || back != x) return 17;
     }
     return 15;
@@ -36,8 +37,9 @@ static int digits_needed(const qkv_config *c) {
 
 char *qkv_config_to_json(const qkv_config *c) {
     json_t *root = json_object();
-    for (const qkv_config_option *o = qkv_config_options; o->option; o++)
-        if (o->kind != QKV_CONFIG_SECTION) json_object_set_new(root, o->field, value_of(c, o));
+    const data_option *o;
+    for (int i = 0; (o = qkv_config_option_at(c, i)); i++)
+        if (o->kind != DATA_KIND_SECTION) json_object_set_new(root, o->field, value_of(c, o));
     json_object_set_new(root, "version", json_string(QKV_VERSION));
     json_object_set_new(root, "precision", json_string(REAL_NAME));
     json_object_set_new(root, "compiler", json_string(QKV_COMPILER));
@@ -56,13 +58,13 @@ static bool is_remark(const char *key) {
 /* Every JSON value goes through the text form, so that one set of rules judges both doors. */
 static bool set_from(qkv_config *c, const char *key, const json_t *value, char *error) {
     char number[QKV_IO_NUMBER], why[QKV_IO_ERROR];
-    const qkv_config_option *o = qkv_config_option_find(key);
+    const data_option *o = qkv_config_option_find(c, key);
     const char *text = number;
-    if (!o) return qkv_io_fail(error, "there is no option '%.60s'", key);
-    bool right = o->kind == QKV_CONFIG_INT    ? json_is_integer(value)
-                 : o->kind == QKV_CONFIG_REAL ? json_is_number(value)
-                 : o->kind == QKV_CONFIG_FLAG ? json_is_boolean(value)
-                                              : json_is_string(value);
+    if (!o) return qkv_config_unknown(c, key, error);
+    bool right = o->kind == DATA_KIND_INT    ? json_is_integer(value)
+                 : o->kind == DATA_KIND_REAL ? json_is_number(value)
+                 : o->kind == DATA_KIND_FLAG ? json_is_boolean(value)
+                                             : json_is_string(value);
     if (!right) return qkv_io_fail(error, "'%.60s' has a value of the wrong type", key);
     if (json_is_integer(value))
         snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
@@ -83,7 +85,9 @@ bool qkv_config_from_json(qkv_config *c, const char *text, size_t n, char *error
     bool ok = json_is_object(root);
     if (!ok) qkv_io_fail(error, "not a JSON object");
     const char *key;
-    json_t *value;
+    json_t *value = json_object_get(root, "task");  // first: it decides which others there are
+    if (ok && value) ok = set_from(c, "task", value, error);
+    if (ok && !qkv_config_task(c)) ok = qkv_config_no_task(c, error);
     if (ok)
         json_object_foreach (root, key, value) {
             if (!is_remark(key) && !(ok = set_from(c, key, value, error))) break;

@@ -5,34 +5,26 @@
 #include "train/config/config.h"
 #include "train/config/plugin.h"
 
-/* The option of that name on the command line. */
-static const qkv_config_option *option_named(const char *name) {
-    for (const qkv_config_option *o = qkv_config_options; o->option; o++)
-        if (o->kind != QKV_CONFIG_SECTION && strcmp(o->option, name) == 0) return o;
-    return NULL;
-}
-
-bool qkv_config_recommend(qkv_config *c, char *error) {
-    const data_task *task = qkv_config_task(c);
-    char list[256], *rest = NULL;
-    snprintf(list, sizeof list, "%s", task && task->recommended ? task->recommended : "");
-    for (char *word = strtok_r(list, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-        char *value = strchr(word, '=');
-        bool negated = strncmp(word, "no-", 3) == 0;
-        if (value) *value++ = '\0';
-        const qkv_config_option *o = option_named(negated ? word + 3 : word);
-        if (o && qkv_config_set(c, o, negated ? "false" : value ? value : "true", error)) continue;
-        qkv_io_fail(error, "the task '%.60s' recommends '%s', which cannot be set", c->task, word);
-        return false;
-    }
-    return true;
+const data_task *qkv_config_task_at(const qkv_config_plugin *plugin, int i) {
+    const data_task *const *own = plugin ? plugin->tasks : NULL;
+    int n = 0;
+    for (; own && own[n]; n++)
+        if (n == i) return own[i];
+    for (int k = 0; k < i - n; k++)
+        if (!data_tasks[k]) return NULL;
+    return data_tasks[i - n];
 }
 
 const data_task *qkv_config_task(const qkv_config *c) {
-    const data_task *const *own = c->plugin ? c->plugin->tasks : NULL;
-    for (int i = 0; own && own[i]; i++)
-        if (strcmp(own[i]->name, c->task) == 0) return own[i];
-    return data_find(c->task);
+    const data_task *task;
+    for (int i = 0; (task = qkv_config_task_at(c->plugin, i)); i++)
+        if (strcmp(task->name, c->task) == 0) return task;
+    return NULL;
+}
+
+bool qkv_config_no_task(const qkv_config *c, char *error) {
+    return qkv_io_fail(
+        error, "there is no task '%.60s' (qkv list tasks; a plugin's own need --plugin)", c->task);
 }
 
 nn_block_fn *qkv_config_block(const qkv_config *c) {
@@ -44,30 +36,22 @@ nn_block_fn *qkv_config_block(const qkv_config *c) {
 
 static bool resolve_task(qkv_config *c, data_spec *spec, char *error) {
     const data_task *task = qkv_config_task(c);
-    if (!task) {
-        qkv_io_fail(error,
-                    "there is no task '%.60s' (qkv list tasks; a plugin's own need --plugin)",
-                    c->task);
-        return false;
-    }
+    if (!task) return qkv_config_no_task(c, error);
     if (!qkv_config_block(c)) {
         qkv_io_fail(error, "there is no block '%.60s' (a plugin's own need --plugin)", c->block);
         return false;
     }
-    data_options options = {c->pairs, c->keys, c->values,  c->queries,
-                            c->order, c->form, c->hold_out};
-    if (!data_configure(task, options, spec, error, QKV_IO_ERROR)) return false;
-    c->pairs = spec->options.pairs;
-    c->keys = spec->options.keys;
-    c->values = spec->options.values;
-    c->queries = spec->options.queries;
-    c->form = spec->options.form;
+    if (!data_configure(task, &c->of_task, spec, error, QKV_IO_ERROR)) return false;
+    c->of_task = spec->options;
     return true;
 }
 
-static bool resolve_arch(qkv_config *c, const data_spec *spec, char *error) {
+static bool fits_task(const qkv_config *c, const data_spec *spec, char *error) {
     bool across = c->arch == QKV_CONFIG_ARCH_CROSS || c->arch == QKV_CONFIG_ARCH_ENCODER_DECODER;
     bool has_memory = spec->side[DATA_MEMORY].T > 0;
+    if (c->readout == NN_READOUT_LOCAL && c->d_model % spec->n_readouts)
+        return qkv_io_fail(error, "%d readouts do not divide the width %d", spec->n_readouts,
+                           c->d_model);
     if (c->arch == QKV_CONFIG_ARCH_TASK) return true;
     if (across == has_memory) return true;
     qkv_io_fail(error,
@@ -123,10 +107,10 @@ static bool resolve_projections(const qkv_config *c, char *error) {
 
 bool qkv_config_resolve(qkv_config *c, data_spec *spec, char *error) {
     if (!resolve_task(c, spec, error)) return false;
-    if (c->readout == NN_READOUT_LOCAL && c->d_model % spec->n_readouts)
-        return qkv_io_fail(error, "%d readouts do not divide the width %d", spec->n_readouts,
-                           c->d_model);
-    return resolve_arch(c, spec, error) && resolve_heads(c, error) && resolve_projections(c, error);
+    if (fits_task(c, spec, error) && resolve_heads(c, error) && resolve_projections(c, error))
+        return true;
+    data_release(spec);
+    return false;
 }
 
 static ag_mask mask_of(const qkv_config *c, const data_spec *spec) {

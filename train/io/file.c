@@ -1,4 +1,4 @@
-/* io.c - whole files: a reader finds the old or the new one, and takes nothing on trust. */
+/* file.c - whole files: a reader finds the old or the new one, and takes nothing on trust. */
 #include "train/io/io.h"
 
 #include <errno.h>

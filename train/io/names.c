@@ -24,10 +24,8 @@ bool qkv_io_path(char out[QKV_IO_PATH], const char *dir, const char *name, char 
 
 static bool in(unsigned char c, int least, int greatest) { return c >= least && c <= greatest; }
 
-/* Bytes of the UTF-8 character at s (which ends in 0) if it is well-formed and shows as a
- * character; else 0. Not shown: C0 and C1 controls, line separators, and what reverses the
- * direction of writing. */
-static size_t shown_length(const unsigned char *s) {
+size_t qkv_io_character(const char *text) {
+    const unsigned char *s = (const unsigned char *)text;
     if (s[0] < 0x80) return in(s[0], 0x20, 0x7e);
     if (in(s[0], 0xc2, 0xdf)) return in(s[1], s[0] == 0xc2 ? 0xa0 : 0x80, 0xbf) ? 2 : 0;
     if (in(s[0], 0xe0, 0xef)) {
@@ -45,15 +43,15 @@ static size_t shown_length(const unsigned char *s) {
 }
 
 char *qkv_io_printable(const char *text, char *out, size_t size) {
-    const unsigned char *s = (const unsigned char *)text;
+    const char *s = text;
     size_t length = strlen(text), n = 0;
     if (length >= size && size > 4) {  // the end of a path says more than its beginning
         s += length - (size - 4);
-        while ((*s & 0xc0) == 0x80) s++;
+        while (((unsigned char)*s & 0xc0) == 0x80) s++;
         memcpy(out, "...", n = 3);
     }
     while (*s && n + 1 < size) {
-        size_t k = shown_length(s);
+        size_t k = qkv_io_character(s);
         if (n + k >= size) break;
         if (k) memcpy(out + n, s, k);
         if (!k) out[n] = '?', k = 1;
@@ -62,6 +60,12 @@ char *qkv_io_printable(const char *text, char *out, size_t size) {
     }
     out[n] = '\0';
     return out;
+}
+
+int qkv_io_width(const char *text) {
+    int n = 0;
+    for (; *text; text++) n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
 }
 
 void qkv_io_error(char *error, const char *doing, const char *path, int errno_value) {

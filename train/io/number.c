@@ -1,3 +1,4 @@
+/* number.c - numbers as text, the same in every locale. */
 #include "train/io/number.h"
 
 #include <ctype.h>
@@ -13,21 +14,17 @@
 static const char *point(void) { return localeconv()->decimal_point; }
 
 bool qkv_io_parse_real(const char *text, double *out) {
-    char local[64];
+    char local[64], *end;
+    size_t length = strspn(text, "0123456789.eE+-");  // nothing hexadecimal, no nan, no infinity
+    if (length == 0 || length > 48 || text[length] || text[0] == '+') return false;
     const char *dot = strchr(text, '.');
-    size_t length = strlen(text);
-    if (length == 0 || length > 48 || isspace((unsigned char)text[0]) || text[0] == '+' ||
-        strchr(text, ','))
-        return false;
-    if (strpbrk(text, "xXpPnN")) return false;  // no hexadecimal numbers, no nan, no infinity
-    if (dot)
+    if (dot && strcmp(point(), ".") != 0) {
         snprintf(local, sizeof local, "%.*s%s%s", (int)(dot - text), text, point(), dot + 1);
-    else
-        snprintf(local, sizeof local, "%s", text);
-    char *end;
+        text = local;
+    }
     errno = 0;
-    double x = strtod(local, &end);
-    if (end == local || *end || !isfinite(x)) return false;
+    double x = strtod(text, &end);
+    if (end == text || *end || !isfinite(x)) return false;
     if (x == 0 && errno == ERANGE) return false;  // too small to be anything but 0
     *out = x;
     return true;

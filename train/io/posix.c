@@ -1,4 +1,4 @@
-/* io_posix.c - the table of file calls as the system makes them. */
+/* posix.c - the table of file calls as the system makes them. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

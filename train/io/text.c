@@ -1,3 +1,4 @@
+/* text.c - a growing text. */
 #include "train/io/text.h"
 
 #include <math.h>
@@ -8,15 +9,16 @@
 #include "train/io/number.h"
 
 static bool make_room(qkv_io_text *t, size_t more) {
-    if (t->failed) return false;
-    if (t->n + more < t->room) return true;
-    size_t room = 2 * (t->n + more) + 256;
-    char *at = tensor_arena_take(t->arena, room, 1);
+    char *at = t->failed ? NULL : tensor_arena_grow(t->arena, t->at, t->n, more, &t->room, 1);
     if (!at) return !(t->failed = true);
-    if (t->n) memcpy(at, t->at, t->n);
     t->at = at;
-    t->room = room;
     return true;
+}
+
+void qkv_io_text_put(qkv_io_text *t, const char *bytes, size_t n) {
+    if (!make_room(t, n + 1)) return;
+    memcpy(t->at + t->n, bytes, n);
+    t->at[t->n += n] = '\0';
 }
 
 void qkv_io_text_add(qkv_io_text *t, const char *format, ...) {
@@ -31,16 +33,35 @@ void qkv_io_text_add(qkv_io_text *t, const char *format, ...) {
     t->n += (size_t)n;
 }
 
+void qkv_io_text_wrap(qkv_io_text *t, const char *words, int column, int indent, int width) {
+    bool first = true;
+    for (const char *w = words; *w; first = false) {
+        size_t n = strcspn(w, " ");
+        while (w[n] == ' ' && w[n + 1] == '%') n += 1 + strcspn(w + n + 1, " ");
+        int wide = 0;
+        for (size_t i = 0; i < n; i++) wide += ((unsigned char)w[i] & 0xc0) != 0x80;
+        bool breaks = !first && column + 1 + wide > width;
+        if (breaks)
+            qkv_io_text_add(t, "\n%*s", indent, "");
+        else if (!first)
+            qkv_io_text_put(t, " ", 1);
+        qkv_io_text_put(t, w, n);
+        column = (breaks ? indent : column + !first) + wide;
+        w += n + strspn(w + n, " ");
+    }
+}
+
 void qkv_io_text_number(qkv_io_text *t, double x) {
     char number[QKV_IO_NUMBER];
     if (!isnan(x)) qkv_io_text_add(t, "%s", qkv_io_format_real(x, 9, number));
 }
 
 void qkv_io_text_label(qkv_io_text *t, const char *label) {
-    qkv_io_text_add(t, "\"");
+    qkv_io_text_put(t, "\"", 1);
     for (; *label; label++) {
         unsigned char c = (unsigned char)*label;
-        qkv_io_text_add(t, c == '"' ? "\"\"" : "%c", c < 32 || c == 127 ? ' ' : c);
+        qkv_io_text_put(t, c < 32 || c == 127 ? " " : label, 1);
+        if (c == '"') qkv_io_text_put(t, "\"", 1);
     }
-    qkv_io_text_add(t, "\"");
+    qkv_io_text_put(t, "\"", 1);
 }

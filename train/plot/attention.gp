@@ -21,7 +21,7 @@ finding(panel, m, changes) = \
 stats DATA using PANEL name "S" nooutput
 panels = S_blocks
 down = ceil(panels / 2.)
-WIDTH = 1360.; HEIGHT = 70 + 545. * down
+WIDTH = 1360.; HEIGHT = 80 + 560. * down
 eval canvas("attention", WIDTH, HEIGHT)
 
 set palette defined (0 "#ffffff", 0.08 "#e8f1f8", 0.5 "#6aaed6", 1 "#08306b")
@@ -34,13 +34,13 @@ FOOT1 = "queries down (asked key > answer), positions across;  frame: where the 
 answer stands"
 FOOT2 = S_max > 1 ? "▼ swapped entry      ● answer changed by the swap" : ""
 
-# Names stand at every `each`-th row or column, so that they fit; "k6 v12" takes two lines.
+# Names stand at every `each`-th row or column, so that they fit; "q8 k6 v12" takes three lines.
 each(n) = ceil(n / 16.)
 fit(s) = strlen(s) > room ? s[1:room-1]."…" : s
-twolines(s) = (space = strstrt(s, " ")) ? fit(s[1:space-1])."\n".fit(s[space+1:*]) : fit(s)
+inlines(s) = (space = strstrt(s, " ")) ? fit(s[1:space-1])."\n".inlines(s[space+1:*]) : fit(s)
 rowname(every) = int(column(ROW)) % every ? "" : \
     (column(CHANGED) == 1 ? "● " : "").strcol(ROWNAME)
-colname(every) = int(column(COL)) % every ? "" : twolines(strcol(COLNAME))
+colname(every) = int(column(COL)) % every ? "" : inlines(strcol(COLNAME))
 only(yes, x) = yes != 0 ? x : NaN
 # Labels that are not wanted are empty: gnuplot 5.4 crashes if all points of labels are NaN.
 figure(weight) = numbers && weight >= 0.045 ? sprintf("%.2f", weight) : ""
@@ -54,7 +54,7 @@ do for [i=0:panels-1] {
         m = m + (column(TARGET) == 1) * column(WEIGHT), \
         changes = changes + column(CHANGED), 1) nooutput
     left = (125 + 640 * (i % 2)) / WIDTH
-    top = 1 - (85. + 545 * (i / 2)) / HEIGHT
+    top = 1 - (85. + 560 * (i / 2)) / HEIGHT
     set lmargin at screen left; set rmargin at screen left + 470 / WIDTH
     set tmargin at screen top;  set bmargin at screen top - 410 / HEIGHT
     set xrange [-0.5:cols - 0.5]

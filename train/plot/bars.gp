@@ -1,10 +1,10 @@
 # Measures of a study's variants: the bar is the mean over seeds, the thin line reaches from the least
-# to the greatest seed, an arrow marks a limit that the claim sets and points to where the bar may be.
-# On the right the mean and its standard deviation.
+# to the greatest seed, an arrow starts at a limit that the claim sets and points to where every seed
+# has to be. On the right the mean and its standard deviation.
 DATA = "bars.csv"       # y,name,mean,sd,least,most,band_least,band_most,title,label; a heading: y,name only
 
 heading(row) = !strlen(strcol(9))
-title_of = ""; label_of = ""; headings = 0; longest = 0; far = 0
+title_of = ""; label_of = ""; headings = 0; longest = 0; far = 0; limits = 0
 greater(a, b) = a > b ? a : b
 stats DATA using 1 name "Y" nooutput
 rows = greater(int(Y_records), 1)
@@ -18,13 +18,14 @@ note(row) = heading(0) ? \
     (headings = headings + 1, HEAD[headings] = strcol(2), HEAD_Y[headings] = column(1)) : \
     (title_of = strcol(9), label_of = strcol(10), longest = greater(longest, strlen(strcol(2))), \
      far = greater(far, greater(number(6), greater(number(7), number(8)))), \
+     limits = limits + known(strcol(7)) + known(strcol(8)), \
      said = said + 1, SAY[said] = shown(0), SAY_Y[said] = column(1))
 stats DATA every ::1 using (note(0), 0) name "T" nooutput
 top = far > 0.5 && far <= 1 ? 1 : far > 0 ? far * 1.04 : 1
 
 span = Y_max - Y_min + 1.6
 tall = (span < 4 ? 4 : span) * 25
-eval canvas("bars", 1100, 135 + tall)
+eval canvas("bars", 1100, 160 + tall)
 if (TEXT) eval canvas("bars", 1100, 29 * (Y_max + 9))
 
 set title title_of font ",17" noenhanced
@@ -38,7 +39,10 @@ set grid xtics noytics
 set lmargin TEXT ? 30 : greater(longest, 12) + 3
 set rmargin TEXT ? 2 : 18
 set tmargin TEXT ? 2 : 3
-if (!TEXT) set bmargin 4
+if (!TEXT) set bmargin 5.2
+if (!TEXT) set label 1000 "bar: the mean over seeds;  thin line: from the least seed to the greatest".\
+    (limits > 0 ? ";  |▸ the claim's limit, and where every seed has to be" : "") \
+    at screen 0.5, screen 16. / (160 + tall) center font ",11"
 unset key
 half = 0.36
 if (TEXT) {

@@ -1,107 +1,119 @@
+/* columns.c - choosing columns of metrics.csv by name. */
 #include "train/plot/columns.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "train/io/number.h"
 
 enum { MATRICES = 4 };
 
 static const char *const matrix[MATRICES] = {".wq", ".wk", ".wv", ".wo"};
 
-char *qkv_plot_path(const char *dir, const char *name, const char *extension) {
-    size_t n = strlen(dir) + strlen(name) + strlen(extension) + 2;
-    char *path = malloc(n);
-    if (path) snprintf(path, n, "%s/%s%s", dir, name, extension);
-    return path;
+/* False without memory. */
+static bool add(qkv_plot_columns *c, tensor_arena *arena, int index, bool helps, const char *stem,
+                size_t length, const char *suffix) {
+    qkv_plot_column *at = tensor_arena_grow(arena, c->at, c->n, 1, &c->room, sizeof *at);
+    if (!at) return false;
+    c->at = at;
+    at[c->n] = (qkv_plot_column){.index = index, .helps = helps};
+    snprintf(at[c->n++].heading, QKV_PLOT_HEADING, "%.*s%s",
+             length < QKV_PLOT_HEADING - 8 ? (int)length : QKV_PLOT_HEADING - 8, stem, suffix);
+    return true;
 }
 
-qkv_plot_status qkv_plot_metrics_read(qkv_plot_table *t, int *step, const char *run, char *why) {
-    *t = (qkv_plot_table){0};
-    char *path = qkv_plot_path(run, "metrics", ".csv");
-    qkv_plot_status status =
-        path ? qkv_plot_table_read(t, path, why) : qkv_plot_say(why, "out of memory");
-    if (status == QKV_PLOT_OK) {
-        *step = qkv_plot_table_column(t, "step");
-        if (*step < 0) status = qkv_plot_say(why, "%s has no column named step", path);
+/* Where the stem of a column, such as "grad.layer0.attn.wq", has its four matrices; -1: nowhere.
+ * False if it is no matrix, or an earlier column has the same stem. */
+static bool find_matrices(const qkv_io_table *t, int column, int found[MATRICES]) {
+    const char *heading = qkv_io_table_cell(t, -1, column);
+    size_t n = strlen(heading);
+    bool is_matrix = false;
+    for (int m = 0; m < MATRICES; m++) {
+        found[m] = -1;
+        is_matrix |= n > 3 && strcmp(heading + n - 3, matrix[m]) == 0;
     }
-    free(path);
-    return status;
-}
-
-static void add(qkv_plot_columns *c, int index, bool helps, const char *stem, int length,
-                const char *suffix) {
-    snprintf(c->heading[c->n], QKV_PLOT_HEADING, "%.*s%s",
-             length < QKV_PLOT_HEADING - 8 ? length : QKV_PLOT_HEADING - 8, stem, suffix);
-    c->index[c->n] = index;
-    c->helps[c->n++] = helps;
+    for (int j = 0; is_matrix && j < t->cols; j++) {
+        const char *other = qkv_io_table_cell(t, -1, j);
+        if (strlen(other) != n || strncmp(other, heading, n - 3)) continue;
+        for (int m = 0; m < MATRICES; m++) {
+            if (strcmp(other + n - 3, matrix[m])) continue;
+            if (j < column) return false;
+            found[m] = j;
+        }
+    }
+    return is_matrix;
 }
 
 /* For "grad.*": every stem "grad.layer0.attn" that has at least one of the four matrices, in order
  * of appearance, gets all four columns. */
-static void add_matrices(qkv_plot_columns *c, const qkv_plot_table *t, const char *pattern) {
+static bool add_matrices(qkv_plot_columns *c, tensor_arena *arena, const char *pattern) {
     size_t prefix = strlen(pattern) - 1;  // without the star
-    for (int i = 0; i < t->cols; i++) {
-        const char *heading = qkv_plot_table_cell(t, -1, i);
+    bool ok = true;
+    for (int i = 0, found[MATRICES]; i < c->table.cols; i++) {
+        const char *heading = qkv_io_table_cell(&c->table, -1, i);
         size_t n = strlen(heading);
         if (strncmp(heading, pattern, prefix) || n < prefix + 4) continue;
-        int found[MATRICES] = {-1, -1, -1, -1};
-        bool is_matrix = false, seen = false;
-        for (int m = 0; m < MATRICES; m++) is_matrix |= strcmp(heading + n - 3, matrix[m]) == 0;
-        for (int j = 0; is_matrix && j < t->cols; j++) {
-            const char *other = qkv_plot_table_cell(t, -1, j);
-            if (strlen(other) != n || strncmp(other, heading, n - 3)) continue;
-            for (int m = 0; m < MATRICES; m++) {
-                if (strcmp(other + n - 3, matrix[m])) continue;
-                seen |= j < i;
-                found[m] = j;
-            }
-        }
-        for (int m = 0; is_matrix && !seen && m < MATRICES; m++) {
-            add(c, found[m], false, heading + prefix, (int)(n - 3 - prefix), matrix[m]);
-        }
+        if (!find_matrices(&c->table, i, found)) continue;
+        for (int m = 0; m < MATRICES; m++)
+            ok = ok && add(c, arena, found[m], false, heading + prefix, n - 3 - prefix, matrix[m]);
     }
-}
-
-bool qkv_plot_columns_find(qkv_plot_columns *c, const qkv_plot_table *t, const char *source) {
-    size_t most = strlen(source) + MATRICES * (size_t)t->cols;
-    *c = (qkv_plot_columns){malloc(most * QKV_PLOT_HEADING), malloc(most * sizeof *c->index),
-                            malloc(most * sizeof *c->helps), 0};
-    char *words = strdup(source), *save = NULL;
-    bool ok = c->heading && c->index && c->helps && words;
-    for (char *w = ok ? strtok_r(words, " ", &save) : NULL; w; w = strtok_r(NULL, " ", &save)) {
-        bool helps = *w == '+';
-        if (*w == '@') continue;
-        if (helps) w++;
-        if (w[strlen(w) - 1] == '*') {
-            add_matrices(c, t, w);
-        } else {
-            add(c, qkv_plot_table_column(t, w), helps, w, (int)strlen(w), "");
-        }
-    }
-    free(words);
     return ok;
 }
 
-void qkv_plot_columns_free(qkv_plot_columns *c) {
-    free(c->heading);
-    free(c->index);
-    free(c->helps);
+/* Of "val_loss|loss" the first if it has a number in this table, otherwise the second. */
+static char *choose(const qkv_io_table *t, char *word) {
+    char *bar = strchr(word, '|');
+    double x;
+    if (!bar) return word;
+    *bar = '\0';
+    int col = qkv_io_table_column(t, word);
+    for (int row = 0; row < t->rows; row++)
+        if (qkv_io_table_number(t, row, col, &x)) return word;
+    return bar + 1;
 }
 
-long qkv_plot_columns_write(FILE *out, const qkv_plot_table *t, int step,
-                            const qkv_plot_columns *c) {
+static bool find(qkv_plot_columns *c, tensor_arena *arena, const char *source) {
+    char words[256], *save = NULL;
+    bool ok = true;
+    snprintf(words, sizeof words, "%s", source);
+    for (char *w = strtok_r(words, " ", &save); ok && w; w = strtok_r(NULL, " ", &save)) {
+        bool helps = *w == '+';
+        if (*w == '@') continue;
+        w = choose(&c->table, w + helps);
+        if (w[strlen(w) - 1] == '*')
+            ok = add_matrices(c, arena, w);
+        else
+            ok = add(c, arena, qkv_io_table_column(&c->table, w), helps, w, strlen(w), "");
+    }
+    return ok;
+}
+
+qkv_plot_status qkv_plot_columns_read(qkv_plot_columns *c, tensor_arena *arena, const char *run,
+                                      const char *source, char *why) {
+    *c = (qkv_plot_columns){.n = 0};
+    qkv_plot_status status = qkv_plot_table_read(&c->table, arena, run, "metrics", why);
+    if (status != QKV_PLOT_OK) return status;
+    c->step = qkv_io_table_column(&c->table, "step");
+    if (c->step < 0)
+        return qkv_io_fail(why, "%.200s/metrics.csv has no column named step", run),
+               QKV_PLOT_DAMAGED;
+    return find(c, arena, source) ? QKV_PLOT_OK
+                                  : (qkv_io_fail(why, "out of memory"), QKV_PLOT_FAILED);
+}
+
+long qkv_plot_columns_write(qkv_io_text *out, const qkv_plot_columns *c) {
     long numbers = 0;
     double x;
-    for (int row = 0; row < t->rows; row++) {
-        const char *at = qkv_plot_table_cell(t, row, step);
-        if (!qkv_plot_number(at, &x)) continue;
-        fputs(at, out);
-        for (int i = 0; i < c->n; i++) {
-            const char *cell = qkv_plot_table_cell(t, row, c->index[i]);
-            bool is_number = qkv_plot_number(cell, &x);
-            fprintf(out, ",%s", is_number ? cell : "");
-            if (is_number && !c->helps[i]) numbers++;
+    for (int row = 0; row < c->table.rows; row++) {
+        if (!qkv_io_table_number(&c->table, row, c->step, &x)) continue;
+        qkv_io_text_add(out, "%s", qkv_io_table_cell(&c->table, row, c->step));
+        for (size_t i = 0; i < c->n; i++) {
+            const char *cell = qkv_io_table_cell(&c->table, row, c->at[i].index);
+            bool is_number = qkv_io_parse_real(cell, &x), is_nan = strcmp(cell, "nan") == 0;
+            qkv_io_text_add(out, ",%s", is_number || is_nan ? cell : "");
+            numbers += is_number && !c->at[i].helps;
         }
-        putc('\n', out);
+        qkv_io_text_add(out, "\n");
     }
     return numbers;
 }

@@ -7,23 +7,25 @@
 enum { QKV_PLOT_HEADING = 64 };
 
 typedef struct {
-    char (*heading)[QKV_PLOT_HEADING];
-    int *index;   // in the table; -1: an empty column
-    bool *helps;  // of no interest alone
-    int n;
+    char heading[QKV_PLOT_HEADING];
+    int index;   // in the table; -1: an empty column
+    bool helps;  // of no interest alone
+} qkv_plot_column;
+
+typedef struct {
+    qkv_io_table table;  // RUN/metrics.csv
+    int step;            // its column
+    qkv_plot_column *at;
+    size_t n, room;
 } qkv_plot_columns;
 
-/* Reads run/metrics.csv and finds its step column. The table is to be freed in any case. */
-qkv_plot_status qkv_plot_metrics_read(qkv_plot_table *t, int *step, const char *run, char *why);
+/* Reads run/metrics.csv, and finds the columns that a source such as "+accuracy val_loss|loss
+ * grad.*" (see plots.def) means in it. */
+qkv_plot_status qkv_plot_columns_read(qkv_plot_columns *c, tensor_arena *arena, const char *run,
+                                      const char *source, char *why);
 
-/* The columns that a source such as "+accuracy grad.*" (see plots.def) means in this table. False
- * without memory; to be freed in any case. */
-bool qkv_plot_columns_find(qkv_plot_columns *c, const qkv_plot_table *t, const char *source);
-void qkv_plot_columns_free(qkv_plot_columns *c);
-
-/* Writes the rows that have a step; what is no finite number becomes an empty field. Returns how
- * many numbers there were, without those that only help. */
-long qkv_plot_columns_write(FILE *out, const qkv_plot_table *t, int step,
-                            const qkv_plot_columns *c);
+/* Adds the rows that have a step; what is neither a finite number nor "nan" becomes an empty field.
+ * Returns how many numbers there were, without those that only help. */
+long qkv_plot_columns_write(qkv_io_text *out, const qkv_plot_columns *c);
 
 #endif

@@ -1,10 +1,16 @@
 # A picture of a qkv run. This file and the data beside it are all that is needed to draw it again:
 #
-#     gnuplot -c NAME.gp [png|svg|pdf|txt]        in the directory where this file lies
+#     gnuplot NAME.gp      or, in another format, gnuplot -c NAME.gp svg|pdf|txt
 #
+# from any directory: the picture goes beside this file.
 # Edit it freely. `qkv plot` writes it anew, but keeps an edited one as NAME.gp~ .
 # Names from the data (runs, tokens, matrices) are only ever read from the data file and drawn
 # as they are; no command is built from them.
+
+reset    # what an unknown terminal in GNUTERM leaves half-made
+HERE = exists("ARG0") ? ARG0 : ""
+while (strlen(HERE) && HERE[strlen(HERE):strlen(HERE)] ne "/") { HERE = HERE[1:strlen(HERE)-1] }
+if (strlen(HERE)) cd HERE
 
 set encoding utf8
 set datafile separator ","
@@ -43,6 +49,15 @@ set style line 5 lc rgb BLACK  lw 3.6 dt 1       pt 5  ps 0.9    # loss, accurac
 set style line 6 lc rgb GREEN  lw 2.6 dt (12,4,3,4) pt 4  ps 1.1
 set style line 7 lc rgb PINK   lw 2.6 dt (7,3)   pt 11 ps 1.1
 set style line 8 lc rgb GREY   lw 1.4 dt (3,5)                   # levels
+
+# Curves of one kind, many of them: eight hues, each with its mark, and from the ninth on dashes. The
+# last hue is Tol's. Where curves coincide the earlier one is wider and peeps out.
+array HUE[8] = [BLUE, RED, GREEN, BLACK, PINK, ORANGE, SKY, "#882255"]
+array MARK[8] = [7, 9, 4, 5, 11, 8, 6, 13]
+do for [i=0:31] { set style line 101+i lc rgb HUE[i % 8 + 1] dt 1 + i / 8 \
+    pt MARK[(i + i / 8) % 8 + 1] }
+wide(i, n) = n > 16 ? 1.6 : 2.2 + (n > 8 ? 0.5 : n > 5 ? 0.9 : 1.7) * (n - 1 - i)
+mark(i, n) = 0.8 + 0.35 * (n - 1 - i) / (n > 8 ? 3. : 1)
 
 set border 3 lc rgb GREY lw 0.8
 set tics nomirror out scale 0.5 textcolor rgb BLACK

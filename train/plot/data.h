@@ -1,30 +1,43 @@
-/* data.h - from a run's tables to the numbers of one picture. */
+/* data.h - from a run's tables to the numbers of one picture, as CSV for gnuplot.
+ *
+ * What is read lives in the arena of the text that is written. Each function leaves a sentence in
+ * why (QKV_IO_ERROR) when it does not return OK. */
 #ifndef QKV_PLOT_DATA_H
 #define QKV_PLOT_DATA_H
 
-#include "train/plot/csv.h"
+#include "train/io/csv.h"
+#include "train/io/text.h"
+#include "train/plot/plot.h"
 
-/* dir/name.csv for the caller to free; NULL without memory. */
-char *qkv_plot_path(const char *dir, const char *name, const char *extension);
+/* Reads DIR/NAME.csv. SKIPPED: there is none. */
+qkv_plot_status qkv_plot_table_read(qkv_io_table *t, tensor_arena *arena, const char *dir,
+                                    const char *name, char *why);
+
+/* Adds a text from outside as one quoted field that gnuplot takes for nothing but text: quotes,
+ * backslashes and commas become their like, what does not show '?', and after `most` characters it
+ * ends in an ellipsis. */
+void qkv_plot_label(qkv_io_text *out, const char *text, int most);
 
 /* The rows of run/metrics.csv that have a step, with the columns that `source` (see plots.def)
  * names. SKIPPED if not one of the columns has a number. */
-qkv_plot_status qkv_plot_series(FILE *out, const char *run, const char *source, char *why);
+qkv_plot_status qkv_plot_series(qkv_io_text *out, const char *run, const char *source, char *why);
 
 /* dir/source.csv as it is, its labels made harmless. SKIPPED if there is none. */
-qkv_plot_status qkv_plot_copy(FILE *out, const char *dir, const char *source, char *why);
+qkv_plot_status qkv_plot_copy(qkv_io_text *out, const char *dir, const char *source, char *why);
 
-/* One block a run: a line with its name and the columns, then its rows. */
-qkv_plot_status qkv_plot_several(FILE *out, const char *const *runs, int n, const char *source,
-                                 char *why);
+/* First the levels that all runs share, then one block a run: a line with its name and the columns,
+ * then its rows. */
+qkv_plot_status qkv_plot_several(qkv_io_text *out, const char *const *runs, int n,
+                                 const char *source, char *why);
 
 /* A map from run/probe: values with names for rows and columns. */
 typedef struct {
-    qkv_plot_table table;
+    qkv_io_table table;
     const char *file;  // its name in source
     int panel;         // its place in source
     int rows, cols;
     int *at;                                       // [rows,cols] the table's row of each cell
+    double *x;                                     // [rows,cols] the values
     int value, target, row_name, col_name, title;  // the table's columns; -1: none
 } qkv_plot_map;
 
@@ -33,25 +46,24 @@ enum { QKV_PLOT_MAPS = 16 };
 typedef struct {
     qkv_plot_map map[QKV_PLOT_MAPS];
     int n;
-    char *names;  // source, cut into words
 } qkv_plot_maps;
 
 /* Reads the maps that source names; those that do not exist are left out, SKIPPED if that is all of
- * them. FAILED if one is damaged: a cell missing or twice, no number, more than 1024 rows or
- * columns. To be freed in any case. */
-qkv_plot_status qkv_plot_maps_read(qkv_plot_maps *m, const char *run, const char *source,
-                                   char *why);
-void qkv_plot_maps_free(qkv_plot_maps *m);
+ * them. DAMAGED: a torn row, a cell missing or twice, no number, more than 1024 rows or columns. */
+qkv_plot_status qkv_plot_maps_read(qkv_plot_maps *m, tensor_arena *arena, const char *run,
+                                   const char *source, char *why);
 
-double qkv_plot_map_value(const qkv_plot_map *m, int row, int col);
 bool qkv_plot_map_target(const qkv_plot_map *m, int row, int col);
 const char *qkv_plot_map_row_name(const qkv_plot_map *m, int row);
 const char *qkv_plot_map_col_name(const qkv_plot_map *m, int col);
+const char *qkv_plot_map_title(const qkv_plot_map *m);
 
 /* The maps as gnuplot reads them, one block a panel. */
-void qkv_plot_maps_write(FILE *out, const qkv_plot_maps *m);
+void qkv_plot_maps_write(qkv_io_text *out, const qkv_plot_maps *m);
 
-/* The maps as characters, 80 columns wide where they fit. SKIPPED if one is too wide for that. */
-qkv_plot_status qkv_plot_maps_text(FILE *out, const qkv_plot_maps *m, char *why);
+/* The maps as characters, at most 80 columns wide. Of a map larger than a screen each character
+ * stands for several cells, and of one from before training, where there is a trained one, only the
+ * title. */
+void qkv_plot_maps_text(qkv_io_text *out, const qkv_plot_maps *m);
 
 #endif

@@ -1,128 +1,133 @@
+/* draft.c - the private directory in which a picture is made. */
 #include "train/plot/draft.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DIRECTORY = O_RDONLY | O_DIRECTORY | O_CLOEXEC };
+#define DRAFT ".drawing-"
+enum { DIRECTORY = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW };
 
-qkv_plot_status qkv_plot_draft_open(qkv_plot_draft *d, const char *dir, char *why) {
-    *d = (qkv_plot_draft){.plots = -1, .fd = -1};
-    if (mkdir(dir, 0777) && errno != EEXIST) {
-        return qkv_plot_say(why, "cannot make the directory %s: %s", dir, strerror(errno));
-    }
-    d->plots = open(dir, DIRECTORY);
-    if (d->plots < 0)
-        return qkv_plot_say(why, "cannot open the directory %s: %s", dir, strerror(errno));
-    size_t n = strlen(dir) + sizeof "/.drawing-XXXXXX";
-    d->path = malloc(n);
-    if (!d->path) return qkv_plot_say(why, "out of memory");
-    snprintf(d->path, n, "%s/.drawing-XXXXXX", dir);
-    if (!mkdtemp(d->path)) {
-        qkv_plot_say(why, "cannot write in %s: %s", dir, strerror(errno));
-        free(d->path);
-        d->path = NULL;
-        return QKV_PLOT_FAILED;
-    }
-    d->fd = open(d->path, DIRECTORY);
-    if (d->fd < 0) return qkv_plot_say(why, "cannot open %s: %s", d->path, strerror(errno));
-    return QKV_PLOT_OK;
+static qkv_plot_status failed(char *why, const char *doing, const char *path) {
+    qkv_io_error(why, doing, path, errno);
+    return QKV_PLOT_FAILED;
 }
 
-/* The draft holds files only. */
-static void empty(int fd) {
+/* A second reader of a directory that is open already; NULL if it cannot be read. */
+static DIR *entries(int fd) {
     int again = openat(fd, ".", DIRECTORY);
     DIR *dir = again < 0 ? NULL : fdopendir(again);
-    if (!dir) {
-        if (again >= 0) close(again);
-        return;
+    if (!dir && again >= 0) close(again);
+    return dir;
+}
+
+/* A draft holds files only. */
+static void empty(int fd) {
+    DIR *dir = entries(fd);
+    for (struct dirent *e; dir && (e = readdir(dir));) unlinkat(fd, e->d_name, 0);
+    if (dir) closedir(dir);
+}
+
+/* Removes the drafts of processes that were killed: a living one holds the lock on its own. */
+static void remove_stale(int plots) {
+    DIR *dir = entries(plots);
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        if (strncmp(e->d_name, DRAFT, strlen(DRAFT)) != 0) continue;
+        int fd = openat(plots, e->d_name, DIRECTORY);
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            empty(fd);
+            unlinkat(plots, e->d_name, AT_REMOVEDIR);
+        }
+        if (fd >= 0) close(fd);
     }
-    for (struct dirent *e; (e = readdir(dir));) unlinkat(fd, e->d_name, 0);
-    closedir(dir);
+    if (dir) closedir(dir);
+}
+
+/* While a draft is made, and not yet locked, the lock of the pictures' directory keeps others from
+ * removing it. A file system without locks: nothing is removed. */
+qkv_plot_status qkv_plot_draft_open(qkv_plot_draft *d, const char *dir, char *why) {
+    *d = (qkv_plot_draft){.plots = -1, .fd = -1};
+    if (mkdir(dir, 0777) && errno != EEXIST) return failed(why, "make the directory", dir);
+    d->plots = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d->plots < 0) return failed(why, "open the directory", dir);
+    if (!qkv_io_path(d->path, dir, DRAFT "XXXXXX", why)) return *d->path = '\0', QKV_PLOT_FAILED;
+    if (flock(d->plots, LOCK_EX) == 0) remove_stale(d->plots);
+    if (mkdtemp(d->path))
+        d->fd = open(d->path, DIRECTORY);
+    else
+        *d->path = '\0';
+    int reason = errno;
+    if (d->fd >= 0) flock(d->fd, LOCK_EX | LOCK_NB);
+    flock(d->plots, LOCK_UN);
+    errno = reason;
+    return d->fd < 0 ? failed(why, "write in the directory", dir) : QKV_PLOT_OK;
 }
 
 void qkv_plot_draft_close(qkv_plot_draft *d) {
-    if (d->fd >= 0) {
-        empty(d->fd);
-        close(d->fd);
-    }
-    if (d->path) rmdir(d->path);
+    if (d->fd >= 0) empty(d->fd);
+    if (*d->path) rmdir(d->path);
+    if (d->fd >= 0) close(d->fd);
     if (d->plots >= 0) close(d->plots);
-    free(d->path);
     *d = (qkv_plot_draft){.plots = -1, .fd = -1};
 }
 
-FILE *qkv_plot_draft_file(qkv_plot_draft *d, const char *name, char *why) {
-    int fd = openat(d->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
-    if (f) return f;
-    qkv_plot_say(why, "cannot write %s/%s: %s", d->path, name, strerror(errno));
-    if (fd >= 0) close(fd);
-    return NULL;
+static qkv_plot_status append(const qkv_plot_draft *d, const char *name, int flags,
+                              const char *text, size_t n, char *why) {
+    const qkv_io *io = &qkv_io_posix;
+    char path[QKV_IO_PATH];
+    if (!qkv_io_path(path, d->path, name, why)) return QKV_PLOT_FAILED;
+    int fd = qkv_io_open(io, path, O_WRONLY | flags);
+    bool ok = fd >= 0 && qkv_io_write_all(io, fd, text, n);
+    int reason = errno;
+    if (fd >= 0 && qkv_io_close(io, fd) && ok) ok = false, reason = errno;
+    errno = reason;
+    return ok ? QKV_PLOT_OK : failed(why, "write", path);
 }
 
-qkv_plot_status qkv_plot_draft_close_file(FILE *f, const char *name, char *why) {
-    errno = 0;
-    bool bad = fflush(f) || ferror(f);
-    int reason = errno;
-    if (fclose(f)) {
-        if (!reason) reason = errno;
-        bad = true;
-    }
-    if (!bad) return QKV_PLOT_OK;
-    return qkv_plot_say(why, "cannot write %s: %s", name,
-                        reason ? strerror(reason) : "an error while writing");
+qkv_plot_status qkv_plot_draft_write(qkv_plot_draft *d, const char *name, const qkv_io_text *text,
+                                     char *why) {
+    if (text->failed) return qkv_io_fail(why, "out of memory"), QKV_PLOT_FAILED;
+    return append(d, name, O_CREAT | O_EXCL, text->at, text->n, why);
 }
 
 qkv_plot_status qkv_plot_draft_end_line(qkv_plot_draft *d, const char *name, char *why) {
-    int fd = openat(d->fd, name, O_WRONLY | O_APPEND | O_CLOEXEC);
-    bool ok = fd >= 0 && write(fd, "\n", 1) == 1;
-    if (fd >= 0 && close(fd)) ok = false;
-    return ok ? QKV_PLOT_OK : qkv_plot_say(why, "cannot write %s: %s", name, strerror(errno));
+    return append(d, name, O_APPEND, "\n", 1, why);
 }
 
 bool qkv_plot_draft_has(const qkv_plot_draft *d, const char *name) {
     return faccessat(d->fd, name, F_OK, 0) == 0;
 }
 
-static FILE *open_in(int dir, const char *name) {
-    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    struct stat st;
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) return fdopen(fd, "r");
-    if (fd >= 0) close(fd);
-    return NULL;
-}
-
 /* Is there an older file of this name, with other bytes in it? */
 static bool differs(const qkv_plot_draft *d, const char *name) {
-    FILE *old = open_in(d->plots, name), *new = open_in(d->fd, name);
-    bool different = false;
-    if (old && new) {
-        int a, b;
-        do {
-            a = getc(old);
-            b = getc(new);
-        } while (a == b && a != EOF);
-        different = a != b;
-    }
-    if (old) fclose(old);
-    if (new) fclose(new);
+    char old_path[QKV_IO_PATH], new_path[QKV_IO_PATH], ignored[QKV_IO_ERROR];
+    void *old = NULL, *new = NULL;
+    size_t old_size, new_size;
+    enum { MOST = 1 << 24 };
+    snprintf(old_path, sizeof old_path, "%.*s/%s", (int)(strrchr(d->path, '/') - d->path), d->path,
+             name);
+    bool both = qkv_io_path(new_path, d->path, name, ignored) &&
+                qkv_io_read_file(&qkv_io_posix, NULL, old_path, MOST, &old, &old_size, ignored) ==
+                    QKV_IO_OK &&
+                qkv_io_read_file(&qkv_io_posix, NULL, new_path, MOST, &new, &new_size, ignored) ==
+                    QKV_IO_OK;
+    bool different = both && (old_size != new_size || memcmp(old, new, old_size) != 0);
+    if (old) tensor_malloc.release(NULL, old);
+    if (new) tensor_malloc.release(NULL, new);
     return different;
 }
 
 qkv_plot_status qkv_plot_draft_keep(qkv_plot_draft *d, const char *name, bool backup, char *why) {
     char kept[64];
     snprintf(kept, sizeof kept, "%s~", name);
-    if (backup && differs(d, name) && renameat(d->plots, name, d->plots, kept)) {
-        return qkv_plot_say(why, "cannot keep the edited %s as %s: %s", name, kept,
-                            strerror(errno));
-    }
-    if (renameat(d->fd, name, d->plots, name)) {
-        return qkv_plot_say(why, "cannot replace %s: %s", name, strerror(errno));
-    }
+    if (backup && differs(d, name) && renameat(d->plots, name, d->plots, kept))
+        return failed(why, "keep an edited", name);
+    if (renameat(d->fd, name, d->plots, name)) return failed(why, "replace", name);
     return QKV_PLOT_OK;
 }

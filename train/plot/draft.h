@@ -2,18 +2,15 @@
  * the old one's place.
  *
  * gnuplot works with this directory as its own, so every file name it sees is fixed. If the process
- * is killed half-way, a directory .drawing-XXXXXX stays behind and may be deleted. */
+ * is killed half-way, a directory .drawing-XXXXXX stays behind; the next draft removes it. */
 #ifndef QKV_PLOT_DRAFT_H
 #define QKV_PLOT_DRAFT_H
 
-#include <stdbool.h>
-#include <stdio.h>
-
-#include "train/plot/csv.h"
+#include "train/plot/data.h"
 
 typedef struct {
-    int plots, fd;  // descriptors of the pictures' directory and of the draft in it; -1: not open
-    char *path;     // of the draft
+    int plots, fd;           // the pictures' directory and the draft in it, locked; -1: not open
+    char path[QKV_IO_PATH];  // of the draft; "": there is none
 } qkv_plot_draft;
 
 /* Makes dir if there is none (its parent must exist), and the draft. FAILED with the reason
@@ -22,10 +19,9 @@ typedef struct {
 qkv_plot_status qkv_plot_draft_open(qkv_plot_draft *d, const char *dir, char *why);
 void qkv_plot_draft_close(qkv_plot_draft *d);
 
-/* A new file of the draft, to be closed by qkv_plot_draft_close_file, which says whether all of
- * it was written. */
-FILE *qkv_plot_draft_file(qkv_plot_draft *d, const char *name, char *why);
-qkv_plot_status qkv_plot_draft_close_file(FILE *f, const char *name, char *why);
+/* Writes a new file of the draft. */
+qkv_plot_status qkv_plot_draft_write(qkv_plot_draft *d, const char *name, const qkv_io_text *text,
+                                     char *why);
 
 /* Ends the last line of a file of the draft, which gnuplot's text terminal does not. */
 qkv_plot_status qkv_plot_draft_end_line(qkv_plot_draft *d, const char *name, char *why);

@@ -1,3 +1,4 @@
+/* gnuplot.c - finding and running gnuplot. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE  // pipe2, posix_spawn_file_actions_addfchdir_np, environ
 #endif
@@ -8,6 +9,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -89,18 +92,18 @@ static void first_complaint(char *text, char *why) {
             best = line;
         }
     }
-    snprintf(why, QKV_PLOT_TEXT, "%.500s", best);
+    snprintf(why, QKV_IO_ERROR, "%.500s", best);
 }
 
 qkv_plot_status qkv_plot_gnuplot_run(const char *gnuplot, int dir, const char *script,
                                      const char *argument, char *why) {
-    char *arg[] = {strdup("gnuplot"), strdup("-d"),     strdup("-c"),
-                   strdup(script),    strdup(argument), NULL};
+    char *arg[] = {(char *)(uintptr_t) "gnuplot", (char *)(uintptr_t) "-d",
+                   (char *)(uintptr_t) "-c",      (char *)(uintptr_t)script,
+                   (char *)(uintptr_t)argument,   NULL};
     int ends[2] = {-1, -1}, err = 0, code = 0;
     pid_t pid = -1;
     char text[4096] = "";
-    if (!arg[0] || !arg[1] || !arg[2] || !arg[3] || !arg[4]) err = ENOMEM;
-    if (!err && pipe2(ends, O_CLOEXEC)) err = errno;
+    if (pipe2(ends, O_CLOEXEC)) err = errno;
     if (!err) err = start(&pid, gnuplot, dir, arg, ends[1]);
     if (ends[1] >= 0) close(ends[1]);
     if (!err) {
@@ -109,12 +112,12 @@ qkv_plot_status qkv_plot_gnuplot_run(const char *gnuplot, int dir, const char *s
         while (waitpid(pid, &code, 0) < 0 && errno == EINTR) continue;
     }
     if (ends[0] >= 0) close(ends[0]);
-    for (size_t i = 0; i < sizeof arg / sizeof *arg; i++) free(arg[i]);
-    if (err) return qkv_plot_say(why, "cannot run %s: %s", gnuplot, strerror(err));
+    if (err) return qkv_io_error(why, "run", gnuplot, err), QKV_PLOT_FAILED;
     first_complaint(text, why);
     if (code == 0) return QKV_PLOT_OK;
     if (WIFSIGNALED(code))
-        return qkv_plot_say(why, "gnuplot was ended by signal %d", WTERMSIG(code));
-    if (!*why) qkv_plot_say(why, "gnuplot ended with exit code %d", WEXITSTATUS(code));
+        qkv_io_fail(why, "gnuplot was ended by signal %d", WTERMSIG(code));
+    else if (!*why)
+        qkv_io_fail(why, "gnuplot ended with exit code %d", WEXITSTATUS(code));
     return QKV_PLOT_FAILED;
 }

@@ -2,7 +2,7 @@
 #ifndef QKV_PLOT_GNUPLOT_H
 #define QKV_PLOT_GNUPLOT_H
 
-#include "train/plot/csv.h"
+#include "train/plot/data.h"
 
 /* The path of the first executable gnuplot on PATH, for the caller to free; NULL if there is none.
  * Relative entries are passed over: gnuplot runs in a directory that others may have filled. */

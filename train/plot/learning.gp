@@ -11,13 +11,15 @@ first(t, name, bound) = missing(t) && column(name) >= bound ? column("step") : t
 solved = NaN; qk = NaN; ov = NaN
 stats DATA using (solved = first(solved, "accuracy", 0.99), qk = first(qk, "qk_diag", 0.5), \
     ov = first(ov, "ov_diag", 0.5), column("step")) name "S" nooutput
-at(t) = sprintf(" (half-way at step %.0f)", t)
+at(t) = t <= S_min ? " from the start" : sprintf(" (half-way at step %.0f)", t)
+carry(t) = (t <= S_min ? "V carries" : "V learns to carry")
+match(t) = (t <= S_min ? "Q and K match" : "Q and K learn to match")
 TITLE = missing(qk) && missing(ov) ? "What is learned, and when" : \
-    missing(qk) ? "V learns to carry".at(ov).";".NEXT."Q and K do not learn to match" : \
-    missing(ov) ? "Q and K learn to match".at(qk).";".NEXT."V does not learn to carry" : \
-    ov < qk ? "V learns to carry first".at(ov).",".NEXT."then Q and K learn to match".at(qk) : \
-    qk < ov ? "Q and K learn to match first".at(qk).",".NEXT."then V learns to carry".at(ov) : \
-    "V learns to carry as Q and K learn to match".at(ov)
+    missing(qk) ? carry(ov).at(ov).";".NEXT."Q and K do not learn to match" : \
+    missing(ov) ? match(qk).at(qk).";".NEXT."V does not learn to carry" : \
+    ov < qk ? carry(ov).(ov <= S_min ? "" : " first").at(ov).",".NEXT."then ".match(qk).at(qk) : \
+    qk < ov ? match(qk).(qk <= S_min ? "" : " first").at(qk).",".NEXT."then ".carry(ov).at(ov) : \
+    carry(ov)." as ".match(qk).at(ov)
 set title TITLE font ",17"
 
 # Up to twice the time it took; all of it if it was not solved.
@@ -34,10 +36,10 @@ shown = S_records * (end - S_min) / (S_max > S_min ? S_max - S_min : 1.)
 plot DATA using "step":"accuracy" with linespoints ls 5 pi marks(shown, 0) \
         title "accuracy", \
      '' using "step":"ov_diag" with linespoints ls 3 pi marks(shown, 1) \
-        title "OV diag: V carries each value", \
+        title "OV: V carries each value", \
      '' using "step":"in_context" with linespoints ls 4 pi marks(shown, 2) \
         title "answer is one of the stored values", \
      '' using "step":"qk_diag" with linespoints ls 1 pi marks(shown, 0) \
-        title "QK diag: each key finds itself", \
+        title "QK: each query finds the key it asks for", \
      '' using "step":"answer_attention" with linespoints ls 2 pi marks(shown, 1) \
         title "attention on the right entry"

@@ -10,18 +10,15 @@ stats DATA every ::1 using (title_of = strcol(2), label_of = strcol(3), column(4
 stats DATA every ::0::0 using (x_of = strcol(1), 0) name "H" nooutput
 curves = int(N_max)
 points = int(X_records)
-eval canvas("lines", 1100, 640 + 24 * ((curves + 1) / 2))
+eval canvas("lines", 1100, 650 + 24 * ((curves + 1) / 2))
 
-set style line 16 lc rgb BLACK lw 2.6 dt (2,3) pt 5 ps 0.9
-array STYLE[8] = [1, 3, 6, 5, 7, 4, 2, 16]
-style(i) = STYLE[i % 8 + 1]
 set title title_of font ",17" noenhanced
 set ylabel label_of noenhanced
-set xlabel x_of noenhanced
-wide = X_min > 0 && X_max / X_min >= 8
-if (wide) set logscale x 2
+set xlabel x_of.(TEXT ? "" : "\nshade: from the least seed to the greatest") noenhanced
+doubling = X_min > 0 && X_max / X_min >= 8
+if (doubling) set logscale x 2
 beside = 0.02 * (X_max - X_min)
-set xrange [wide ? X_min * 0.93 : X_min - beside:wide ? X_max * 1.07 : X_max + beside]
+set xrange [doubling ? X_min * 0.93 : X_min - beside:doubling ? X_max * 1.07 : X_max + beside]
 set yrange [0:*]
 highest = 0
 do for [i=0:curves-1] {
@@ -29,16 +26,15 @@ do for [i=0:curves-1] {
     highest = S_records > 0 && S_max > highest ? S_max : highest
 }
 if (highest > 0.5 && highest <= 1.0001) set yrange [0:1.04]
-if (!TEXT) { set key maxcols 2; set bmargin 5.5 + (curves + 1) / 2 * 1.4 }
+if (!TEXT) { set key maxcols 2; set bmargin 7.5 + (curves + 1) / 2 * 1.4 }
 set style fill transparent solid 0.18 noborder
 mean(i) = 5 + 3 * i
-size(i) = points < 24 ? 1 + 0.15 * (curves - 1 - i) : 1  # where marks coincide, the earlier peep out
 if (TEXT) {
-    plot for [i=0:curves-1] DATA using 1:(column(mean(i))) with linespoints ls style(i) \
+    plot for [i=0:curves-1] DATA using 1:(column(mean(i))) with linespoints ls 101+i \
              title columnheader(mean(i))
 } else {
     plot for [i=0:curves-1] DATA using 1:(column(mean(i) + 1)):(column(mean(i) + 2)) \
-             with filledcurves ls style(i) notitle, \
-         for [i=0:curves-1] DATA using 1:(column(mean(i))) with linespoints ls style(i) \
-             pointsize size(i) pointinterval marks(points, i) title columnheader(mean(i))
+             with filledcurves ls 101+i notitle, \
+         for [i=0:curves-1] DATA using 1:(column(mean(i))) with linespoints ls 101+i \
+             lw wide(i, curves) ps mark(i, curves) pi marks(points, i) title columnheader(mean(i))
 }

@@ -1,5 +1,7 @@
+/* plot.c - a picture from data to its place. */
 #include "train/plot/plot.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,11 +17,15 @@ typedef struct {
     const char *source;
 } origin;
 
-#define PLOT(name, kind, source, shows) \
-    {#name, shows, (kind) == RUNS ? 1 : (kind) == TABLE ? 2 : (kind) == ONE ? 3 : 0},
+#define PLOT(name, kind, source, shows)      \
+    {#name, shows,                           \
+     (kind) == RUNS    ? QKV_PLOT_OF_RUNS    \
+     : (kind) == TABLE ? QKV_PLOT_OF_STUDY   \
+     : (kind) == ONE   ? QKV_PLOT_OF_EXAMPLE \
+                       : QKV_PLOT_OF_RUN},
 static const qkv_plot_info list[] = {
 #include "train/plot/plots.def"
-    {NULL, NULL, 0}};
+    {NULL, NULL, QKV_PLOT_OF_RUN}};
 #undef PLOT
 
 #define PLOT(name, kind, source, shows) {kind, source},
@@ -59,54 +65,61 @@ static const char *file_name(char name[STEM], const char *stem, const char *exte
     return name;
 }
 
-/* Closes a file of the draft; what went wrong before counts. */
-static qkv_plot_status finish(FILE *f, const char *name, qkv_plot_status status, char *why) {
-    if (status == QKV_PLOT_OK) return qkv_plot_draft_close_file(f, name, why);
-    fclose(f);
-    return status;
+/* Writes a text as a file of the draft, if there was nothing wrong before. */
+static qkv_plot_status put(qkv_plot_draft *d, const char *stem, const char *extension,
+                           const qkv_io_text *text, qkv_plot_status status, char *why) {
+    char name[STEM];
+    if (status != QKV_PLOT_OK) return status;
+    return qkv_plot_draft_write(d, file_name(name, stem, extension), text, why);
 }
 
 /* The maps of a run as NAME.csv and, where text is wanted, as the picture itself. */
-static qkv_plot_status write_maps(qkv_plot_draft *d, const job *j, int plot, FILE *csv, char *why) {
-    char name[STEM];
+static qkv_plot_status write_maps(qkv_plot_draft *d, const job *j, int plot, qkv_io_text *csv,
+                                  char *why) {
     qkv_plot_maps maps;
-    qkv_plot_status status = qkv_plot_maps_read(&maps, j->runs[0], origins[plot].source, why);
-    if (status == QKV_PLOT_OK) qkv_plot_maps_write(csv, &maps);
-    if (status == QKV_PLOT_OK && j->format == QKV_PLOT_TXT) {
-        FILE *f = qkv_plot_draft_file(d, file_name(name, list[plot].name, "txt"), why);
-        status = f ? finish(f, name, qkv_plot_maps_text(f, &maps, why), why) : QKV_PLOT_FAILED;
-    }
-    qkv_plot_maps_free(&maps);
-    return status;
+    qkv_io_text text = {.arena = csv->arena};
+    qkv_plot_status status =
+        qkv_plot_maps_read(&maps, csv->arena, j->runs[0], origins[plot].source, why);
+    if (status != QKV_PLOT_OK) return status;
+    qkv_plot_maps_write(csv, &maps);
+    if (j->format != QKV_PLOT_TXT) return QKV_PLOT_OK;
+    qkv_plot_maps_text(&text, &maps);
+    return put(d, list[plot].name, "txt", &text, status, why);
 }
 
 static qkv_plot_status write_data(qkv_plot_draft *d, const job *j, int plot, char *why) {
-    char name[STEM];
     const origin *o = &origins[plot];
-    FILE *f = qkv_plot_draft_file(d, file_name(name, list[plot].name, "csv"), why);
-    if (!f) return QKV_PLOT_FAILED;
+    tensor_arena *arena = tensor_arena_new(NULL);
+    qkv_io_text csv = {.arena = arena};
+    if (!arena) return qkv_io_fail(why, "out of memory"), QKV_PLOT_FAILED;
     qkv_plot_status status = QKV_PLOT_OK;
     switch (o->kind) {
-        case SERIES: status = qkv_plot_series(f, j->runs[0], o->source, why); break;
+        case SERIES: status = qkv_plot_series(&csv, j->runs[0], o->source, why); break;
         case ONE:
-        case MAPS: status = write_maps(d, j, plot, f, why); break;
-        case TABLE: status = qkv_plot_copy(f, j->runs[0], o->source, why); break;
-        case RUNS: status = qkv_plot_several(f, j->runs, j->n, o->source, why); break;
+        case MAPS: status = write_maps(d, j, plot, &csv, why); break;
+        case TABLE: status = qkv_plot_copy(&csv, j->runs[0], o->source, why); break;
+        case RUNS: status = qkv_plot_several(&csv, j->runs, j->n, o->source, why); break;
     }
-    return finish(f, name, status, why);
+    status = put(d, list[plot].name, "csv", &csv, status, why);
+    tensor_arena_free(arena);
+    return status;
 }
 
 static qkv_plot_status write_script(qkv_plot_draft *d, const char *plot, char *why) {
-    char name[STEM];
     const struct qkv_plot_script *s = qkv_plot_scripts;
     while (s->name && strcmp(s->name, plot)) s++;
-    if (!s->name) return qkv_plot_say(why, "there is no script %s.gp in the program", plot);
-    FILE *f = qkv_plot_draft_file(d, file_name(name, plot, "gp"), why);
-    if (!f) return QKV_PLOT_FAILED;
-    for (const char *const *line = qkv_plot_common; *line; line++) fputs(*line, f);
-    fputs("\n", f);
-    for (const char *const *line = s->lines; *line; line++) fputs(*line, f);
-    return qkv_plot_draft_close_file(f, name, why);
+    if (!s->name)
+        return qkv_io_fail(why, "there is no script %s.gp in the program", plot), QKV_PLOT_FAILED;
+    tensor_arena *arena = tensor_arena_new(NULL);
+    qkv_io_text text = {.arena = arena, .failed = !arena};
+    for (const char *const *line = qkv_plot_common; *line; line++)
+        qkv_io_text_put(&text, *line, strlen(*line));
+    qkv_io_text_put(&text, "\n", 1);
+    for (const char *const *line = s->lines; *line; line++)
+        qkv_io_text_put(&text, *line, strlen(*line));
+    qkv_plot_status status = put(d, plot, "gp", &text, QKV_PLOT_OK, why);
+    tensor_arena_free(arena);
+    return status;
 }
 
 /* Has gnuplot draw, unless the picture is there already. Sets the picture's name. */
@@ -117,8 +130,9 @@ static qkv_plot_status make_picture(qkv_plot_draft *d, const job *j, const char 
     file_name(picture, plot, formats[j->format]);
     if (qkv_plot_draft_has(d, picture)) return QKV_PLOT_OK;
     if (!j->gnuplot) {
-        qkv_plot_say(why, "gnuplot is not on PATH; %s/%s and its data are ready to be drawn by it",
-                     j->dir, script);
+        qkv_io_fail(why,
+                    "gnuplot is not on PATH; %.200s/%s and its data are ready to be drawn by it",
+                    j->dir, script);
         return QKV_PLOT_NO_GNUPLOT;
     }
     qkv_plot_status status =
@@ -136,8 +150,9 @@ static qkv_plot_status make_picture(qkv_plot_draft *d, const job *j, const char 
     char complaint[200];
     snprintf(complaint, sizeof complaint, "%s", why);
     file_name(picture, plot, formats[j->format]);
-    return qkv_plot_say(why, "gnuplot left no whole %s%s%s", picture,
-                        *complaint ? ": " : " (is the disk full?)", complaint);
+    qkv_io_fail(why, "gnuplot left no whole %s%s%s", picture,
+                *complaint ? ": " : " (is the disk full?)", complaint);
+    return QKV_PLOT_FAILED;
 }
 
 /* One picture, from data to its place. On OK `picture` is its file name. */
@@ -162,77 +177,58 @@ static qkv_plot_status draw(const job *j, int plot, char *picture, char *why) {
 }
 
 static qkv_plot_status draw_and_report(const job *j, int plot) {
-    char picture[STEM] = "", why[QKV_PLOT_TEXT] = "";
+    char picture[STEM] = "", why[QKV_IO_ERROR] = "", path[QKV_IO_PATH], ignored[QKV_IO_ERROR];
     qkv_plot_status status = draw(j, plot, picture, why);
-    if (!j->report) return status;
-    char *path = status == QKV_PLOT_OK ? qkv_plot_path(j->dir, picture, "") : NULL;
-    j->report(j->ctx, list[plot].name, status,
-              status == QKV_PLOT_OK ? (path ? path : picture) : why);
-    free(path);
+    const char *text = why;
+    if (status == QKV_PLOT_OK) text = qkv_io_path(path, j->dir, picture, ignored) ? path : picture;
+    if (j->report) j->report(j->ctx, list[plot].name, status, text);
     return status;
 }
 
-static qkv_plot_status refuse(qkv_plot_report *report, void *ctx, const char *name,
-                              const char *why) {
-    if (report) report(ctx, name, QKV_PLOT_FAILED, why);
-    return QKV_PLOT_FAILED;
-}
-
-/* Draws those of the wanted kind. FAILED outweighs NO_GNUPLOT, that outweighs OK, and that SKIPPED.
- */
-static qkv_plot_status draw_all(job *j, int of_runs, const char *only) {
-    static const int weight[] = {[QKV_PLOT_SKIPPED] = 0,
-                                 [QKV_PLOT_OK] = 1,
-                                 [QKV_PLOT_NO_GNUPLOT] = 2,
-                                 [QKV_PLOT_FAILED] = 3};
+/* Draws those of the wanted kind: the one called `only`, or (NULL) all. The worst status counts:
+ * they stand in that order, but for SKIPPED, which any other outweighs. */
+static qkv_plot_status draw_all(job *j, qkv_plot_of of, const char *only) {
     qkv_plot_status worst = QKV_PLOT_SKIPPED;
-    int known = 0;
     j->gnuplot = qkv_plot_gnuplot_find();
     for (int i = 0; list[i].name; i++) {
-        if (list[i].runs != of_runs || (only && strcmp(only, list[i].name))) continue;
-        known = 1;
+        if (list[i].of != of || (only && strcmp(only, list[i].name))) continue;
         qkv_plot_status status = draw_and_report(j, i);
-        if (weight[status] > weight[worst]) worst = status;
+        if (worst == QKV_PLOT_SKIPPED || (status != QKV_PLOT_SKIPPED && status > worst))
+            worst = status;
     }
     free(j->gnuplot);
-    return known ? worst
-                 : refuse(j->report, j->ctx, only, "there is no picture of that name of one run");
+    return worst;
+}
+
+/* The same of one directory, into its plots/. */
+static qkv_plot_status draw_one(const char *run, qkv_plot_of of, const char *only,
+                                qkv_plot_format format, qkv_plot_report *report, void *ctx) {
+    char dir[QKV_IO_PATH], why[QKV_IO_ERROR];
+    job j = {dir, &run, 1, format, NULL, report, ctx};
+    if (qkv_io_path(dir, run, "plots", why)) return draw_all(&j, of, only);
+    if (report) report(ctx, only ? only : "all", QKV_PLOT_FAILED, why);
+    return QKV_PLOT_FAILED;
 }
 
 qkv_plot_status qkv_plot_run(const char *run, qkv_plot_format format, const char *only,
                              qkv_plot_report *report, void *ctx) {
-    char *dir = qkv_plot_path(run, "plots", "");
-    if (!dir) return refuse(report, ctx, only ? only : "all", "out of memory");
-    job j = {dir, &run, 1, format, NULL, report, ctx};
-    qkv_plot_status status = draw_all(&j, 0, only);
-    free(dir);
-    return status;
+    return draw_one(run, QKV_PLOT_OF_RUN, only, format, report, ctx);
 }
 
 qkv_plot_status qkv_plot_example(const char *run, qkv_plot_format format, qkv_plot_report *report,
                                  void *ctx) {
-    char *dir = qkv_plot_path(run, "plots", "");
-    if (!dir) return refuse(report, ctx, "example", "out of memory");
-    job j = {dir, &run, 1, format, NULL, report, ctx};
-    qkv_plot_status status = draw_all(&j, 3, NULL);
-    free(dir);
-    return status;
+    return draw_one(run, QKV_PLOT_OF_EXAMPLE, NULL, format, report, ctx);
 }
 
 qkv_plot_status qkv_plot_study(const char *dir, const char *name, qkv_plot_format format,
                                qkv_plot_report *report, void *ctx) {
-    char *plots = qkv_plot_path(dir, "plots", "");
-    if (!plots) return refuse(report, ctx, name, "out of memory");
-    job j = {plots, &dir, 1, format, NULL, report, ctx};
-    qkv_plot_status status = draw_all(&j, 2, name);
-    free(plots);
-    return status;
+    return draw_one(dir, QKV_PLOT_OF_STUDY, name, format, report, ctx);
 }
 
 qkv_plot_status qkv_plot_compare(const char *const *runs, int n, const char *dir,
                                  qkv_plot_format format, qkv_plot_report *report, void *ctx) {
-    if (n < 1 || n > MOST_RUNS)
-        return refuse(report, ctx, "compare", "from 1 to 32 runs can be compared");
     job j = {dir, runs, n, format, NULL, report, ctx};
-    return draw_all(&j, 1, NULL);
+    if (n >= 1 && n <= MOST_RUNS) return draw_all(&j, QKV_PLOT_OF_RUNS, NULL);
+    if (report) report(ctx, "compare", QKV_PLOT_FAILED, "from 1 to 32 runs can be compared");
+    return QKV_PLOT_FAILED;
 }

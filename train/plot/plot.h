@@ -1,8 +1,7 @@
 /* plot.h - the pictures of a run directory, drawn by gnuplot.
  *
  * Each picture is NAME.png (or .svg, .pdf, .txt) in the run's plots/ directory; beside it stay
- * NAME.gp, which drew it, and NAME.csv, the numbers in it: `gnuplot -c NAME.gp` in that directory
- * draws it again. A NAME.gp that was edited is kept as NAME.gp~ . A picture that fails leaves the
+ * NAME.gp, which drew it, and NAME.csv, the numbers in it: `gnuplot NAME.gp` draws it again. A NAME.gp that was edited is kept as NAME.gp~ . A picture that fails leaves the
  * one from before, with its script and its data, as it was.
  *
  * Nothing here prints, exits, or changes the process: gnuplot runs as a child in a private
@@ -22,6 +21,7 @@ typedef enum {
     QKV_PLOT_SKIPPED,     // the run has not what the picture shows
     QKV_PLOT_NO_GNUPLOT,  // script and data are written, to be drawn elsewhere
     QKV_PLOT_FAILED,
+    QKV_PLOT_DAMAGED,  // a table of the run is not what it should be
 } qkv_plot_status;
 
 /* Told about each picture as it is done. `text` is the path of the picture, or one sentence that
@@ -29,10 +29,17 @@ typedef enum {
 typedef void qkv_plot_report(void *ctx, const char *name, qkv_plot_status status, const char *text);
 
 /* What there is to draw, in the order of drawing; a NULL name ends the list. */
+typedef enum {
+    QKV_PLOT_OF_RUN,
+    QKV_PLOT_OF_RUNS,    // of several, by qkv_plot_compare
+    QKV_PLOT_OF_STUDY,   // by qkv_plot_study
+    QKV_PLOT_OF_EXAMPLE  // by qkv_plot_example
+} qkv_plot_of;
+
 typedef struct {
     const char *name;   // "loss": also the stem of its files
     const char *shows;  // half a sentence
-    int runs;  // 0: of one run; 1: of several, by qkv_plot_compare; 2: of a study; 3: of an example
+    qkv_plot_of of;
 } qkv_plot_info;
 const qkv_plot_info *qkv_plot_list(void);
 
@@ -43,8 +50,9 @@ const char *qkv_plot_format_name(qkv_plot_format format);
 /* Draws the pictures of the directory `run` (which holds metrics.csv, levels.csv and probe/) into
  * run/plots, which is made if need be; `only` names one picture, NULL means all that show one run.
  * PNG becomes SVG if gnuplot has no PNG terminal; the maps' TXT needs no gnuplot. report may be
- * NULL. Returns the worst that was reported (FAILED, then NO_GNUPLOT), else OK if a picture was
- * drawn, else SKIPPED. */
+ * NULL. Returns the worst that was reported (DAMAGED, FAILED, NO_GNUPLOT), else OK if a picture was
+ * drawn, else SKIPPED (also
+ * for an `only` that is none of them). */
 qkv_plot_status qkv_plot_run(const char *run, qkv_plot_format format, const char *only,
                              qkv_plot_report *report, void *ctx);
 

@@ -1,4 +1,6 @@
-/* series.c - the curves of one run, and the levels they are measured against. */
+/* series.c - the curves of one run, or the same curves of several, and the levels they are measured
+ * against. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +10,7 @@ enum { LEVELS = 16 };
 
 typedef struct {
     double loss;
-    int row;
+    const char *accuracy, *label;  // accuracy "": none
 } level;
 
 static int by_loss(const void *a, const void *b) {
@@ -16,59 +18,122 @@ static int by_loss(const void *a, const void *b) {
     return x->loss < y->loss ? -1 : x->loss > y->loss;
 }
 
-/* The levels, lowest first, as a second block. A run without levels.csv has none. */
-static qkv_plot_status write_levels(FILE *out, const char *run, char *why) {
-    qkv_plot_table t = {0};
-    char *path = qkv_plot_path(run, "levels", ".csv");
-    qkv_plot_status status =
-        path ? qkv_plot_table_read(&t, path, why) : qkv_plot_say(why, "out of memory");
-    free(path);
-    level sorted[LEVELS];
-    int n = 0;
-    if (status == QKV_PLOT_OK) {
-        int loss = qkv_plot_table_column(&t, "loss"), label = qkv_plot_table_column(&t, "label");
-        int accuracy = qkv_plot_table_column(&t, "accuracy");
-        double x;
-        for (int row = 0; row < t.rows && n < LEVELS; row++) {
-            if (qkv_plot_number(qkv_plot_table_cell(&t, row, loss), &x))
-                sorted[n++] = (level){x, row};
-        }
-        qsort(sorted, (size_t)n, sizeof *sorted, by_loss);
-        if (n) fputs("\n\nloss,accuracy,label\n", out);
-        for (int i = 0; i < n; i++) {
-            const char *a = qkv_plot_table_cell(&t, sorted[i].row, accuracy);
-            fprintf(out, "%s,%s,", qkv_plot_table_cell(&t, sorted[i].row, loss),
-                    qkv_plot_number(a, &x) ? a : "");
-            qkv_plot_label(out, qkv_plot_table_cell(&t, sorted[i].row, label), 28);
-            putc('\n', out);
-        }
+/* A run without levels.csv has none. */
+static qkv_plot_status read_levels(level out[LEVELS], int *n, tensor_arena *arena, const char *run,
+                                   char *why) {
+    qkv_io_table t;
+    double x;
+    qkv_plot_status status = qkv_plot_table_read(&t, arena, run, "levels", why);
+    *n = 0;
+    if (status != QKV_PLOT_OK) return status == QKV_PLOT_SKIPPED ? QKV_PLOT_OK : status;
+    int loss = qkv_io_table_column(&t, "loss"), label = qkv_io_table_column(&t, "label"),
+        accuracy = qkv_io_table_column(&t, "accuracy");
+    for (int row = 0; row < t.rows && *n < LEVELS; row++) {
+        if (!qkv_io_table_number(&t, row, loss, &out[*n].loss)) continue;
+        bool known = qkv_io_table_number(&t, row, accuracy, &x);
+        out[*n].accuracy = known ? qkv_io_table_cell(&t, row, accuracy) : "";
+        out[(*n)++].label = qkv_io_table_cell(&t, row, label);
     }
-    qkv_plot_table_free(&t);
-    return status == QKV_PLOT_SKIPPED ? QKV_PLOT_OK : status;
+    qsort(out, (size_t)*n, sizeof *out, by_loss);
+    return QKV_PLOT_OK;
 }
 
-qkv_plot_status qkv_plot_series(FILE *out, const char *run, const char *source, char *why) {
-    qkv_plot_table t;
-    int step = -1;
-    qkv_plot_columns c = {0};
-    qkv_plot_status status = qkv_plot_metrics_read(&t, &step, run, why);
-    if (status == QKV_PLOT_OK && !qkv_plot_columns_find(&c, &t, source))
-        status = qkv_plot_say(why, "out of memory");
-    if (status == QKV_PLOT_OK) {
-        fputs("step", out);
-        for (int i = 0; i < c.n; i++) {
-            putc(',', out);
-            qkv_plot_label(out, c.heading[i], QKV_PLOT_HEADING);
-        }
-        putc('\n', out);
-        if (!qkv_plot_columns_write(out, &t, step, &c)) {
-            qkv_plot_say(why, "%s/metrics.csv has no numbers for it", run);
-            status = QKV_PLOT_SKIPPED;
-        } else if (strstr(source, "@levels")) {
-            status = write_levels(out, run, why);
-        }
+static void write_levels(qkv_io_text *out, const level *l, int n) {
+    qkv_io_text_add(out, "loss,accuracy,label\n");
+    for (int i = 0; i < n; i++) {
+        qkv_io_text_number(out, l[i].loss);
+        qkv_io_text_add(out, ",%s,", l[i].accuracy);
+        qkv_plot_label(out, l[i].label, 28);
+        qkv_io_text_add(out, "\n");
     }
-    qkv_plot_columns_free(&c);
-    qkv_plot_table_free(&t);
+}
+
+static qkv_plot_status no_numbers(const char *run, qkv_plot_status status, char *why) {
+    char shown[256];
+    qkv_io_fail(why, "'%s' has no numbers for it in metrics.csv",
+                qkv_io_printable(run, shown, sizeof shown));
     return status;
+}
+
+qkv_plot_status qkv_plot_series(qkv_io_text *out, const char *run, const char *source, char *why) {
+    qkv_plot_columns c;
+    level l[LEVELS];
+    int levels;
+    qkv_plot_status status = qkv_plot_columns_read(&c, out->arena, run, source, why);
+    if (status != QKV_PLOT_OK) return status;
+    qkv_io_text_add(out, "step");
+    for (size_t i = 0; i < c.n; i++) {
+        qkv_io_text_add(out, ",");
+        qkv_plot_label(out, c.at[i].heading, QKV_PLOT_HEADING);
+    }
+    qkv_io_text_add(out, "\n");
+    if (!qkv_plot_columns_write(out, &c)) return no_numbers(run, QKV_PLOT_SKIPPED, why);
+    if (!strstr(source, "@levels")) return QKV_PLOT_OK;
+    status = read_levels(l, &levels, out->arena, run, why);
+    if (status == QKV_PLOT_OK && levels) {
+        qkv_io_text_add(out, "\n\n");
+        write_levels(out, l, levels);
+    }
+    return status;
+}
+
+/* ---- several runs ---- */
+
+/* Keeps of the first n levels those which are among the others, too. */
+static int common(level *l, int n, const level *other, int others) {
+    int kept = 0;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < others; j++)
+            if (l[i].loss == other[j].loss && strcmp(l[i].label, other[j].label) == 0 &&
+                strcmp(l[i].accuracy, other[j].accuracy) == 0) {
+                l[kept++] = l[i];
+                break;
+            }
+    return kept;
+}
+
+static qkv_plot_status shared_levels(qkv_io_text *out, const char *const *runs, int n, char *why) {
+    level kept[LEVELS], other[LEVELS];
+    int levels = 0, others;
+    for (int i = 0; i < n; i++) {
+        qkv_plot_status status =
+            read_levels(i ? other : kept, i ? &others : &levels, out->arena, runs[i], why);
+        if (status != QKV_PLOT_OK) return status;
+        if (i) levels = common(kept, levels, other, others);
+    }
+    write_levels(out, kept, levels);
+    if (!levels) qkv_io_text_add(out, ",,\n");  // a block needs a row
+    return QKV_PLOT_OK;
+}
+
+/* The first of the earlier runs with the same curves, or -1. */
+static int twin(const char *const *curve, int n) {
+    for (int i = 0; i < n; i++)
+        if (strcmp(curve[i], curve[n]) == 0) return i;
+    return -1;
+}
+
+qkv_plot_status qkv_plot_several(qkv_io_text *out, const char *const *runs, int n,
+                                 const char *source, char *why) {
+    const char **curve = tensor_arena_take(out->arena, (size_t)n, sizeof *curve);
+    if (!curve) return qkv_io_fail(why, "out of memory"), QKV_PLOT_FAILED;
+    qkv_plot_status status = shared_levels(out, runs, n, why);
+    for (int i = 0; i < n && status == QKV_PLOT_OK; i++) {
+        qkv_plot_columns c;
+        qkv_io_text rows = {.arena = out->arena};
+        char name[80], run[48];
+        status = qkv_plot_columns_read(&c, out->arena, runs[i], source, why);
+        if (status != QKV_PLOT_OK) break;
+        if (!qkv_plot_columns_write(&rows, &c)) return no_numbers(runs[i], QKV_PLOT_FAILED, why);
+        curve[i] = rows.at ? rows.at : "";
+        int same = twin(curve, i);
+        qkv_io_printable(runs[i], run, sizeof run);
+        snprintf(name, sizeof name, same < 0 ? "%s" : "%s (the same as run %d)", run, same + 1);
+        qkv_io_text_add(out, "\n\n");
+        qkv_plot_label(out, name, sizeof name);
+        for (size_t k = 0; k < c.n; k++) qkv_io_text_add(out, ",%s", c.at[k].heading);
+        qkv_io_text_add(out, "\n%s", curve[i]);
+        out->failed |= rows.failed;
+    }
+    return status == QKV_PLOT_SKIPPED ? QKV_PLOT_FAILED : status;
 }

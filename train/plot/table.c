@@ -1,28 +1,59 @@
-/* table.c - a table that is drawn as it is. */
-#include <stdlib.h>
+/* table.c - reading a table of a run, making its texts harmless, and drawing one as it is. */
+#include <stdio.h>
+#include <string.h>
 
+#include "train/io/number.h"
 #include "train/plot/data.h"
 
-static void write_row(FILE *out, const qkv_plot_table *t, int row) {
+qkv_plot_status qkv_plot_table_read(qkv_io_table *t, tensor_arena *arena, const char *dir,
+                                    const char *name, char *why) {
+    static const qkv_plot_status meaning[] = {[QKV_IO_OK] = QKV_PLOT_OK,
+                                              [QKV_IO_ABSENT] = QKV_PLOT_SKIPPED,
+                                              [QKV_IO_UNREADABLE] = QKV_PLOT_FAILED,
+                                              [QKV_IO_DAMAGED] = QKV_PLOT_DAMAGED};
+    char stem[QKV_IO_PATH], path[QKV_IO_PATH];
+    *t = (qkv_io_table){.rows = 0};
+    if (!qkv_io_path(stem, dir, name, why) ||
+        snprintf(path, sizeof path, "%s.csv", stem) >= (int)sizeof path)
+        return QKV_PLOT_FAILED;
+    return meaning[qkv_io_table_read(t, &qkv_io_posix, arena, path, why)];
+}
+
+/* gnuplot 5.4 ends a text at a comma even within quotes: U+201A looks the same. */
+void qkv_plot_label(qkv_io_text *out, const char *text, int most) {
+    qkv_io_text_put(out, "\"", 1);
+    for (int shown = 0; *text; shown++) {
+        size_t n = qkv_io_character(text), step = n ? n : 1;
+        const char *as = *text == ','                 ? "\xe2\x80\x9a"
+                         : *text == '"'               ? "'"
+                         : *text == '\\'              ? "/"
+                         : n                          ? NULL
+                         : (unsigned char)*text < ' ' ? " "
+                                                      : "?";
+        if (shown == most - 1 && text[step]) as = "\xe2\x80\xa6";
+        qkv_io_text_put(out, as ? as : text, as ? strlen(as) : n);
+        if (shown == most - 1) break;
+        text += step;
+    }
+    qkv_io_text_put(out, "\"", 1);
+}
+
+static void write_row(qkv_io_text *out, const qkv_io_table *t, int row) {
     double x;
     for (int col = 0; col < t->cols; col++) {
-        const char *cell = qkv_plot_table_cell(t, row, col);
-        if (col) putc(',', out);
-        if (qkv_plot_number(cell, &x))
-            fputs(cell, out);
+        const char *cell = qkv_io_table_cell(t, row, col);
+        if (col) qkv_io_text_add(out, ",");
+        if (qkv_io_parse_real(cell, &x))
+            qkv_io_text_add(out, "%s", cell);
         else if (*cell)
             qkv_plot_label(out, cell, 80);
     }
-    putc('\n', out);
+    qkv_io_text_add(out, "\n");
 }
 
-qkv_plot_status qkv_plot_copy(FILE *out, const char *dir, const char *source, char *why) {
-    qkv_plot_table t = {0};
-    char *path = qkv_plot_path(dir, source, ".csv");
-    qkv_plot_status status =
-        path ? qkv_plot_table_read(&t, path, why) : qkv_plot_say(why, "out of memory");
-    free(path);
+qkv_plot_status qkv_plot_copy(qkv_io_text *out, const char *dir, const char *source, char *why) {
+    qkv_io_table t;
+    qkv_plot_status status = qkv_plot_table_read(&t, out->arena, dir, source, why);
     for (int row = -1; status == QKV_PLOT_OK && row < t.rows; row++) write_row(out, &t, row);
-    qkv_plot_table_free(&t);
     return status;
 }

@@ -2,8 +2,8 @@
  * embedding, the key's part alone or the value's part alone (the other part replaced by its
  * table's mean); then K and V are put together. */
 #include <stdio.h>
-#include <string.h>
 
+#include "train/probe/hide.h"
 #include "train/probe/interventions.h"
 #include "train/probe/observe.h"
 
@@ -17,43 +17,6 @@ static const struct {
     {KEY_ONLY, WHOLE}, {VALUE_ONLY, WHOLE},    {VALUE_ONLY, VALUE_ONLY},
     {WHOLE, KEY_ONLY}, {KEY_ONLY, KEY_ONLY},   {VALUE_ONLY, KEY_ONLY}};
 
-/* In the embedding of every memory token, replaces the row of one stream by the table's mean. */
-typedef struct {
-    const data_spec *spec;
-    const qkv_trainer_worker *w;
-    const ag_param_entry *table;
-    int stream;
-    real *mean;  // [D]
-} blur;
-
-static void blur_embedding(ag_node *node, void *ctx) {
-    const blur *b = ctx;
-    int D = tensor_width(node->val.shape), S = b->spec->side[b->spec->store].T;
-    for (int e = 0; e < b->w->count; e++)
-        for (int p = 0; p < b->spec->entries; p++) {
-            int id = b->w->data.rows.ids[b->spec->store][b->stream][e * S + p];
-            real *x = node->val.x + ((ptrdiff_t)e * S + p) * D;
-            for (int d = 0; id >= 0 && d < D; d++)
-                x[d] += b->mean[d] - b->table->val.x[(ptrdiff_t)id * D + d];
-        }
-}
-
-static bool blur_new(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker *w, int stream,
-                     blur *out) {
-    const data_spec *s = qkv_trainer_spec(t);
-    char name[96];
-    const data_stream *hidden = &s->side[s->store].stream[stream];
-    snprintf(name, sizeof name, "%s.%s", qkv_trainer_store_name(s), hidden->name);
-    *out = (blur){s, w, ag_params_find(qkv_trainer_params(t), name), stream, NULL};
-    if (!out->table) return false;
-    int D = out->table->val.shape.dim[1], N = data_symbols(hidden);
-    out->mean = tensor_arena_reals(arena, (size_t)D);
-    for (int i = 0; out->mean && i < N; i++)
-        for (int d = 0; d < D; d++)
-            out->mean[d] += out->table->val.x[(ptrdiff_t)i * D + d] / (real)N;
-    return out->mean != NULL;
-}
-
 /* K and V of the last layer under each of the three sights. */
 static bool take_sights(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker *w,
                         qkv_probe_patch *k, qkv_probe_patch *v) {
@@ -65,12 +28,13 @@ static bool take_sights(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker 
              qkv_trainer_looker(s));
     ag_node *embed = ag_find(w->graph, qkv_trainer_store_name(s));
     for (int sight = 0; sight < SIGHTS; sight++) {
-        blur hide;
-        if (!blur_new(arena, t, w, sight == KEY_ONLY ? s->roles.value : s->roles.key, &hide))
+        qkv_probe_hidden hide;
+        if (!qkv_probe_hide_new(arena, t, w, sight == KEY_ONLY ? s->roles.value : s->roles.key,
+                                &hide))
             return false;
-        if (sight != WHOLE) ag_hook(embed, blur_embedding, &hide);
+        if (sight != WHOLE) ag_hook(embed, qkv_probe_hide, &hide);
         bool ran = ag_forward(w->graph);
-        if (sight != WHOLE) ag_unhook(embed, blur_embedding, &hide);
+        if (sight != WHOLE) ag_unhook(embed, qkv_probe_hide, &hide);
         if (!ran || !qkv_probe_patch_take(arena, w, k_name, &k[sight]) ||
             !qkv_probe_patch_take(arena, w, v_name, &v[sight]))
             return false;

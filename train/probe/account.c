@@ -119,11 +119,11 @@ static void count_work(qkv_trainer *t, const nn_model_config *m, qkv_probe_accou
     double factor = 2.0 / w->B / qkv_trainer_spec(t)->side[DATA_SEQUENCE].T;
     for (int i = 0; i < ag_count(w->graph); i++) {
         const ag_node *node = ag_at(w->graph, i);
-        const char *op = node->op ? node->op->name : "";
-        if (strcmp(op, "linear") == 0 || strcmp(op, "matmul") == 0)
-            out->work[work_of(node->name)] +=
-                factor * (double)node->val.n * tensor_width(node->in[0]->val.shape);
-        if (strcmp(op, "mix") != 0) continue;
+        if (!node->op || !node->op->flops || node->op == &ag_op_scores) continue;
+        if (node->op != &ag_op_mix) {
+            out->work[work_of(node->name)] += factor / 2 * node->op->flops(node);
+            continue;
+        }
         double pairs = w->B * pairs_seen(node, node->in[0], m->attention.mask);
         out->work[QKV_PROBE_WORK_SCORES] += factor * pairs * m->attention.heads * m->attention.d_k;
         out->work[QKV_PROBE_WORK_MIX] += factor * pairs * tensor_width(node->val.shape);

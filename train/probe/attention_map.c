@@ -1,3 +1,4 @@
+/* attention_map.c - what the pictures of attention and circuits show, as CSV. */
 #include "train/probe/attention_map.h"
 
 #include <stdio.h>
@@ -51,22 +52,55 @@ static void ask_for_each(qkv_trainer *t, qkv_trainer_worker *w, qkv_probe_map_ch
     qkv_trainer_reload(t, w);
 }
 
-static void add_row(const data_spec *s, const qkv_trainer_worker *w, const qkv_probe_view *view,
-                    int b, int row, int at, int source, qkv_io_text *out) {
-    char asked[DATA_SYMBOL], said[DATA_SYMBOL], text[256];
+/* One cell with its numbers and the two names. */
+static void add_cell(qkv_io_text *out, int row, int col, double x, bool target,
+                     const char *row_name, const char *col_name) {
+    qkv_io_text_add(out, "%d,%d,", row, col);
+    qkv_io_text_number(out, x);
+    qkv_io_text_add(out, ",%d,", target);
+    qkv_io_text_label(out, row_name);
+    qkv_io_text_put(out, ",", 1);
+    qkv_io_text_label(out, col_name);
+}
+
+/* What stands at position `col` of the store, whoever asks: at the position that asks without what
+ * it asks for; "self" if that is all. */
+static const char *stored(const data_spec *s, qkv_trainer_worker *w, int b, int col, int at,
+                          char *out, size_t size) {
+    if (s->store != DATA_SEQUENCE || col != at)
+        return data_position(&w->data, s->store, b, col, out, size);
+    int cell = b * s->side[DATA_SEQUENCE].T + at,
+        *asks = w->data.rows.ids[DATA_SEQUENCE][s->roles.query], asked = asks[cell];
+    asks[cell] = -1;
+    bool entry = w->data.rows.ids[DATA_SEQUENCE][s->roles.key][cell] >= 0;
+    data_position(&w->data, DATA_SEQUENCE, b, col, out, size);
+    asks[cell] = asked;
+    return entry ? out : "self";
+}
+
+static void add_row(const data_spec *s, qkv_trainer_worker *w, const qkv_probe_view *view, int b,
+                    int row, int at, int source, qkv_io_text *out) {
+    char asked[DATA_SYMBOL], said[DATA_SYMBOL], name[2 * DATA_SYMBOL + 4], text[256];
     int id = w->data.rows.ids[DATA_SEQUENCE][s->roles.query][b * s->side[DATA_SEQUENCE].T + at];
     data_symbol(data_query(s), id, asked);
     data_symbol(data_value(s), view->answer[b], said);
+    snprintf(name, sizeof name, "%s > %s", asked, said);
     for (int col = 0; col < view->S; col++) {
-        qkv_io_text_add(out, "%d,%d,", row, col);
-        qkv_io_text_number(out, (double)view->attention[b * view->S + col]);
-        qkv_io_text_add(out, ",%d,\"%s > %s\",\"", col == source, asked, said);
-        bool self = s->store == DATA_SEQUENCE && col == at;
-        qkv_io_text_add(
-            out, "%s",
-            self ? "self" : data_position(&w->data, s->store, b, col, text, sizeof text));
-        qkv_io_text_add(out, "\"\n");
+        add_cell(out, row, col, (double)view->attention[b * view->S + col], col == source, name,
+                 stored(s, w, b, col, at, text, sizeof text));
+        qkv_io_text_put(out, "\n", 1);
     }
+}
+
+static bool no_symbol(qkv_trainer *t) { return !qkv_trainer_any_worker(t)->out.logits[0]; }
+
+const char *qkv_probe_attention_missing(qkv_trainer *t) {
+    const data_spec *s = qkv_trainer_spec(t);
+    return s->roles.key < 0                ? "the task has no keys and values to ask for in turn"
+           : s->entries < 2                ? "an example has fewer than two entries"
+           : !qkv_trainer_has_attention(t) ? "the model has no attention weights"
+           : no_symbol(t)                  ? "the answer is a vector, no symbol"
+                                           : NULL;
 }
 
 bool qkv_probe_attention_map(qkv_trainer *t, qkv_probe_map_change change, qkv_io_text *out) {
@@ -74,9 +108,7 @@ bool qkv_probe_attention_map(qkv_trainer *t, qkv_probe_map_change change, qkv_io
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     qkv_probe_view view;
     int at;
-    if (s->roles.key < 0 || s->entries < 2 || !qkv_trainer_has_attention(t) ||
-        !qkv_trainer_any_worker(t)->out.logits[0] || !qkv_probe_view_new(out->arena, t, &view))
-        return false;
+    if (qkv_probe_attention_missing(t) || !qkv_probe_view_new(out->arena, t, &view)) return false;
     qkv_io_text_add(out, "row,col,weight,target,row_label,col_label\n");
     for (int first = 0; first < s->entries; first += w->B) {
         int count = s->entries - first < w->B ? s->entries - first : w->B;
@@ -88,24 +120,51 @@ bool qkv_probe_attention_map(qkv_trainer *t, qkv_probe_map_change change, qkv_io
     return !out->failed;
 }
 
+/* What a circuit's map says, measured. */
+static void finding(const qkv_probe_circuits *c, qkv_probe_circuit i, char *out, size_t size) {
+    int rows = c->rows[i];
+    if (i == QKV_PROBE_QK_KEY)
+        snprintf(out, size, "%.0f of %d queries find their key", c->qk_diag * rows, rows);
+    else if (i == QKV_PROBE_OV_VALUE)
+        snprintf(out, size, "%.0f of %d values are answered", c->ov_diag * rows, rows);
+    else
+        snprintf(out, size, "%.2g of the variance beside it",
+                 i == QKV_PROBE_QK_VALUE ? c->qk_ratio : c->ov_ratio);
+}
+
+void qkv_probe_circuit_map(const data_spec *s, const qkv_probe_circuits *c, qkv_probe_circuit i,
+                           qkv_io_text *out) {
+    char row[DATA_SYMBOL], col[DATA_SYMBOL], title[80];
+    finding(c, i, title, sizeof title);
+    qkv_io_text_add(out, "row,col,value,target,row_label,col_label,title\n");
+    for (int r = 0; r < c->rows[i]; r++)
+        for (int k = 0; k < c->cols[i]; k++) {
+            bool right =
+                i == QKV_PROBE_QK_KEY ? k == c->right[r] : i == QKV_PROBE_OV_VALUE && k == r;
+            add_cell(out, r, k, (double)c->map[i][r * c->cols[i] + k], right,
+                     data_symbol(qkv_probe_circuit_rows(s, i), r, row),
+                     data_symbol(qkv_probe_circuit_cols(s, i), k, col));
+            qkv_io_text_put(out, ",", 1);
+            qkv_io_text_label(out, title);
+            qkv_io_text_put(out, "\n", 1);
+        }
+}
+
 /* One head of one attention node as a CSV with the symbols of both sides. */
 static void add_head(const qkv_trainer_worker *w, const ag_node *weights, int head,
                      data_side_name rows, data_side_name cols, const char *title, bool answers,
                      qkv_io_text *out) {
     int T = weights->val.shape.dim[2], S = weights->val.shape.dim[3];
-    char text[256];
+    char row[256], col[256];
     qkv_io_text_add(out, "row,col,weight,target,row_label,col_label,title\n");
     for (int t = 0; t < T; t++)
         for (int s = 0; s < S; s++) {
             bool target =
                 answers && w->data.rows.target[0][t] >= 0 && w->data.rows.source[0][t] == s;
-            qkv_io_text_add(out, "%d,%d,", t, s);
-            qkv_io_text_number(out, (double)weights->val.x[((ptrdiff_t)head * T + t) * S + s]);
-            qkv_io_text_add(out, ",%d,", target);
-            qkv_io_text_label(out, data_position(&w->data, rows, 0, t, text, sizeof text));
-            qkv_io_text_add(out, ",");
-            qkv_io_text_label(out, data_position(&w->data, cols, 0, s, text, sizeof text));
-            qkv_io_text_add(out, ",");
+            add_cell(out, t, s, (double)weights->val.x[((ptrdiff_t)head * T + t) * S + s], target,
+                     data_position(&w->data, rows, 0, t, row, sizeof row),
+                     data_position(&w->data, cols, 0, s, col, sizeof col));
+            qkv_io_text_put(out, ",", 1);
             qkv_io_text_label(out, title);
             qkv_io_text_add(out, "\n");
         }

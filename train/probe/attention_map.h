@@ -1,10 +1,11 @@
-/* attention_map.h - a picture's worth of attention: one example's memory, asked for each of its
- * entries in turn. */
+/* attention_map.h - what the pictures of attention and circuits show, as CSV: a line a cell, its
+ * row, column and number, whether it is the right one (target), the names of both, and perhaps a
+ * title, the same in every line. */
 #ifndef QKV_PROBE_ATTENTION_MAP_H
 #define QKV_PROBE_ATTENTION_MAP_H
 
 #include "train/io/text.h"
-#include "train/trainer/trainer.h"
+#include "train/probe/circuits.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,10 +17,17 @@ typedef enum {
     QKV_PROBE_MAP_VALUES_SWAPPED
 } qkv_probe_map_change;
 
-/* Adds a CSV: row,col,weight,target,row_label,col_label. Row r asks for entry r's key as it was
- * before the change; its label is "asked > answered"; target is 1 where that key's value now
- * stands. Two entries are swapped. False: the task has no keys and values, or an error. */
+/* One example, asked for each of its entries in turn. Row r asks for entry r's key as it was before
+ * the change; its label is "asked > answered"; target is 1 where that key's value now stands. Two
+ * entries are swapped. False: there is no such map, or an error. */
 bool qkv_probe_attention_map(qkv_trainer *t, qkv_probe_map_change change, qkv_io_text *out);
+
+/* Why there is no such map, as half a sentence; NULL if there is one. */
+const char *qkv_probe_attention_missing(qkv_trainer *t);
+
+/* A circuit that has been read; the title says what the model makes of it. */
+void qkv_probe_circuit_map(const data_spec *s, const qkv_probe_circuits *c, qkv_probe_circuit i,
+                           qkv_io_text *out);
 
 /* The attention of held-out example `example`, one CSV for each layer's each head (at most
  * `most`), with the symbols of both sides; a column "title" says which it is. Returns how many, -1

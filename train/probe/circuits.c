@@ -51,13 +51,23 @@ static gemm_view unembedding(qkv_trainer *t) {
                        qkv_trainer_config(t)->d_model};
 }
 
+const char *qkv_probe_circuits_missing(qkv_trainer *t) {
+    const qkv_config *c = qkv_trainer_config(t);
+    return qkv_trainer_spec(t)->roles.key < 0 ? "the task has no keys and values"
+           : c->layers > 1
+               ? "with more than one layer a symbol's meaning is no longer its embedding's"
+           : c->arch == QKV_CONFIG_ARCH_ENCODER_DECODER ? "the memory is encoded first"
+           : c->readout == NN_READOUT_VECTOR            ? "the answer is a vector, no symbol"
+           : !qkv_trainer_has_attention(t) || !has_matrices(t)
+               ? "the model's layer is not made of the matrices W^Q, W^K, W^V, W^O"
+               : NULL;
+}
+
 bool qkv_probe_circuits_new(tensor_arena *arena, qkv_trainer *t, qkv_probe_circuits *out) {
     const data_spec *s = qkv_trainer_spec(t);
     const qkv_config *c = qkv_trainer_config(t);
     *out = (qkv_probe_circuits){0};
-    if (s->roles.key < 0 || c->layers > 1 || c->arch == QKV_CONFIG_ARCH_ENCODER_DECODER ||
-        c->readout == NN_READOUT_VECTOR || !qkv_trainer_has_attention(t) || !has_matrices(t))
-        return false;
+    if (qkv_probe_circuits_missing(t)) return false;
     bool room = true;
     int most = 0, E = c->d_k > c->d_v ? c->d_k : c->d_v;
     for (qkv_probe_circuit i = 0; i < QKV_PROBE_CIRCUITS; i++) {

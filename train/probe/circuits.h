@@ -44,6 +44,9 @@ extern const char *const qkv_probe_circuit_names[QKV_PROBE_CIRCUITS];
  * (with more layers a token's meaning is no longer its embedding's). */
 bool qkv_probe_circuits_new(tensor_arena *arena, qkv_trainer *t, qkv_probe_circuits *out);
 
+/* Why a trainer's model has no circuits to be read, as half a sentence; NULL if it has. */
+const char *qkv_probe_circuits_missing(qkv_trainer *t);
+
 /* Reads the circuits of one head as the parameters stand now. No allocation. */
 void qkv_probe_circuits_read(qkv_trainer *t, int layer, int head, qkv_probe_circuits *out);
 

@@ -152,7 +152,7 @@ bool qkv_probe_run_coref(qkv_trainer *t, qkv_probe_measures *out, char *error) {
         return qkv_io_fail(error, "this probe is of the task 'coref', not of '%s'", s->task->name);
     if (!qkv_probe_scores_node(t, w) || !w->out.logits[0])
         return qkv_io_fail(error, "the model has no attention whose scores could be read");
-    data_coref_places at = data_coref_places_of(s->options.form);
+    data_coref_places at = data_coref_places_of(s->side[DATA_SEQUENCE].T);
     if (!in_sentences(t, at, out, error)) return false;
     if (!the_sentence(t, at, true, out) || !the_sentence(t, at, false, out))
         return qkv_io_fail(error, "%s", ag_error(w->graph));

@@ -105,7 +105,8 @@ static bool find(qkv_trainer *t, circuits *c) {
     nn_attention_config attention = qkv_config_model(o, qkv_trainer_spec(t)).attention;
     const char *q = nn_attention_matrix(&attention, 'q'), *k = nn_attention_matrix(&attention, 'k');
     const char *v = nn_attention_matrix(&attention, 'v');
-    if (o->layers > 1 || o->form != 9 || o->norm || o->latent || o->heads != o->kv_heads)
+    if (o->layers > 1 || qkv_trainer_spec(t)->side[DATA_SEQUENCE].T != 9 || o->norm || o->latent ||
+        o->heads != o->kv_heads)
         return false;
     if (!q || !k || !v || o->readout != NN_READOUT_FULL) return false;
     *c = (circuits){.words = ag_params_find(qkv_trainer_params(t), "embed.word"),

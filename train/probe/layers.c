@@ -57,16 +57,9 @@ bool qkv_probe_has_contexts(qkv_trainer *t, char *error) {
 }
 
 bool qkv_probe_places(const data_spec *s, int source, int *key, int *value) {
-    *key = *value = source;
-    if (strcmp(s->task->name, "mqar") == 0)
-        *key += s->options.order == DATA_KV ? -1 : 1;
-    else if (strcmp(s->task->name, "induction") == 0)
-        *key -= 1;  // the token is found by the one before it
-    else if (strcmp(s->task->name, "coref") == 0 && s->options.form == 13)
-        *value -= 1;  // a noun is found, its colour stands before it
-    else
-        return false;
-    return true;
+    *key = source + s->key_at;
+    *value = source + s->answer_at;
+    return *key != *value;
 }
 
 /* ---- ablation ---- */

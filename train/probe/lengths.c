@@ -25,35 +25,37 @@ static bool copy_parameters(qkv_trainer *from, qkv_trainer *to, char *error) {
 static bool resize(qkv_trainer *t, int n, qkv_config *c, data_spec *spec) {
     char why[QKV_IO_ERROR];
     *c = *qkv_trainer_config(t);
-    c->pairs = n;
-    c->queries = 0;
+    if (!qkv_config_choose(c, "pairs", n)) return false;
+    qkv_config_choose(c, "queries", 0);  // as many as it takes, where it has some
     c->lanes = 1;
     c->optimizer = QKV_OPTIM_SGD;  // it is not trained: the least memory
     return qkv_config_resolve(c, spec, why);
 }
 
-static bool test_at(qkv_trainer *t, const qkv_config *c, const data_spec *spec,
+static bool test_at(qkv_trainer *t, int n, const qkv_config *c, data_spec *spec,
                     qkv_probe_measures *out, char *error) {
     qkv_trainer_scores s;
     qkv_trainer *other = qkv_trainer_new(NULL, c, spec, 1, error);
+    data_release(spec);
     if (other) qkv_probe_set_gate(other, qkv_probe_gate_is_open(t));
     bool ok = other && copy_parameters(t, other, error) &&
               qkv_trainer_evaluate(other, "test", 0, EXAMPLES, &s, error);
     qkv_trainer_free(other);
     if (!ok) return false;
-    qkv_probe_measure_add(out, s.accuracy, "lengths.n%d.accuracy", c->pairs);
-    qkv_probe_measure_add(out, s.answer_attention, "lengths.n%d.answer_attention", c->pairs);
+    qkv_probe_measure_add(out, s.accuracy, "lengths.n%d.accuracy", n);
+    qkv_probe_measure_add(out, s.answer_attention, "lengths.n%d.answer_attention", n);
     return true;
 }
 
 bool qkv_probe_run_lengths(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     const data_spec *s = qkv_trainer_spec(t);
-    if (s->options.pairs < 1)
+    if (!data_option_find(s->task->options, "pairs"))
         return qkv_io_fail(error, "the task '%s' has no number of pairs", s->task->name);
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         qkv_config c;
         data_spec spec;
-        if (resize(t, lengths[i], &c, &spec) && !test_at(t, &c, &spec, out, error)) return false;
+        if (resize(t, lengths[i], &c, &spec) && !test_at(t, lengths[i], &c, &spec, out, error))
+            return false;
     }
     return true;
 }

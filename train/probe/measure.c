@@ -20,17 +20,13 @@ const qkv_probe *qkv_probe_find(const char *name) {
 }
 
 void qkv_probe_measure_add(qkv_probe_measures *m, double x, const char *format, ...) {
-    if (m->n == m->room) {
-        int room = m->room ? 2 * m->room : 64;
-        qkv_probe_measure *at = tensor_arena_take(m->arena, (size_t)room, sizeof *at);
-        if (!at) {
-            m->failed = true;
-            return;
-        }
-        if (m->n) memcpy(at, m->at, (size_t)m->n * sizeof *at);
-        m->at = at;
-        m->room = room;
+    qkv_probe_measure *at =
+        tensor_arena_grow(m->arena, m->at, (size_t)m->n, 1, &m->room, sizeof *at);
+    if (!at) {
+        m->failed = true;
+        return;
     }
+    m->at = at;
     va_list args;
     va_start(args, format);
     vsnprintf(m->at[m->n].name, QKV_PROBE_MEASURE, format, args);

@@ -20,7 +20,8 @@ typedef struct {
 typedef struct {
     tensor_arena *arena;
     qkv_probe_measure *at;
-    int n, room;
+    int n;
+    size_t room;
     bool failed;  // memory ran out
 } qkv_probe_measures;
 

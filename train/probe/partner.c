@@ -27,8 +27,8 @@ typedef struct {
 } layout;
 
 static layout layout_of(const data_spec *s) {
-    const int pairs = s->options.keys / 2;
-    return (layout){pairs, pairs + 1, pairs + 1 + s->options.values};
+    const int pairs = data_symbols(data_key(s)) / 2;
+    return (layout){pairs, pairs + 1, pairs + 1 + data_symbols(data_value(s))};
 }
 
 static ag_param_entry *matrix(qkv_trainer *t, const char *name) {
@@ -43,12 +43,12 @@ static void set_by_hand(qkv_trainer *t, bool values_match) {
     const data_spec *s = qkv_trainer_spec(t);
     const layout at = layout_of(s);
     const double length = 300, longer = 300.5, size = values_match ? 200 : 0;
-    const int V = s->options.values;
+    const int V = data_symbols(data_value(s));
     for (int i = 0; i < ag_params_count(qkv_trainer_params(t)); i++) {
         tensor *x = &ag_params_at(qkv_trainer_params(t), i)->val;
         memset(x->x, 0, x->n * sizeof *x->x);
     }
-    for (int k = 0; k < s->options.keys; k++) {
+    for (int k = 0; k < data_symbols(data_key(s)); k++) {
         set(matrix(t, "embed.key"), k, k / 2, k % 2 ? length : longer);
         if (k % 2 == 0) set(matrix(t, "embed.key"), k, at.more, 1);
     }

@@ -39,7 +39,8 @@ qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress
 /* The configuration stored in a checkpoint, into *c (on top of the defaults). Only the header is
  * read. */
 qkv_io_status qkv_run_checkpoint_config(const qkv_io *io, const tensor_allocator *mem,
-                                        const char *path, qkv_config *c, char *error);
+                                        const char *path, const struct qkv_config_plugin *plugin,
+                                        qkv_config *c, char *error);
 
 /* Is it a whole, undamaged checkpoint, of whatever model? */
 qkv_io_status qkv_run_checkpoint_check(const qkv_io *io, const tensor_allocator *mem,

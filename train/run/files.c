@@ -119,24 +119,6 @@ bool qkv_run_write_descriptions(const qkv_io *io, const qkv_trainer *t, const ch
 
 /* ---- probes ---- */
 
-static bool write_circuit(const qkv_io *io, const data_spec *s, const qkv_probe_circuits *c,
-                          qkv_probe_circuit i, const char *dir, const char *when, qkv_io_text *out,
-                          char *error) {
-    char name[64], row[DATA_SYMBOL], col[DATA_SYMBOL];
-    out->n = 0;
-    qkv_io_text_add(out, "row,col,value,row_label,col_label\n");
-    for (int r = 0; r < c->rows[i]; r++)
-        for (int k = 0; k < c->cols[i]; k++) {
-            qkv_io_text_add(out, "%d,%d,", r, k);
-            qkv_io_text_number(out, (double)c->map[i][r * c->cols[i] + k]);
-            qkv_io_text_add(out, ",\"%s\",\"%s\"\n",
-                            data_symbol(qkv_probe_circuit_rows(s, i), r, row),
-                            data_symbol(qkv_probe_circuit_cols(s, i), k, col));
-        }
-    snprintf(name, sizeof name, "%s-%s.csv", qkv_probe_circuit_names[i], when);
-    return !out->failed && write_text(io, dir, name, out->at, out->n, error);
-}
-
 static bool write_attention(const qkv_io *io, qkv_trainer *t, qkv_probe_map_change change,
                             const char *dir, const char *name, qkv_io_text *out, char *error) {
     out->n = 0;
@@ -144,30 +126,49 @@ static bool write_attention(const qkv_io *io, qkv_trainer *t, qkv_probe_map_chan
            write_text(io, dir, name, out->at, out->n, error);
 }
 
+/* Why some maps are not there, for whoever wants to draw them. */
+static void add_reason(qkv_io_text *out, const char *maps, const char *why) {
+    if (!why) return;
+    qkv_io_text_add(out, "%s,", maps);
+    qkv_io_text_label(out, why);
+    qkv_io_text_put(out, "\n", 1);
+}
+
+static bool write_missing(const qkv_io *io, qkv_trainer *t, const char *dir, qkv_io_text *out,
+                          char *error) {
+    const char *circuits = qkv_probe_circuits_missing(t);
+    out->n = 0;
+    qkv_io_text_add(out, "maps,why\n");
+    add_reason(out, "attention", qkv_probe_attention_missing(t));
+    for (int i = 0; i < QKV_PROBE_CIRCUITS; i++)
+        add_reason(out, qkv_probe_circuit_names[i], circuits);
+    return !out->failed && write_text(io, dir, "missing.csv", out->at, out->n, error);
+}
+
 bool qkv_run_write_probes(const qkv_io *io, qkv_trainer *t, const qkv_probe_circuits *circuits,
                           const char *run, const char *when, char *error) {
-    char dir[QKV_IO_PATH];
-    const data_spec *s = qkv_trainer_spec(t);
-    if (s->roles.key < 0 || s->entries < 2 || !qkv_trainer_has_attention(t) ||
-        !qkv_trainer_any_worker(t)->out.logits[0])
-        return true;
+    char dir[QKV_IO_PATH], name[64];
     if (!qkv_io_path(dir, run, "probe", error) || !qkv_io_make_directory(io, dir, error))
         return false;
     tensor_arena *arena = tensor_arena_new(NULL);
     qkv_io_text text = {.arena = arena, .failed = !arena};
     bool after = strcmp(when, "after") == 0;
     qkv_io_fail(error, "out of memory");
-    bool ok = arena &&
-              write_attention(io, t, QKV_PROBE_MAP_PLAIN, dir,
-                              after ? "attention-after.csv" : "attention-before.csv", &text, error);
-    if (after) {
-        ok = ok && write_attention(io, t, QKV_PROBE_MAP_KEYS_SWAPPED, dir,
-                                   "attention-keys-swapped.csv", &text, error);
-        ok = ok && write_attention(io, t, QKV_PROBE_MAP_VALUES_SWAPPED, dir,
-                                   "attention-values-swapped.csv", &text, error);
+    bool ok = arena && write_missing(io, t, dir, &text, error);
+    if (ok && !qkv_probe_attention_missing(t)) {
+        snprintf(name, sizeof name, "attention-%s.csv", when);
+        ok = write_attention(io, t, QKV_PROBE_MAP_PLAIN, dir, name, &text, error) &&
+             (!after || (write_attention(io, t, QKV_PROBE_MAP_KEYS_SWAPPED, dir,
+                                         "attention-keys-swapped.csv", &text, error) &&
+                         write_attention(io, t, QKV_PROBE_MAP_VALUES_SWAPPED, dir,
+                                         "attention-values-swapped.csv", &text, error)));
     }
-    for (qkv_probe_circuit i = 0; ok && circuits && i < QKV_PROBE_CIRCUITS; i++)
-        ok = write_circuit(io, s, circuits, i, dir, when, &text, error);
+    for (qkv_probe_circuit i = 0; ok && circuits && i < QKV_PROBE_CIRCUITS; i++) {
+        text.n = 0;
+        qkv_probe_circuit_map(qkv_trainer_spec(t), circuits, i, &text);
+        snprintf(name, sizeof name, "%s-%s.csv", qkv_probe_circuit_names[i], when);
+        ok = !text.failed && write_text(io, dir, name, text.at, text.n, error);
+    }
     tensor_arena_free(arena);
     return ok;
 }

@@ -270,11 +270,11 @@ qkv_run_status qkv_run_open_config(const qkv_io *io, const char *dir,
     qkv_io_status f = qkv_io_read_file(io, NULL, path, 1 << 20, &text, &n, error);
     if (f != QKV_IO_OK) return f == QKV_IO_DAMAGED ? QKV_RUN_DAMAGED : QKV_RUN_FAILED;
     qkv_config_default(c);
-    c->plugin = plugin;
+    qkv_config_use_plugin(c, plugin);
     bool read = qkv_config_from_json(c, text, n, why),
          ok = read && qkv_config_resolve(c, spec, why);
     bool unknown =
-        read && (!qkv_config_task(c) || !qkv_config_block(c));  // a plugin's, most likely
+        !qkv_config_task(c) || (read && !qkv_config_block(c));  // a plugin's, most likely
     tensor_malloc.release(NULL, text);
     if (ok) return QKV_RUN_DONE;
     qkv_io_fail(error, "'%s': %.280s", qkv_io_printable(path, shown, sizeof shown), why);
@@ -293,9 +293,11 @@ qkv_trainer *qkv_run_open(const qkv_io *io, const char *dir, const struct qkv_co
     qkv_io_status f = qkv_run_latest(io, NULL, dir, path, &skipped, error);
     if (f != QKV_IO_OK) {
         *status = f == QKV_IO_DAMAGED ? QKV_RUN_DAMAGED : QKV_RUN_FAILED;
+        data_release(&spec);
         return NULL;
     }
     qkv_trainer *t = qkv_trainer_new(NULL, &c, &spec, threads, error);
+    data_release(&spec);  // the trainer has its own hold on it
     if (!t) {
         *status = QKV_RUN_FAILED;
         return NULL;

@@ -12,10 +12,10 @@ static bool configure(const qkv_study_variant *v, int seed, const struct qkv_con
                       qkv_config *c, data_spec *spec, char *error) {
     json_t *root = json_loads(v->json, 0, NULL), *task = json_object_get(root, "task");
     qkv_config_default(c);
-    c->plugin = plugin;
+    qkv_config_use_plugin(c, plugin);
     bool ok = true;
     if (json_is_string(task))
-        ok = qkv_config_set(c, qkv_config_option_find("task"), json_string_value(task), error);
+        ok = qkv_config_set(c, qkv_config_option_find(c, "task"), json_string_value(task), error);
     json_decref(root);
     ok = ok && qkv_config_recommend(c, error) &&
          qkv_config_from_json(c, v->json, strlen(v->json), error);
@@ -139,6 +139,7 @@ bool qkv_study_job(const qkv_study *s, int variant, int seed,
     tensor_arena *arena = tensor_arena_new(NULL);
     b.t = arena ? qkv_trainer_new(NULL, &c, &spec, threads, error) : NULL;
     if (!arena) qkv_io_fail(error, "out of memory");
+    data_release(&spec);  // the trainer has its own hold on it
     if (b.t) b.has_circuits = qkv_probe_circuits_new(arena, b.t, &b.circuits);
     bool ok = b.t && measure(&s->variant[variant], &b, stop, error);
     if (ok && out->failed) ok = (qkv_io_fail(error, "out of memory"));

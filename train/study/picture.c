@@ -13,20 +13,12 @@ static bool is_shown(const qkv_study *s, int variant) {
     return s->picture.n_groups == 0;
 }
 
-/* gnuplot 5.4 ends a text at a comma even within quotes: U+201A looks the same. */
-static void add_label(qkv_io_text *out, const char *text) {
-    qkv_io_text with = {.arena = out->arena};
-    for (const char *p = text; *p; p++)
-        qkv_io_text_add(&with, "%.*s", *p == ',' ? 3 : 1, *p == ',' ? "\xe2\x80\x9a" : p);
-    qkv_io_text_label(out, with.at ? with.at : "");
-}
-
 static void add_title(const qkv_study *s, qkv_io_text *out) {
     const char *label = s->picture.label;
     qkv_io_text_add(out, ",");
-    add_label(out, s->picture.title);
+    qkv_io_text_label(out, s->picture.title);
     qkv_io_text_add(out, ",");
-    add_label(out, *label ? label : s->picture.shown[0].as);
+    qkv_io_text_label(out, *label ? label : s->picture.shown[0].as);
 }
 
 /* ---- bars: y,name,mean,sd,least,most,band_least,band_most,title,label ---- */
@@ -46,7 +38,7 @@ static void band_of(const qkv_study *s, int variant, const char *measure, double
 static void add_heading(double y, const char *name, qkv_io_text *out) {
     qkv_io_text_number(out, y);
     qkv_io_text_add(out, ",");
-    add_label(out, name);
+    qkv_io_text_label(out, name);
     qkv_io_text_add(out, ",,,,,,,,\n");
 }
 
@@ -58,7 +50,7 @@ static void add_bar(const qkv_study *s, const qkv_study_results *r, int variant,
     band_of(s, variant, shown->measure, &least, &most);
     qkv_io_text_number(out, y);
     qkv_io_text_add(out, ",");
-    add_label(out, name);
+    qkv_io_text_label(out, name);
     for (int i = 0; i < 6; i++) {
         qkv_io_text_add(out, ",");
         qkv_io_text_number(out, i < 4 ? x[i] : i == 4 ? least : most);
@@ -186,11 +178,11 @@ static void add_lines(const qkv_study *s, const qkv_study_results *r, qkv_io_tex
         return;
     }
     int n = list_curves(s, r, curves);
-    add_label(out, s->picture.x_label);
+    qkv_io_text_label(out, s->picture.x_label);
     qkv_io_text_add(out, ",title,label,curves");
     for (int i = 0; i < n; i++) {
         qkv_io_text_add(out, ",");
-        add_label(out, curves[i].name);
+        qkv_io_text_label(out, curves[i].name);
         qkv_io_text_add(out, ",least,most");
     }
     for (double x = -(double)INFINITY;;) {

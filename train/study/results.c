@@ -28,14 +28,10 @@ char *qkv_study_result_line(const qkv_study *s, const qkv_study_result *r) {
 }
 
 bool qkv_study_results_add(qkv_study_results *r, const qkv_study_result *one) {
-    if (r->n == r->room) {
-        int room = r->room ? 2 * r->room : 64;
-        qkv_study_result *at = tensor_arena_take(r->arena, (size_t)room, sizeof *at);
-        if (!at) return false;
-        if (r->n) memcpy(at, r->at, (size_t)r->n * sizeof *at);
-        r->at = at;
-        r->room = room;
-    }
+    qkv_study_result *at =
+        tensor_arena_grow(r->arena, r->at, (size_t)r->n, 1, &r->room, sizeof *at);
+    if (!at) return false;
+    r->at = at;
     r->at[r->n++] = *one;
     return true;
 }

@@ -18,19 +18,19 @@
  * shares that number puts the true one, with 95 % confidence (Wilson, "Probable Inference", 1927,
  * equation 5). That is for outcomes of two kinds, learned or not, of which a mean says little.
  *
- * Measures: accuracy loss answer_attention distractor in_context all_right (2048 fresh test examples), steps99, seconds,
- * cached (numbers kept for each token: its keys and values, or their latent), qk_* ov_*, whatever
- * the probes find, and MEASURE@STEP for what was evaluated on the way. "A + B" and "A - B" are
- * measures, too. qk90, ov90: the first evaluated step at which 90 % of the keys match themselves, of
+ * Measures: accuracy loss answer_attention distractor in_context all_right (2048 fresh test
+ * examples), steps99, seconds, cached (numbers kept for each token: its keys and values, or their
+ * latent), qk_* ov_*, whatever the probes find, and MEASURE@STEP for what was evaluated on the way.
+ * "A + B" and "A - B" are measures, too. qk90, ov90: the first evaluated step at which 90 % of the keys match themselves, of
  * the values say themselves. Probes that run DURING training add NAME@STEP at each evaluation.
  *
  * A band holds if every seed is inside; with "seeds_least", "seeds_most": if that share of them is.
  *
  * Pictures: "bars" has a bar for each variant (several measures: for each of them, under the
  * variant's name). "lines" is over "x": an option or a measure (a curve for each group), or
- * whatever stands for the # in the measures, as in accuracy@# or lengths.n#.answer_attention (a curve for each
- * measure and variant). "groups" lists those to be shown, "x_label"
- * and "label" are written at the axes. */
+ * whatever stands for the # in the measures, as in accuracy@# or lengths.n#.answer_attention (a
+ * curve for each measure and variant). "groups" lists those to be shown, "x_label" and "label" are
+ * written at the axes. */
 #ifndef QKV_STUDY_STUDY_H
 #define QKV_STUDY_STUDY_H
 
@@ -110,7 +110,8 @@ typedef struct {
 typedef struct {
     tensor_arena *arena;
     qkv_study_result *at;
-    int n, room;
+    int n;
+    size_t room;
 } qkv_study_results;
 
 /* Reads the results of this study that are there (a torn last line and other set-ups are left out).

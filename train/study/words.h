@@ -17,9 +17,6 @@ void qkv_study_picture_data(const qkv_study *s, const qkv_study_results *r, qkv_
 /* The digits after the point that a number's size deserves. */
 int qkv_study_decimals(double x);
 
-/* Characters of UTF-8 text. */
-int qkv_study_width(const char *text);
-
 #ifdef __cplusplus
 }
 #endif

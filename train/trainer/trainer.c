@@ -6,10 +6,10 @@
 
 #include "train/trainer/trainer_internal.h"
 
-/* Examples of a micro-batch. Its activations should stay in the second-level cache, but for each micro-batch all
- * weights are read and all gradients added to once more, which costs the more the wider the model is:
- * 2 d_model tokens balance the two, within 128 to 256, or up to twice as many so that a lane's micro-batches
- * are equal. A function of the configuration alone. */
+/* Examples of a micro-batch. Its activations should stay in the second-level cache, but for each
+ * one all weights are read and all gradients added to once more, which costs the more the wider the
+ * model is: 2 d_model tokens balance the two, within 128 to 256, or up to twice as many so that a
+ * lane's micro-batches are equal. A function of the configuration alone. */
 static int micro_batch_size(const qkv_config *c, int T) {
     const int tokens = c->d_model < 64 ? 128 : c->d_model > 128 ? 256 : 2 * c->d_model;
     const int least = (128 + T - 1) / T, per_lane = (c->batch + c->lanes - 1) / c->lanes;
@@ -192,6 +192,7 @@ qkv_trainer *qkv_trainer_new(const tensor_allocator *mem, const qkv_config *c,
         return NULL;
     }
     *t = (qkv_trainer){.mem = mem, .arena = arena, .config = *c, .spec = *spec};
+    data_retain(&t->spec);
     t->micro_batch = micro_batch_size(c, spec->side[DATA_SEQUENCE].T + spec->side[DATA_MEMORY].T);
     if (init(t, threads, error)) {
         qkv_trainer_at_step(t, 0);
@@ -206,6 +207,7 @@ void qkv_trainer_free(qkv_trainer *t) {
     qkv_trainer_pool_free(t->pool);
     for (int i = 0; i < QKV_TRAINER_MAXLANES; i++) ag_graph_free(t->workers[i].graph);
     ag_params_free(t->params);
+    data_release(&t->spec);
     tensor_arena_free(t->arena);
 }
 

@@ -1,0 +1,176 @@
+/* settings.c - options of a run on a command line: which there are, and setting them. */
+#include "train/cli/settings.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "train/config/plugin.h"
+
+/* ---- which there are ---- */
+
+static char *keep(cli_settings *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static char *keep(cli_settings *s, const char *format, ...) {
+    char *text = s->text + s->used;
+    size_t room = sizeof s->text - s->used;
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(text, room, format, args);
+    va_end(args);
+    s->used += (size_t)n < room ? (size_t)n + 1 : room - 1;
+    return text;
+}
+
+static void add(cli_settings *s, cli_option o) {
+    for (int i = 0; i < s->n_options; i++)
+        if (*o.name && strcmp(s->option[i].name, o.name) == 0) return;
+    if (s->n_options + 1 < CLI_MAXOPTIONS) s->option[s->n_options++] = o;
+}
+
+static void add_pair(cli_settings *s, cli_option o, bool flag) {
+    add(s, o);
+    if (flag) add(s, (cli_option){keep(s, "no-%s", o.name), NULL, o.help ? "" : NULL, NULL});
+}
+
+/* The default that holds for this task: "2 for induction" where it recommends another one. */
+static const char *default_of(cli_settings *s, const data_option *o, const qkv_config *plain,
+                              const qkv_config *c) {
+    char usual[QKV_CONFIG_TEXT_SIZE + 64], value[QKV_CONFIG_TEXT_SIZE + 64];
+    if (strcmp(o->field, "task") == 0) return o->def;
+    qkv_config_get(plain, o, usual, sizeof usual);
+    qkv_config_get(c, o, value, sizeof value);
+    const char *word = value;
+    if (o->kind == DATA_KIND_FLAG) word = *value == 't' ? "yes" : "no";
+    if (strcmp(usual, value) != 0) return keep(s, "%s for %s", word, c->task);
+    return o->kind == DATA_KIND_REAL && o->def ? o->def : keep(s, "%s", word);
+}
+
+/* "Task induction (recommended: --layers 2 ...)" */
+static const char *heading_of(cli_settings *s, const qkv_config *c) {
+    char list[QKV_CONFIG_RECOMMENDED];
+    qkv_config_recommended(c, list);
+    return keep(s, "Task %s%s%s%s", c->task, *list ? " (recommended: " : "", list,
+                *list ? ")" : "");
+}
+
+/* The options of one configuration, with help. */
+static void add_shown(cli_settings *s, const qkv_config *plain, const qkv_config *c, bool model) {
+    const data_option *o;
+    bool begun = false;
+    for (int i = 0; (o = qkv_config_option_at(c, i)); i++) {
+        bool flag = o->kind == DATA_KIND_FLAG;
+        if (!model && !o->of_task) continue;
+        if (o->of_task && !begun) add(s, (cli_option){"", NULL, heading_of(s, c), NULL});
+        begun = begun || o->of_task;
+        if (o->kind == DATA_KIND_SECTION)
+            add(s, (cli_option){"", NULL, o->option, NULL});
+        else
+            add_pair(s,
+                     (cli_option){o->option, flag ? NULL : o->argument, o->help,
+                                  default_of(s, o, plain, c)},
+                     flag);
+    }
+}
+
+/* The options of other tasks are known, too: what they belong to can be said. */
+static void add_others(cli_settings *s) {
+    const data_task *task;
+    for (int i = 0; (task = qkv_config_task_at(s->plugin, i)); i++)
+        for (const data_option *o = task->options; o && o->option; o++) {
+            bool flag = o->kind == DATA_KIND_FLAG;
+            add_pair(s, (cli_option){o->option, flag ? NULL : o->argument, NULL, NULL}, flag);
+        }
+}
+
+static int list(cli_settings *s, const char *task, bool model, const cli_option *own) {
+    char error[QKV_IO_ERROR];
+    qkv_config plain, c;
+    qkv_config_default(&plain);
+    qkv_config_use_plugin(&plain, s->plugin);
+    if (task && !qkv_config_set(&plain, qkv_config_option_find(&plain, "task"), task, error))
+        return cli_error(CLI_USAGE, s->command, "--task: %s", error);
+    if (!qkv_config_task(&plain)) return cli_unknown_task(s->command, task, s->plugin);
+    c = plain;
+    if (!qkv_config_recommend(&c, error)) return cli_error(CLI_FAILED, s->command, "%s", error);
+    add_shown(s, &plain, &c, model);
+    for (; own->name; own++) add(s, *own);
+    add_others(s);
+    s->option[s->n_options] = (cli_option){NULL, NULL, NULL, NULL};
+    return CLI_OK;
+}
+
+/* ---- looking ahead ---- */
+
+/* The value that argv[i] gives to the option, or NULL; two letters are enough. */
+static const char *value_at(int argc, char **argv, int i, const char *option) {
+    const char *word = argv[i] + 2;
+    size_t n = strcspn(word, "=");
+    if (strncmp(argv[i], "--", 2) != 0 || n < 2 || strncmp(word, option, n) != 0) return NULL;
+    if (n > strlen(option)) return NULL;
+    return word[n] ? word + n + 1 : i + 1 < argc ? argv[i + 1] : NULL;
+}
+
+static bool names_a_task(const cli_settings *s, const char *word) {
+    const data_task *task;
+    for (int i = 0; (task = qkv_config_task_at(s->plugin, i)); i++)
+        if (strcmp(task->name, word) == 0) return true;
+    return false;
+}
+
+int cli_settings_begin(cli_settings *s, int argc, char **argv, bool model, const cli_option *own) {
+    const char *task = NULL, *value;
+    int n = 1, code = CLI_OK;
+    *s = (cli_settings){.command = argv[0]};
+    while (n < argc && strcmp(argv[n], "--") != 0) n++;
+    for (int i = 1; i < n && code == CLI_OK; i++)
+        if ((value = value_at(n, argv, i, "plugin"))) code = cli_settings_plugin(s, value);
+    for (int i = 1; i < n; i++) {
+        if (model && (value = value_at(n, argv, i, "task"))) task = value;
+        if (!model && !task && names_a_task(s, argv[i])) task = argv[i];
+    }
+    return code == CLI_OK ? list(s, task, model, own) : code;
+}
+
+/* ---- what is given ---- */
+
+int cli_settings_plugin(cli_settings *s, const char *path) {
+    return cli_load_plugin(s->command, path, &s->plugin);
+}
+
+int cli_settings_take(cli_settings *s, const char *name, const char *value) {
+    if (s->n_given == CLI_MAXOPTIONS) return cli_error(CLI_USAGE, s->command, "too many options");
+    s->given[s->n_given].name = name;
+    s->given[s->n_given++].value = value;
+    return CLI_OK;
+}
+
+const char *cli_settings_task(const cli_settings *s) {
+    const char *task = NULL;
+    for (int i = 0; i < s->n_given; i++)
+        if (strcmp(s->given[i].name, "task") == 0) task = s->given[i].value;
+    return task;
+}
+
+static int apply(const cli_settings *s, qkv_config *c, const char *name, const char *value) {
+    char error[QKV_IO_ERROR];
+    bool negated = strncmp(name, "no-", 3) == 0;
+    const data_option *o = qkv_config_option_named(c, negated ? name + 3 : name);
+    if (!o) {
+        qkv_config_unknown(c, negated ? name + 3 : name, error);
+        return cli_error(CLI_USAGE, s->command, "%s", error);
+    }
+    if (o->kind == DATA_KIND_FLAG) value = negated ? "false" : "true";
+    if (value && qkv_config_set(c, o, value, error)) return CLI_OK;
+    return cli_error(CLI_USAGE, s->command, "--%s: %s", name, value ? error : "needs a value");
+}
+
+int cli_settings_apply(const cli_settings *s, qkv_config *c) {
+    const char *task = cli_settings_task(s);
+    int code = task ? apply(s, c, "task", task) : CLI_OK;
+    if (code == CLI_OK && !qkv_config_task(c))
+        return cli_unknown_task(s->command, c->task, s->plugin);
+    for (int i = 0; i < s->n_given && code == CLI_OK; i++)
+        if (strcmp(s->given[i].name, "task") != 0)
+            code = apply(s, c, s->given[i].name, s->given[i].value);
+    return code;
+}

@@ -1,0 +1,37 @@
+/* settings.h - the options of a run as they are given on a command line: those of config.def, and
+ * those that the chosen task declares. */
+#ifndef QKV_CLI_SETTINGS_H
+#define QKV_CLI_SETTINGS_H
+
+#include "train/cli/cli.h"
+
+typedef struct {
+    const char *command;
+    cli_option option[CLI_MAXOPTIONS];  // for cli_parse()
+    int n_options;
+    char text[16384];  // what these point to
+    size_t used;
+    const struct qkv_config_plugin *plugin;
+    struct {
+        const char *name, *value;
+    } given[CLI_MAXOPTIONS];
+    int n_given;
+} cli_settings;
+
+/* Looks ahead for --plugin, which it loads, and for the task; then lists the options: `model`: those
+ * of every run, too; then the command's own. An exit code. */
+int cli_settings_begin(cli_settings *s, int argc, char **argv, bool model, const cli_option *own);
+
+/* Notes an option that was found; an exit code. */
+int cli_settings_take(cli_settings *s, const char *name, const char *value);
+
+/* --plugin, which may stand there several times; an exit code. */
+int cli_settings_plugin(cli_settings *s, const char *path);
+
+/* The task that is given, or NULL. */
+const char *cli_settings_task(const cli_settings *s);
+
+/* Sets what was given, the task first; an exit code, and a message. */
+int cli_settings_apply(const cli_settings *s, qkv_config *c);
+
+#endif
