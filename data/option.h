@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "tensor/choice.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -37,7 +37,13 @@ typedef struct {
 
 enum { QKV_OPTIM_SCRATCH = 4 };
 
-enum { QKV_OPTIM_SGD, QKV_OPTIM_ADAM, QKV_OPTIM_ADAMW, QKV_OPTIM_MUON };
+/* The methods: X(constant, word, function, the same for a matrix, what it keeps ...). */
+#define QKV_OPTIM_METHODS(X)                                   \
+    X(QKV_OPTIM_SGD, "sgd", sgd, NULL, "mean")                 \
+    X(QKV_OPTIM_ADAM, "adam", adam, NULL, "mean", "square")    \
+    X(QKV_OPTIM_ADAMW, "adamw", adamw, NULL, "mean", "square") \
+    X(QKV_OPTIM_MUON, "muon", adamw, qkv_optim_muon, "mean", "square")
+enum { QKV_OPTIM_METHODS(TENSOR_CONSTANT) };
 extern const qkv_optim_method qkv_optim_methods[];  // by these numbers; a NULL name ends it
 
 /* What is chosen for a whole training. */

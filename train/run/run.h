@@ -46,8 +46,9 @@ typedef struct {
 } qkv_run_options;
 
 typedef struct {
-    qkv_run_moment last;  // scores on fresh test examples, circuits
-    int steps, steps99;   // first evaluated step with accuracy >= 0.99; -1: none
+    qkv_run_moment last;        // scores on fresh test examples, circuits
+    qkv_trainer_levels levels;  // what their loss compares with
+    int steps, steps99;         // first evaluated step with accuracy >= 0.99; -1: none
     double seconds;
     bool nothing_to_do;  // resumed, but it had all its steps
 } qkv_run_summary;
