@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "train/optim/muon.h"
+
 static void sgd(const qkv_optim_rule *r, real decay, size_t n, real *restrict w,
                 const real *restrict g, real *const moment[]) {
     real *restrict m = moment[0];
@@ -44,7 +46,8 @@ static void adamw(const qkv_optim_rule *r, real decay, size_t n, real *w, const 
     adam_either(r, 0, (real)(1 - r->lr * (double)decay), n, w, g, moment);
 }
 
-#define METHOD(constant, word, update, ...) [constant] = {word, {__VA_ARGS__}, update},
+#define METHOD(constant, word, update, matrix, ...) \
+    [constant] = {word, {__VA_ARGS__}, update, matrix},
 const qkv_optim_method qkv_optim_methods[] = {QKV_OPTIM_METHODS(METHOD){0}};
 
 qkv_optim_settings qkv_optim_adam(double rate) {
@@ -86,16 +89,35 @@ bool qkv_optim_init(qkv_optim *o, tensor_arena *arena, ag_params *params, qkv_op
         if (!qkv_optim_methods[s.method].moment[i]) continue;
         if (!(o->moment[i] = tensor_arena_reals(arena, ag_params_size(params)))) return false;
     }
-    return true;
+    if (!qkv_optim_methods[s.method].matrix) return true;
+    o->scratch = tensor_arena_reals(arena, QKV_OPTIM_SCRATCH * ag_params_size(params));
+    return o->scratch != NULL;
+}
+
+/* A matrix between two spaces, whose directions can be made equally long; the rows of a table are
+ * looked up one at a time. */
+static bool is_map(const ag_param_entry *p) {
+    static const char *const tables[] = {"embed.*", "memory.*", "unembed.*"};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (ag_matches(tables[i], p->name)) return false;
+    return p->val.shape.rank == 2 && p->val.n > 0;
 }
 
 void qkv_optim_update(qkv_optim *o, const qkv_optim_rule *rule, int param, const real *grads) {
     const ag_param_entry *p = ag_params_at(o->params, param);
+    const int *dim = p->val.shape.dim;
+    qkv_optim_rule own = *rule;
     real *m[QKV_OPTIM_MOMENTS];
     if (p->frozen) return;
+    if (o->rate) own.lr *= o->rate[param];
+    if (o->gradient) own.grad_scale *= o->gradient[param];
     for (int i = 0; i < QKV_OPTIM_MOMENTS; i++)
         m[i] = o->moment[i] ? o->moment[i] + p->offset : NULL;
-    qkv_optim_apply(rule, p->val.shape.rank >= 2, p->val.n, p->val.x, grads + p->offset, m);
+    if (rule->method->matrix && is_map(p))
+        rule->method->matrix(&own, (real)own.weight_decay, dim[0], dim[1], p->val.x,
+                             grads + p->offset, m, o->scratch + QKV_OPTIM_SCRATCH * p->offset);
+    else
+        qkv_optim_apply(&own, p->val.shape.rank >= 2, p->val.n, p->val.x, grads + p->offset, m);
 }
 
 double qkv_optim_step(qkv_optim *o, ag_graph *g) {
