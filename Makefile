@@ -172,7 +172,7 @@ check:
 # ---- installation --------------------------------------------------------------------------------------------------
 
 # What a program, an op, a layer or a task of somebody's own includes, as <PREFIX>/include/qkv/ROOM/NAME.h.
-HEADERS := $(addprefix tensor/,real.h shape.h arena.h rng.h gemm.h) \
+HEADERS := $(addprefix tensor/,choice.h real.h shape.h arena.h rng.h gemm.h) \
   $(addprefix autograd/,ag.h op.h ops.def sample.h gradcheck.h) layers/nn.h layers/layers.def data/data.h data/option.h data/tasks.def \
   $(addprefix train/,$(addprefix io/,io.h text.h number.h npy.h) $(addprefix optim/,optimizer.h schedule.h) \
     $(addprefix config/,config.h config.def plugin.h version.h) $(addprefix trainer/,trainer.h anomaly.h) \

@@ -1,4 +1,4 @@
-/* data.c - the catalogue, and batches of examples. */
+/* data.c - the catalogue, specs, and how symbols are shown. */
 #include "data/data.h"
 
 #include <stdio.h>
@@ -67,8 +67,13 @@ static bool in_range(const data_spec *s, char *error, size_t size) {
 
 bool data_configure(const data_task *task, const data_options *options, data_spec *spec,
                     char *error, size_t size) {
+    return data_configure_from(task, options, NULL, spec, error, size);
+}
+
+bool data_configure_from(const data_task *task, const data_options *options,
+                         const data_files *files, data_spec *spec, char *error, size_t size) {
     const char *wrong = data_options_wrong(task->options);
-    *spec = (data_spec){.task = task, .roles = {-1, -1, -1, -1, -1, NULL}};
+    *spec = (data_spec){.task = task, .files = files, .roles = {-1, -1, -1, -1, -1, NULL}};
     if (!wrong) {
         if (options)
             spec->options = *options;
@@ -78,8 +83,10 @@ bool data_configure(const data_task *task, const data_options *options, data_spe
         data_retain(spec);
         wrong = wrong_with(spec);
     }
-    if (!wrong) return true;
-    snprintf(error, size, "the task '%s' is not complete: %s", task->name, wrong);
+    if (wrong)
+        snprintf(error, size, "the task '%s' is not complete: %s", task->name, wrong);
+    else if (data_try(spec, error, size))
+        return true;
     data_release(spec);
     return false;
 }
@@ -94,23 +101,17 @@ void data_release(data_spec *spec) {
     if (own && --own->users == 0) own->release(own);
 }
 
-bool data_batch_new(tensor_arena *arena, const data_spec *spec, int B, data_batch *out) {
-    size_t n = (size_t)B * (size_t)spec->side[DATA_SEQUENCE].T;
-    *out = (data_batch){.spec = spec, .B = B};
-    bool room = (out->rows.scratch = tensor_arena_take(arena, (size_t)spec->scratch, sizeof(int)));
-    for (int side = 0; side < DATA_SIDES; side++)
-        for (int i = 0; i < spec->side[side].n_streams; i++) {
-            int *ids =
-                tensor_arena_take(arena, (size_t)B * (size_t)spec->side[side].T, sizeof(int));
-            out->rows.ids[side][i] = ids;
-            room = room && ids;
-        }
-    for (int i = 0; i < spec->n_readouts; i++) {
-        room = (out->rows.target[i] = tensor_arena_take(arena, n, sizeof(int))) && room;
-        room = (out->rows.source[i] = tensor_arena_take(arena, n, sizeof(int))) && room;
-        room = (out->rows.distractor[i] = tensor_arena_take(arena, n, sizeof(int))) && room;
-    }
-    return room;
+data_split data_split_of(const char *name) {
+    static const char *const names[] = {"train", "valid", "test"};
+    int split = 0;
+    while (split < DATA_SPLITS && strcmp(name, names[split]) != 0) split++;
+    return (data_split)split;
+}
+
+int data_at_most(const data_spec *s, const char *split, int count) {
+    const data_split which = data_split_of(split);
+    const int all = which < DATA_SPLITS ? s->examples[which] : 0;
+    return all > 0 && all < count ? all : count;
 }
 
 int data_right_entries(const data_spec *s, const data_example *e, int readout, int t) {
@@ -122,53 +123,20 @@ int data_right_entries(const data_spec *s, const data_example *e, int readout, i
     return found;
 }
 
-/* The arrays of example b alone. */
-static data_example row_of(const data_batch *batch, int b) {
-    data_example row = batch->rows;
-    const data_side *sides = batch->spec->side;
-    size_t at = (size_t)b * (size_t)sides[DATA_SEQUENCE].T;
-    for (int s = 0; s < DATA_SIDES; s++)
-        for (int i = 0; i < sides[s].n_streams; i++)
-            row.ids[s][i] += (size_t)b * (size_t)sides[s].T;
-    for (int i = 0; i < batch->spec->n_readouts; i++)
-        row.target[i] += at, row.source[i] += at, row.distractor[i] += at;
-    return row;
-}
-
-static void fill_with(int *x, int n, int value) {
-    for (int i = 0; i < n; i++) x[i] = value;
-}
-
-void data_fill(data_batch *b, uint64_t seed, const char *split, uint64_t first, int count) {
-    const data_spec *s = b->spec;
-    bool held_out = strcmp(split, "heldout") == 0;
-    for (int row = 0; row < b->B; row++) {
-        data_example e = row_of(b, row);
-        bool wanted = row < count;
-        for (int i = 0; i < s->n_readouts; i++) {
-            fill_with(e.target[i], s->side[DATA_SEQUENCE].T, -1);
-            fill_with(e.source[i], s->side[DATA_SEQUENCE].T, -1);
-            fill_with(e.distractor[i], s->side[DATA_SEQUENCE].T, -1);
-        }
-        for (int side = 0; side < DATA_SIDES; side++)
-            for (int i = 0; i < s->side[side].n_streams; i++) {
-                int *ids = e.ids[side][i], T = s->side[side].T;
-                if (wanted || count == 0)
-                    fill_with(ids, T, -1);
-                else
-                    memcpy(ids, row_of(b, count - 1).ids[side][i], (size_t)T * sizeof(int));
-            }
-        if (!wanted) continue;
-        rng r = rng_stream(seed, split, first + (uint64_t)row);
-        e.held_out = held_out;
-        s->task->example(s, &r, &e);
-    }
-}
-
 int data_symbols(const data_stream *s) { return s->marker >= 0 ? s->marker : s->vocab; }
 
+/* A word that is too long ends in "...", between two characters. */
+static void shorten(const char *word, char out[DATA_SYMBOL]) {
+    size_t n = DATA_SYMBOL - 4;
+    while (n > 0 && ((unsigned char)word[n] & 0xc0) == 0x80) n--;
+    memcpy(out, word, n);
+    strcpy(out + n, "...");
+}
+
 static char *show(const char *prefix, const char *const *words, int id, char out[DATA_SYMBOL]) {
-    if (words)
+    if (words && strlen(words[id]) >= DATA_SYMBOL)
+        shorten(words[id], out);
+    else if (words)
         snprintf(out, DATA_SYMBOL, "%s", words[id]);
     else
         snprintf(out, DATA_SYMBOL, "%s%d", prefix, id);

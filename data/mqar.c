@@ -9,7 +9,8 @@
 
 #include "data/data.h"
 
-enum { KEY_FIRST, VALUE_FIRST };
+#define ORDERS(X) X(KEY_FIRST, "kv") X(VALUE_FIRST, "vk")
+enum { ORDERS(TENSOR_CONSTANT) };
 
 typedef struct {
     int pairs, keys, order;
@@ -18,7 +19,7 @@ typedef struct {
 static const data_option table[] = {
     DATA_INT(options, pairs, "pairs", 8, 1, 4096, "stored pairs"),
     DATA_INT(options, keys, "keys", 32, 1, 65536, "key symbols, and as many values"),
-    DATA_CHOICE(options, order, "order", "kv", "kv|vk",
+    DATA_CHOICE(options, order, "order", "kv", TENSOR_WORDS(ORDERS),
                 "does a key stand before its value, or after?"),
     DATA_END,
 };

@@ -2,13 +2,12 @@
 #include "autograd/sample.h"
 #include "layers/affine.h"
 
-/* The memory, embedded and passed through the encoder's blocks; NULL where the batch has none. */
-static ag_node *encode(ag_graph *g, const nn_model_config *c, const nn_batch *batch) {
-    if (batch->memory.T == 0) return NULL;
+/* The memory, passed through the encoder's blocks; m: its embedding, or NULL where there is none. */
+static ag_node *encode(ag_graph *g, const nn_model_config *c, ag_node *m) {
+    if (!m) return NULL;
     nn_model_config encoder = *c;
     encoder.self_attention = true;
     encoder.attention.mask = (ag_mask){0};
-    ag_node *m = nn_embedding(g, "memory", batch->B, &batch->memory, c);
     for (int l = 0; l < c->encoder_layers; l++)
         m = nn_block(m, NULL, ag_text(g, "encoder%d", l), &encoder);
     if (c->encoder_layers > 0 && !c->post_norm) m = nn_norm(m, "encoder.norm", c->norm);
@@ -45,14 +44,17 @@ static ag_node *read_out(ag_node *x, const nn_model_config *c, const nn_batch *b
 nn_outputs nn_model(ag_graph *g, const nn_model_config *c, const nn_batch *batch) {
     nn_outputs out = {0};
     nn_block_fn *block = c->block ? c->block : nn_block;
-    ag_node *memory = encode(g, c, batch);
+    ag_node *stored = NULL;
+    if (batch->memory.T > 0) stored = nn_embedding(g, "memory", batch->B, &batch->memory, c);
+    ag_node *memory = encode(g, c, stored);
     ag_node *embedded = nn_embedding(g, "embed", batch->B, &batch->sequence, c), *x = embedded;
     if (c->dropout > 0) x = ag_dropout(x, c->dropout, "embed");
     for (int l = 0; l < c->layers; l++) x = block(x, memory, ag_text(g, "layer%d", l), c);
     x = ag_gather(x, batch->rows, batch->n_rows);  // logits only where something is scored
     x = ag_name(c->post_norm ? x : nn_norm(x, "norm", c->norm), "final");
     if (c->readout == NN_READOUT_VECTOR) {
-        ag_node *wanted = ag_gather(embedded, batch->sources, batch->n_rows);
+        ag_node *wanted =
+            ag_gather(batch->in_memory ? stored : embedded, batch->sources, batch->n_rows);
         out.loss = ag_name(ag_squared_error(x, wanted, batch->readout[0].weight), "loss");
         return out;
     }
@@ -64,19 +66,20 @@ nn_outputs nn_model(ag_graph *g, const nn_model_config *c, const nn_batch *batch
 }
 
 /* Decoder-only; with norms, positions and two readouts; encoder-decoder; tied, with token shift;
- * local; vectors. */
+ * local; vectors, of the sequence and of a memory. */
 ag_node *nn_sample_model(ag_graph *g, int i) {
-    static const int rows[] = {3, 7, 5};
-    if (i >= 6) return NULL;
+    static const int rows[] = {3, 7, 5}, stored[] = {2, 5, -1};
+    if (i >= 7) return NULL;
     nn_batch b = {.B = 2,
                   .sequence = {.T = 4, .n_streams = 2, .stream = {"key", "first"}, .vocab = {5, 3}},
                   .n_rows = 3,
                   .rows = rows,
-                  .sources = rows,
+                  .sources = i == 6 ? stored : rows,
+                  .in_memory = i == 6,
                   .n_readouts = i == 1 || i == 4 ? 2 : 1};
     b.sequence.ids[0] = ag_sample_ids(g, 8, 5, false);
     b.sequence.ids[1] = ag_sample_ids(g, 8, 3, true);
-    if (i == 2) {
+    if (i == 2 || i == 6) {
         b.memory = (nn_sequence){.T = 3, .n_streams = 1, .stream = {"key"}, .vocab = {4}};
         b.memory.ids[0] = ag_sample_ids(g, 6, 4, false);
     }
@@ -95,7 +98,7 @@ ag_node *nn_sample_model(ag_graph *g, int i) {
                          .tied_unembedding = i == 3,
                          .embed_init = i == 5 ? NN_EMBED_UNIT : NN_EMBED_NORMAL,
                          .readout = i == 4   ? NN_READOUT_LOCAL
-                                    : i == 5 ? NN_READOUT_VECTOR
+                                    : i >= 5 ? NN_READOUT_VECTOR
                                              : NN_READOUT_FULL,
                          .residual = true,
                          .embed_std = 1,

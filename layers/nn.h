@@ -9,6 +9,7 @@
 #define LAYERS_NN_H
 
 #include "autograd/ag.h"
+#include "tensor/choice.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,26 +23,43 @@ typedef struct {
     bool bias;  // do linear maps have one (starting at 0)?
 } nn_init;
 
-typedef enum { NN_NORM_NONE, NN_NORM_LAYER, NN_NORM_RMS } nn_norm_kind;
-typedef enum { NN_ACT_RELU, NN_ACT_GELU, NN_ACT_GELU_TANH, NN_ACT_SILU_GATED } nn_activation;
-typedef enum {
-    NN_POSITIONS_NONE,
-    NN_POSITIONS_LEARNED,
-    NN_POSITIONS_SINUSOIDAL,
-    NN_POSITIONS_ROTARY
-} nn_positions;
+/* What can be chosen by name: each list is the enum and the words of an option. */
+#define NN_NORM_KINDS(X) X(NN_NORM_NONE, "none") X(NN_NORM_LAYER, "layer") X(NN_NORM_RMS, "rms")
+typedef enum { NN_NORM_KINDS(TENSOR_CONSTANT) } nn_norm_kind;
+
+#define NN_ACTIVATIONS(X)            \
+    X(NN_ACT_RELU, "relu")           \
+    X(NN_ACT_GELU, "gelu")           \
+    X(NN_ACT_GELU_TANH, "gelu-tanh") \
+    X(NN_ACT_SILU_GATED, "silu-gated")
+typedef enum { NN_ACTIVATIONS(TENSOR_CONSTANT) } nn_activation;
+
+#define NN_POSITIONS_KINDS(X)                \
+    X(NN_POSITIONS_NONE, "none")             \
+    X(NN_POSITIONS_LEARNED, "learned")       \
+    X(NN_POSITIONS_SINUSOIDAL, "sinusoidal") \
+    X(NN_POSITIONS_ROTARY, "rotary")
+typedef enum { NN_POSITIONS_KINDS(TENSOR_CONSTANT) } nn_positions;
 
 /* Which projections are one and the same matrix. */
-typedef enum { NN_TIE_NONE, NN_TIE_QK, NN_TIE_KV, NN_TIE_QV, NN_TIE_QKV } nn_tie;
+#define NN_TIES(X)         \
+    X(NN_TIE_NONE, "none") \
+    X(NN_TIE_QK, "qk")     \
+    X(NN_TIE_KV, "kv")     \
+    X(NN_TIE_QV, "qv")     \
+    X(NN_TIE_QKV, "qkv")
+typedef enum { NN_TIES(TENSOR_CONSTANT) } nn_tie;
 
-/* What the scores q k^T are multiplied by. */
-typedef enum {
-    NN_SCALE_SQRT,    // 1/sqrt(d_k)
-    NN_SCALE_NONE,    // 1
-    NN_SCALE_VALUE,   // 1; instead the values are multiplied by 1/sqrt(d_k)
-    NN_SCALE_ZERO,    // 0: attention is uniform
-    NN_SCALE_LEARNED  // 1/sqrt(d_k) times a learned temperature "NAME.temperature", 1 at first
-} nn_scale;
+/* What the scores q k^T are multiplied by: 1/sqrt(d_k); 1; 1, and instead the values by
+ * 1/sqrt(d_k); 0: attention is uniform; 1/sqrt(d_k) times a learned temperature
+ * "NAME.temperature", 1 at first. */
+#define NN_SCALES(X)           \
+    X(NN_SCALE_SQRT, "sqrt")   \
+    X(NN_SCALE_NONE, "none")   \
+    X(NN_SCALE_VALUE, "value") \
+    X(NN_SCALE_ZERO, "zero")   \
+    X(NN_SCALE_LEARNED, "learned")
+typedef enum { NN_SCALES(TENSOR_CONSTANT) } nn_scale;
 
 typedef struct {
     int heads;     // of queries
@@ -90,24 +108,27 @@ typedef struct {
     nn_sequence sequence, memory;  // memory.T 0: there is none
     int n_rows;
     const int *rows;     // [n_rows] scored positions as b*T + t; -1: none
-    const int *sources;  // [n_rows] where the first answer stands; for NN_READOUT_VECTOR
+    const int *sources;  // [n_rows] where the first answer stands, as b*S + s; NN_READOUT_VECTOR's
+    bool in_memory;      // sources are positions of the memory, not of the sequence
     int n_readouts;
     nn_readout readout[NN_MAXREADOUTS];
 } nn_batch;
 
-/* What the readouts see of a scored position. */
-typedef enum {
-    NN_READOUT_FULL,   // all of it
-    NN_READOUT_LOCAL,  // readout r of R: the r-th of R equal parts of the channels
-    NN_READOUT_VECTOR  // no classes: the position's vector should equal the answer's embedding
-} nn_readout_kind;
+/* What the readouts see of a scored position: all of it; readout r of R the r-th of R equal parts
+ * of the channels; no classes, the position's vector should equal the answer's embedding. */
+#define NN_READOUT_KINDS(X)      \
+    X(NN_READOUT_FULL, "full")   \
+    X(NN_READOUT_LOCAL, "local") \
+    X(NN_READOUT_VECTOR, "vector")
+typedef enum { NN_READOUT_KINDS(TENSOR_CONSTANT) } nn_readout_kind;
 
-/* How embedding tables begin. */
-typedef enum {
-    NN_EMBED_NORMAL,  // deviation embed_std
-    NN_EMBED_UNIT,    // rows of length 1
-    NN_EMBED_SPLIT  // deviation embed_std, each stream in its own part of the channels, 0 elsewhere
-} nn_embed_init;
+/* How embedding tables begin: with deviation embed_std; rows of length 1; with deviation embed_std,
+ * each stream in its own part of the channels, 0 elsewhere. */
+#define NN_EMBED_INITS(X)        \
+    X(NN_EMBED_NORMAL, "normal") \
+    X(NN_EMBED_UNIT, "unit")     \
+    X(NN_EMBED_SPLIT, "split")
+typedef enum { NN_EMBED_INITS(TENSOR_CONSTANT) } nn_embed_init;
 
 typedef struct nn_model_config nn_model_config;
 
@@ -123,8 +144,7 @@ struct nn_model_config {
     bool self_attention;        // attention within the sequence (beside that to a memory)
     nn_attention_config attention;
     nn_norm_kind norm;
-    bool
-        post_norm;  // after each residual sum (Transformer of 2017) instead of before each sublayer
+    bool post_norm;  // after each residual sum (as in 2017) instead of before each sublayer
     nn_activation activation;
     nn_positions positions;
     bool token_shift;  // each position also gets an embedding of the one before it

@@ -32,10 +32,15 @@ typedef struct {
 /* Called with each option found, in order; returns CLI_OK or an exit code (after cli_usage()). */
 typedef int cli_option_fn(void *ctx, const char *name, const char *value);
 
-/* Parses argv GNU-style; operands end up at argv[*first]. --help and -h print help and set *done.
+/* Parses argv GNU-style; refuses an option whose help says "(with --other)" without that other one, and
+ * one whose help says "(not with --other)" with it; operands end up at argv[*first]. --help and -h print help and set *done.
  * Returns an exit code. */
 int cli_parse(int argc, char **argv, const cli_option *options, cli_option_fn *found, void *ctx,
               int *first, bool *done);
+
+/* The whole number that an option's value is, within a range; an exit code, and a message. */
+int cli_whole_number(const char *command, const char *name, const char *text, long least, long most,
+                     long *out);
 
 void cli_help(const char *command, const cli_option *options);
 
@@ -52,8 +57,7 @@ int cli_load_plugin(const char *command, const char *path, const struct qkv_conf
 /* The exit code for what the library said. */
 int cli_code(qkv_run_status s);
 
-/* The name nearest to a misspelt one (at most a third of it wrong), or NULL; names end with NULL.
- * */
+/* The name nearest to a misspelt one (at most a third of it wrong), or NULL. names end with NULL. */
 const char *cli_nearest(const char *name, const char *const *names);
 
 /* A usage error for a task or a block that does not exist, with the nearest that does. */

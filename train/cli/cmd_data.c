@@ -19,24 +19,25 @@ typedef struct {
 static const cli_option own[] = {
     {"", NULL, "Examples", NULL},
     {"seed", "N", "of the examples", "1"},
-    {"n", "N", "how many examples", "3"},
-    {"split", "NAME", "train, valid, test or heldout", "train"},
+    {"n", "N", "how many examples (not with --check)", "3"},
+    {"split", "train|valid|test|heldout", "of which split (not with --check)", "train"},
     {"check", NULL, "prove on 10000 examples what the task promises", NULL},
     {"plugin", "FILE", "your own tasks", NULL},
-    {"json", NULL, "a line of JSON for each example", NULL},
+    {"json", NULL, "a line of JSON for each example (not with --check)", NULL},
     {NULL, NULL, NULL, NULL}};
+
+static int take_split(request *r, const char *value) {
+    if (data_choice_index("train|valid|test|heldout", value) >= 0) return r->split = value, CLI_OK;
+    return cli_error(CLI_USAGE, "data", "--split: '%s' is none of train|valid|test|heldout", value);
+}
 
 static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
     if (strcmp(name, "check") == 0) return r->check = true, CLI_OK;
-    if (strcmp(name, "split") == 0) return r->split = value, CLI_OK;
+    if (strcmp(name, "split") == 0) return take_split(r, value);
     if (strcmp(name, "plugin") == 0) return CLI_OK;  // cli_settings_begin() has loaded it
-    if (strcmp(name, "n") == 0) {
-        if (qkv_io_parse_int(value, &r->n) && r->n >= 0 && r->n <= 1000000) return CLI_OK;
-        return cli_error(CLI_USAGE, "data", "--n: '%s' is not a whole number from 0 to 1000000",
-                         value);
-    }
+    if (strcmp(name, "n") == 0) return cli_whole_number("data", name, value, 0, 1000000, &r->n);
     return cli_settings_take(&r->settings, name, value);
 }
 
@@ -50,7 +51,13 @@ static int configure(const request *r, const char *task, qkv_config *c, data_spe
     if (!qkv_config_recommend(c, error)) return cli_error(CLI_FAILED, "data", "%s", error);
     int code = cli_settings_apply(&r->settings, c);
     if (code != CLI_OK) return code;
-    return qkv_config_resolve(c, spec, error) ? CLI_OK : cli_error(CLI_USAGE, "data", "%s", error);
+    if (!qkv_config_resolve(c, spec, error)) return cli_error(CLI_USAGE, "data", "%s", error);
+    if (strcmp(r->split, "heldout") == 0 && !spec->has_held_out)
+        return cli_error(
+            CLI_USAGE, "data",
+            "--split heldout: this task holds nothing out (pairs does with --hold-out, "
+            "coref does)");
+    return CLI_OK;
 }
 
 /* ---- showing ---- */
@@ -145,6 +152,8 @@ int cli_data(int argc, char **argv) {
     if (r.check) code = cli_check_data(&c, &spec, &one);
     for (long e = 0; !r.check && e < r.n; e++) {
         data_fill(&one, (uint64_t)c.seed, r.split, (uint64_t)e, 1);
+        if (one.wrong) code = cli_error(CLI_FAILED, "data", "the task is wrong: %s", one.wrong);
+        if (one.wrong) break;
         (r.json ? print_json : print_example)(&spec, &one, e);
     }
     tensor_arena_free(arena);

@@ -26,11 +26,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
     if (strcmp(name, "plugin") == 0) return cli_load_plugin("eval", value, &r->plugin);
-    if (!qkv_io_parse_int(value, &r->examples))
-        return cli_error(CLI_USAGE, "eval", "--examples: '%s' is not a whole number", value);
-    if (r->examples < 1 || r->examples > 10000000)
-        return cli_error(CLI_USAGE, "eval", "--examples: %s is not between 1 and 10000000", value);
-    return CLI_OK;
+    return cli_whole_number("eval", name, value, 1, 10000000, &r->examples);
 }
 
 static void print_table(const qkv_probe_interventions *v) {
@@ -84,17 +80,18 @@ static json_t *json_interventions(const qkv_probe_interventions *v) {
     return o;
 }
 
+static json_t *number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
+
 static void print_json(const char *run, const qkv_run_progress *p, const qkv_trainer_scores *s,
-                       const qkv_probe_interventions *v) {
+                       const qkv_trainer_levels *l, const qkv_probe_interventions *v) {
     char shown[QKV_IO_PATH];
     json_t *name = json_string(run);
-    json_t *o = json_pack("{s:o,s:i,s:f,s:f}", "run",
-                          name ? name : json_string(qkv_io_printable(run, shown, sizeof shown)),
-                          "step", p->step, "accuracy", s->accuracy, "loss", s->loss);
-    json_object_set_new(o, "answer_attention",
-                        isnan(s->answer_attention) ? json_null() : json_real(s->answer_attention));
-    json_object_set_new(o, "in_context",
-                        isnan(s->in_context) ? json_null() : json_real(s->in_context));
+    json_t *o =
+        json_pack("{s:o,s:i,s:o,s:o,s:o,s:o,s:o,s:o}", "run",
+                  name ? name : json_string(qkv_io_printable(run, shown, sizeof shown)), "step",
+                  p->step, "accuracy", number(s->accuracy), "loss", number(s->loss), "loss_blind",
+                  number(l->blind), "loss_unmatched", number(l->unmatched), "answer_attention",
+                  number(s->answer_attention), "in_context", number(s->in_context));
     if (v) json_object_set_new(o, "interventions", json_interventions(v));
     cli_print_json(o);
 }
@@ -113,21 +110,27 @@ int cli_eval(int argc, char **argv) {
     qkv_run_progress progress;
     qkv_run_status status;
     qkv_trainer_scores scores;
+    qkv_trainer_levels levels;
     qkv_probe_interventions v;
     qkv_trainer *t = qkv_run_open(&qkv_io_posix, run, r.plugin, 1, &progress, &status, error);
     if (!t) return cli_error(cli_code(status), "eval", "%s", error);
     bool evaluated = qkv_trainer_evaluate(t, "test", 0, (int)r.examples, &scores, error);
+    evaluated = evaluated && qkv_trainer_loss_levels(t, "test", (int)r.examples, &levels);
     bool has_roles = qkv_trainer_spec(t)->roles.key >= 0 && qkv_trainer_spec(t)->entries >= 2 &&
                      qkv_trainer_has_attention(t) &&
                      qkv_trainer_any_worker(t)->out.logits[0] != NULL;
     bool ok =
         evaluated && (!has_roles || qkv_probe_intervene(t, "test", (int)r.examples, &v, error));
     if (!ok) code = cli_error(CLI_FAILED, "eval", "%s", error);
-    if (ok && r.json) print_json(run, &progress, &scores, has_roles ? &v : NULL);
+    if (ok && r.json) print_json(run, &progress, &scores, &levels, has_roles ? &v : NULL);
     if (ok && !r.json) {
-        printf("%s after %d steps, on %ld held-out examples: accuracy %.2f %%, loss %.4f",
-               qkv_io_printable(run, shown, sizeof shown), progress.step, r.examples,
-               100 * scores.accuracy, scores.loss);
+        printf("%s after %d steps, on %ld held-out examples: ",
+               qkv_io_printable(run, shown, sizeof shown), progress.step, r.examples);
+        if (isnan(scores.accuracy))
+            printf("squared error %.4f (the mean of all answers %.4f, of what is stored %.4f)",
+                   scores.loss, levels.blind, levels.unmatched);
+        else
+            printf("accuracy %.2f %%, loss %.4f", 100 * scores.accuracy, scores.loss);
         if (!isnan(scores.answer_attention))
             printf(", attention on the answer %.3f", scores.answer_attention);
         printf("\n");

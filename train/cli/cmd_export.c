@@ -26,13 +26,9 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "csv") == 0) return r->o.csv = value, CLI_OK;
     if (strcmp(name, "force") == 0) return r->o.force = true, CLI_OK;
     if (strcmp(name, "plugin") == 0) return cli_load_plugin("export", value, &r->plugin);
-    if (!qkv_io_parse_int(value, &example))
-        return cli_error(CLI_USAGE, "export", "--example: '%s' is not a whole number", value);
-    if (example < 0 || example > 1000000000)
-        return cli_error(CLI_USAGE, "export", "--example: %s is not between 0 and 1000000000",
-                         value);
-    r->o.example = (int)example;
-    return CLI_OK;
+    int code = cli_whole_number("export", name, value, 0, 1000000000, &example);
+    if (code == CLI_OK) r->o.example = (int)example;
+    return code;
 }
 
 static void report(const request *r, const qkv_run_exported *e) {

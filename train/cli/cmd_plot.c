@@ -11,11 +11,12 @@
 
 static const cli_option options[] = {
     {"format", "png|svg|pdf|txt", "", "png"},
-    {"only", "NAME", "one picture (qkv list plots)", NULL},
+    {"only", "NAME", "one of the pictures of qkv list plots (not with --attention)", NULL},
     {"attention", NULL, "one example's attention, every layer and head", NULL},
     {"example", "I", "which held-out example (with --attention)", "0"},
     {"plugin", "FILE", "the plugin with the run's task or block (with --attention)", NULL},
-    {"out", "DIR", "where a comparison of several runs goes", "runs/compare"},
+    {"out", "DIR", "where a comparison of several runs goes (not with --attention)",
+     "runs/compare"},
     {NULL, NULL, NULL, NULL}};
 
 typedef struct {

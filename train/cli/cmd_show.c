@@ -13,17 +13,20 @@
 static const cli_option options[] = {
     {"example", "I", "which held-out example", "0"},
     {"head", "H", "which head of the last layer; -1: the one that looks most at the answer", "-1"},
+    {"answer", "NAME", "which readout, where a task has several answers (qkv data TASK)", NULL},
     {"plugin", "FILE", "the plugin with the run's task or block", NULL},
     {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     long example, head;
+    const char *answer;
     const struct qkv_config_plugin *plugin;
 } request;
 
 static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "plugin") == 0) return cli_load_plugin("show", value, &r->plugin);
+    if (strcmp(name, "answer") == 0) return r->answer = value, CLI_OK;
     long *to = strcmp(name, "head") == 0 ? &r->head : &r->example;
     if (qkv_io_parse_int(value, to) && *to >= (to == &r->head ? -1 : 0) && *to <= 2000000000)
         return CLI_OK;
@@ -36,7 +39,7 @@ typedef struct {
     qkv_trainer_worker *w;
     const data_spec *spec;
     tensor_arena *arena;
-    int head;
+    int head, readout;
     bool colour;
 } view;
 
@@ -49,7 +52,7 @@ static const char *position(const view *v, data_side_name side, int p, char *out
 
 static const char *answer_text(const view *v, int id, char out[DATA_SYMBOL]) {
     if (id < 0) return strcpy(out, "-");
-    return data_answer(&v->spec->readout[0], id, out);
+    return data_answer(&v->spec->readout[v->readout], id, out);
 }
 
 static void print_tokens(const view *v) {
@@ -96,17 +99,19 @@ static void print_answer(const view *v, const qkv_probe_explanation *e) {
     char said[DATA_SYMBOL], wanted[DATA_SYMBOL];
     answer_text(v, e->answer, said);
     answer_text(v, e->target, wanted);
+    printf("\nAnswer");
+    if (v->spec->n_readouts > 1) printf(" (%s)", v->spec->readout[v->readout].name);
     if (e->answer == e->target)
-        printf("\nAnswer: %s%s%s, with probability %.3f. That is right.\n", bold(v), said, plain(v),
+        printf(": %s%s%s, with probability %.3f. That is right.\n", bold(v), said, plain(v),
                e->confidence);
     else
-        printf("\nAnswer: %s%s%s, with probability %.3f. Right would be %s.\n", bold(v), said,
-               plain(v), e->confidence, wanted);
+        printf(": %s%s%s, with probability %.3f. Right would be %s.\n", bold(v), said, plain(v),
+               e->confidence, wanted);
 }
 
 static bool explain(view *v, qkv_probe_explanation *out) {
     char error[QKV_IO_ERROR];
-    if (qkv_probe_explain(v->t, v->arena, v->head, out, error)) return true;
+    if (qkv_probe_explain(v->t, v->arena, v->head, v->readout, out, error)) return true;
     cli_error(CLI_FAILED, "show", "%s", error);
     return false;
 }
@@ -152,6 +157,27 @@ static bool print_changes(view *v, const qkv_probe_explanation *e) {
            print_change(v, sentence ? "The colours" : "The values", e, value, i, j);
 }
 
+/* Of a task with several answers: which one this is about, and how to see the others. */
+static void print_other_answers(const view *v) {
+    if (v->spec->n_readouts == 1) return;
+    printf(", the answer %s (--answer", v->spec->readout[v->readout].name);
+    for (int r = 0; r < v->spec->n_readouts; r++)
+        printf("%s%s", r ? "|" : " ", v->spec->readout[r].name);
+    printf(")");
+}
+
+/* The readout of that name; NULL: the first. -1, with a message, if there is none. */
+static int readout_named(const data_spec *s, const char *name) {
+    char has[256] = "";
+    for (int r = 0; r < s->n_readouts; r++) {
+        size_t n = strlen(has);
+        if (!name || strcmp(s->readout[r].name, name) == 0) return r;
+        snprintf(has + n, sizeof has - n, "%s%s", n ? ", " : "", s->readout[r].name);
+    }
+    cli_error(CLI_USAGE, "show", "--answer: there is no '%s'; %s has %s", name, s->task->name, has);
+    return -1;
+}
+
 static int show(view *v, const request *r) {
     const qkv_config *c = qkv_trainer_config(v->t);
     qkv_probe_explanation e;
@@ -168,7 +194,9 @@ static int show(view *v, const request *r) {
         v->head = best;
     }
     if (!explain(v, &e)) return CLI_FAILED;
-    printf("Held-out example %ld of %s\n\n", r->example, v->spec->task->name);
+    printf("Held-out example %ld of %s", r->example, v->spec->task->name);
+    print_other_answers(v);
+    printf("\n\n");
     print_tokens(v);
     position(v, DATA_SEQUENCE, e.question, text, sizeof text);
     printf(
@@ -202,7 +230,10 @@ int cli_show(int argc, char **argv) {
               .arena = tensor_arena_new(NULL),
               .head = (int)r.head,
               .colour = cli_terminal(STDOUT_FILENO) && !(no_colour && *no_colour)};
-    code = v.arena ? show(&v, &r) : cli_error(CLI_FAILED, "show", "out of memory");
+    v.readout = readout_named(v.spec, r.answer);
+    code = v.readout < 0 ? CLI_USAGE
+           : v.arena     ? show(&v, &r)
+                         : cli_error(CLI_FAILED, "show", "out of memory");
     tensor_arena_free(v.arena);
     qkv_trainer_free(t);
     return code;

@@ -35,12 +35,6 @@ typedef struct {
     bool merge, quiet, json;
 } request;
 
-static int whole_number(const char *name, const char *text, long least, long most, long *out) {
-    if (qkv_io_parse_int(text, out) && *out >= least && *out <= most) return CLI_OK;
-    return cli_error(CLI_USAGE, "study", "--%s: '%s' is not a whole number from %ld to %ld", name,
-                     text, least, most);
-}
-
 static int take_part(request *r, const char *text) {
     char first[32];
     const char *slash = strchr(text, '/');
@@ -54,11 +48,13 @@ static int take_part(request *r, const char *text) {
 
 static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
-    if (strcmp(name, "seeds") == 0) return whole_number(name, value, 1, 100000, &r->seeds);
+    if (strcmp(name, "seeds") == 0)
+        return cli_whole_number("study", name, value, 1, 100000, &r->seeds);
     if (strcmp(name, "first-seed") == 0)
-        return whole_number(name, value, 0, 2000000000, &r->first_seed);
-    if (strcmp(name, "jobs") == 0) return whole_number(name, value, 0, 256, &r->jobs);
-    if (strcmp(name, "threads") == 0) return whole_number(name, value, 1, 64, &r->threads);
+        return cli_whole_number("study", name, value, 0, 2000000000, &r->first_seed);
+    if (strcmp(name, "jobs") == 0) return cli_whole_number("study", name, value, 0, 256, &r->jobs);
+    if (strcmp(name, "threads") == 0)
+        return cli_whole_number("study", name, value, 1, 64, &r->threads);
     if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
     if (strcmp(name, "part") == 0) return take_part(r, value);
     if (strcmp(name, "merge") == 0) return r->merge = true, CLI_OK;

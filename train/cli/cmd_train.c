@@ -41,14 +41,6 @@ typedef struct {
 
 /* ---- the options ---- */
 
-static int whole_number(const char *name, const char *text, long least, long most, long *out) {
-    if (!qkv_io_parse_int(text, out))
-        return cli_error(CLI_USAGE, "train", "--%s: '%s' is not a whole number", name, text);
-    if (*out >= least && *out <= most) return CLI_OK;
-    return cli_error(CLI_USAGE, "train", "--%s: %s is not between %ld and %ld", name, text, least,
-                     most);
-}
-
 static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
@@ -59,10 +51,12 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "detect-anomaly") == 0) return r->detect_anomaly = true, CLI_OK;
     if (strcmp(name, "quiet") == 0) return r->quiet = true, CLI_OK;
     if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
-    if (strcmp(name, "threads") == 0) return whole_number(name, value, 0, 256, &r->threads);
+    if (strcmp(name, "threads") == 0)
+        return cli_whole_number("train", name, value, 0, 256, &r->threads);
     if (strcmp(name, "save-every") == 0)
-        return whole_number(name, value, 0, 1000000000, &r->save_every);
-    if (strcmp(name, "keep") == 0) return whole_number(name, value, 2, 1000000, &r->keep);
+        return cli_whole_number("train", name, value, 0, 1000000000, &r->save_every);
+    if (strcmp(name, "keep") == 0)
+        return cli_whole_number("train", name, value, 2, 1000000, &r->keep);
     return cli_settings_take(&r->settings, name, value);
 }
 
@@ -112,7 +106,7 @@ static int configure(const request *r, qkv_config *c, data_spec *spec) {
     if (code != CLI_OK) return code;
     if (!qkv_config_block(c)) return cli_unknown_block("train", c->block, c->plugin);
     if (!qkv_config_resolve(c, spec, error)) return cli_error(CLI_USAGE, "train", "%s", error);
-    return CLI_OK;
+    return cli_settings_used(&r->settings, c, spec);
 }
 
 /* ---- progress ---- */
@@ -243,10 +237,11 @@ int cli_train(int argc, char **argv) {
     if (status == QKV_RUN_STOPPED) return cli_error(CLI_SIGNAL + caught, "train", "%s", error);
     if (status != QKV_RUN_DONE) return cli_error(cli_code(status), "train", "%s", error);
     if (r.json)
-        cli_summary_json(&summary, o.dir);
+        cli_summary_json(&summary, &c, &spec, o.dir);
     else if (!r.quiet && summary.nothing_to_do)
         printf("Nothing to do: the run has all its %d steps.\n", summary.steps);
     else if (!r.quiet)
-        cli_summary_words(&summary, &spec, o.dir);
+        cli_summary_words(&summary, &c, &spec, o.dir);
+    data_release(&spec);
     return CLI_OK;
 }

@@ -6,13 +6,16 @@
 #include "train/cli/data_check.h"
 
 enum { CHECKED = 10000 };
+/* Shares of a split that training shows: from the first on it is said, from the second on the task has
+ * fewer examples than a split needs. */
+static const double REMARKABLE = 0.01, TOO_MANY = 0.5;
 
 typedef struct {
     long scored, wrong_count;  // rows; examples with another number of them
     long outside;              // examples with ids outside their vocabulary
     long unrepeatable;         // examples that came out otherwise the second time
-    long wrong_source, several,
-        unknown;  // rows whose answer stands elsewhere; with none or several right entries
+    // Rows whose answer stands elsewhere; with none or several right entries.
+    long wrong_source, several, unknown;
     long classes[65536];
 } findings;
 
@@ -68,73 +71,86 @@ static void check_example(const data_spec *s, const data_batch *b, findings *f) 
     }
 }
 
-static int by_value(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* A hash of all ids of the one example in b. */
-static uint64_t fingerprint(const data_spec *s, const data_batch *b) {
-    uint64_t h = 1469598103934665603u;
-    for (int side = 0; side < DATA_SIDES; side++)
-        for (int i = 0; i < s->side[side].n_streams; i++)
-            for (int t = 0; t < s->side[side].T; t++)
-                h = (h ^ (uint64_t)(unsigned)b->rows.ids[side][i][t]) * 1099511628211u;
-    return h;
-}
-
-/* Examples of `split` that occur among the sorted `known`. */
-static long shared(data_batch *b, const data_spec *s, uint64_t seed, const char *split,
-                   const uint64_t *known) {
-    long n = 0;
+/* Examples of "train" as they are, and a second time. False: the task wrote where it may not. */
+static bool look(const qkv_config *c, const data_spec *s, data_batch *b, findings *f) {
     for (int e = 0; e < CHECKED; e++) {
-        data_fill(b, seed, split, (uint64_t)e, 1);
-        uint64_t h = fingerprint(s, b);
-        n += bsearch(&h, known, CHECKED, sizeof h, by_value) != NULL;
-    }
-    return n;
-}
-
-int cli_check_data(const qkv_config *c, const data_spec *s, data_batch *b) {
-    findings *f = calloc(1, sizeof *f);
-    uint64_t *seen = malloc(CHECKED * sizeof *seen), seed = (uint64_t)c->seed;
-    if (!seen || !f) return free(f), free(seen), cli_error(CLI_FAILED, "data", "out of memory");
-    for (int e = 0; e < CHECKED; e++) {
-        data_fill(b, seed, "train", (uint64_t)e, 1);
+        data_fill(b, (uint64_t)c->seed, "train", (uint64_t)e, 1);
+        if (b->wrong) return false;
         check_example(s, b, f);
-        seen[e] = fingerprint(s, b);
-        data_fill(b, seed, "train", (uint64_t)e, 1);
-        f->unrepeatable += fingerprint(s, b) != seen[e];
+        uint64_t seen = data_fingerprint(b);
+        data_fill(b, (uint64_t)c->seed, "train", (uint64_t)e, 1);
+        f->unrepeatable += data_fingerprint(b) != seen;
     }
-    qsort(seen, CHECKED, sizeof *seen, by_value);
+    return true;
+}
+
+static const char *yes(bool right) { return right ? "yes" : "NO"; }
+
+static void print_classes(const data_spec *s, const findings *f) {
     long least = f->classes[0], most = f->classes[0];
     int classes = s->readout[0].classes;
     for (int i = 1; i < classes && i < 65536; i++) {
         least = f->classes[i] < least ? f->classes[i] : least;
         most = f->classes[i] > most ? f->classes[i] : most;
     }
-    bool ok = f->outside == 0 && f->unrepeatable == 0 && f->wrong_count == 0 &&
-              f->wrong_source == 0 && f->several == 0;
-    printf("%s: %d examples, %ld scored positions (%d an example and readout)\n", s->task->name,
-           CHECKED, f->scored, s->scored);
-    printf("  ids in vocabularies     %s\n", f->outside ? "NO" : "yes");
-    printf("  the same every time     %s\n", f->unrepeatable ? "NO" : "yes");
-    printf("  right source            %s (%ld rows where the answer does not stand there)\n",
-           f->wrong_source ? "NO" : "yes", f->wrong_source);
-    printf("  exactly one             %s\n", f->several   ? "NO"
-                                             : f->unknown ? "not checked: the task does not say"
-                                                          : "yes");
-    printf("  scored as declared      %s\n", f->wrong_count ? "NO" : "yes");
     printf("  classes                 %d; shares from %.2f to %.2f of an even one\n", classes,
            (double)least * classes / (double)f->scored, (double)most * classes / (double)f->scored);
     printf("  blind guess             %.4f; most frequent answer %.4f\n", s->chance,
            (double)most / (double)f->scored);
-    printf("  valid rows in train     %ld of %d\n", shared(b, s, seed, "valid", seen), CHECKED);
-    printf("  test rows in train      %ld of %d\n", shared(b, s, seed, "test", seen), CHECKED);
-    if (s->has_held_out)
-        printf("  held-out rows in train  %ld of %d\n", shared(b, s, seed, "heldout", seen),
-               CHECKED);
-    free(seen);
+}
+
+static void print_findings(const data_spec *s, const findings *f) {
+    printf("%s: %d examples, %ld scored positions (%d an example and readout)\n", s->task->name,
+           CHECKED, f->scored, s->scored);
+    printf("  ids in vocabularies     %s\n", yes(!f->outside));
+    printf("  the same every time     %s\n", yes(!f->unrepeatable));
+    printf("  right source            %s (%ld rows where the answer does not stand there)\n",
+           yes(!f->wrong_source), f->wrong_source);
+    printf("  exactly one             %s\n", f->several   ? "NO"
+                                             : f->unknown ? "not checked: the task does not say"
+                                                          : "yes");
+    printf("  scored as declared      %s\n", yes(!f->wrong_count));
+    if (f->scored) print_classes(s, f);
+}
+
+/* The share of the splits that training shows, the greatest of them. */
+static double print_splits(const qkv_config *c, const data_spec *s) {
+    static const char *const splits[] = {"valid", "test", "heldout"}, *const names[] = {
+                                                                          "valid rows", "test rows",
+                                                                          "held-out rows"};
+    double most = 0;
+    for (int i = 0; i < 2 + s->has_held_out; i++) {
+        double share = data_seen(s, (uint64_t)c->seed, splits[i], CHECKED, CHECKED);
+        printf("  %s in train%*s%.0f of %d\n", names[i], (int)(15 - strlen(names[i])), "",
+               share * CHECKED, CHECKED);
+        most = share > most ? share : most;
+    }
+    return most;
+}
+
+int cli_check_data(const qkv_config *c, const data_spec *s, data_batch *b) {
+    findings *f = calloc(1, sizeof *f);
+    if (!f) return cli_error(CLI_FAILED, "data", "out of memory");
+    if (!look(c, s, b, f)) {
+        free(f);
+        return cli_error(CLI_FAILED, "data", "the task '%s' is wrong: %s", s->task->name, b->wrong);
+    }
+    print_findings(s, f);
+    double seen = print_splits(c, s);
+    bool sound =
+        !f->outside && !f->unrepeatable && !f->wrong_count && !f->wrong_source && !f->several;
+    bool nothing = f->scored == 0, few = seen >= TOO_MANY;
+    printf("  verdict                 ");
+    if (nothing)
+        printf("NO: nothing is asked, so nothing was checked\n");
+    else if (few)
+        printf("NO: the task has fewer examples than a split needs\n");
+    else if (!sound)
+        printf("NO\n");
+    else if (seen >= REMARKABLE)
+        printf("sound, but %.1f %% of a split are shown in training, too\n", 100 * seen);
+    else
+        printf("sound\n");
     free(f);
-    return ok ? CLI_OK : CLI_FAILED;
+    return sound && !nothing && !few ? CLI_OK : CLI_FAILED;
 }

@@ -35,6 +35,15 @@ static int unknown(const char *name) {
     return cli_error(CLI_USAGE, NULL, "unknown command '%s' (qkv --help)", name);
 }
 
+/* "qkv help train" is "qkv train --help". */
+static int help_of(char *name) {
+    static char option[] = "--help";
+    for (int i = 0; i < COMMANDS; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return commands[i].run(2, (char *[]){name, option, NULL});
+    return unknown(name);
+}
+
 int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error of write(), not a death
     if (argc < 2) {
@@ -42,6 +51,7 @@ int main(int argc, char **argv) {
         return cli_finish(CLI_USAGE);
     }
     const char *name = argv[1];
+    if (strcmp(name, "help") == 0 && argc > 2) return cli_finish(help_of(argv[2]));
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         help();
         return cli_finish(CLI_OK);

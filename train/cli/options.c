@@ -9,6 +9,7 @@
 
 #include "train/cli/cli.h"
 #include "train/config/plugin.h"
+#include "train/io/number.h"
 
 int cli_error(int code, const char *command, const char *format, ...) {
     char text[1024], shown[1024];
@@ -111,23 +112,73 @@ int cli_unknown_block(const char *command, const char *name, const qkv_config_pl
 
 /* ---- parsing ---- */
 
+/* How many options that are listed begin with these letters; the first two of them in `text`. */
+static int beginning_with(const char *letters, const cli_option *options, char *text, size_t size) {
+    int n = 0;
+    *text = '\0';
+    for (int i = 0; options[i].name; i++) {
+        size_t at = strlen(text);
+        if (!*options[i].name || strncmp(options[i].name, letters, strlen(letters)) != 0) continue;
+        if (n < 3 && at < size)
+            snprintf(text + at, size - at, "%s--%s", n ? ", " : "", options[i].name);
+        n++;
+    }
+    return n;
+}
+
 static int unknown_option(const char *command, const char *given, const cli_option *options) {
     const char *names[CLI_MAXOPTIONS] = {NULL};
-    char name[64];
+    char name[64], candidates[160];
     int n = 0;
     for (int i = 0; options[i].name && n < CLI_MAXOPTIONS - 1; i++)
         if (*options[i].name) names[n++] = options[i].name;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(given, "="), given);
-    const char *near = strncmp(name, "--", 2) == 0 ? cli_nearest(name + 2, names) : NULL;
+    bool is_long = strncmp(name, "--", 2) == 0;
+    int meant = is_long ? beginning_with(name + 2, options, candidates, sizeof candidates) : 0;
+    if (meant > 1)
+        return cli_error(CLI_USAGE, command, "option '%s' is ambiguous: %s%s", name, candidates,
+                         meant > 3 ? " ..." : "");
+    const char *near = is_long ? cli_nearest(name + 2, names) : NULL;
     if (near)
         return cli_error(CLI_USAGE, command, "unknown option '%s'; did you mean '--%s'?", name,
                          near);
     return cli_error(CLI_USAGE, command, "unknown option '%s' (qkv %s --help)", name, command);
 }
 
+/* Is one of the options in "--a, --b)" given? Its name comes into `name`. */
+static bool any_given(const char *list, const cli_option *options, const bool *given,
+                      char name[40]) {
+    for (; strncmp(list, "--", 2) == 0; list += strspn(list, ", ")) {
+        size_t n = strcspn(list += 2, ",) ");
+        snprintf(name, 40, "%.*s", (int)n, list);
+        for (int i = 0; options[i].name; i++)
+            if (given[i] && strcmp(options[i].name, name) == 0) return true;
+        list += n;
+    }
+    return false;
+}
+
+/* "(with --a, --b)" and "(not with --a)" in an option's help are a promise: without them, or with
+ * them, it would do nothing. */
+static int idle_option(const char *command, const cli_option *options, const bool *given) {
+    static const char with[] = "(with ", without[] = "(not with ";
+    for (int i = 0; options[i].name; i++) {
+        const char *help = given[i] && options[i].help ? options[i].help : "", *list;
+        char name[40] = "";
+        if ((list = strstr(help, with)) && !any_given(list + sizeof with - 1, options, given, name))
+            return cli_error(CLI_USAGE, command, "--%s belongs to --%s", options[i].name, name);
+        if ((list = strstr(help, without)) &&
+            any_given(list + sizeof without - 1, options, given, name))
+            return cli_error(CLI_USAGE, command, "--%s does nothing with --%s", options[i].name,
+                             name);
+    }
+    return CLI_OK;
+}
+
 int cli_parse(int argc, char **argv, const cli_option *options, cli_option_fn *found, void *ctx,
               int *first, bool *done) {
     struct option table[CLI_MAXOPTIONS];
+    bool given_at[CLI_MAXOPTIONS] = {false};
     int index[CLI_MAXOPTIONS], n = 0, c, at;
     for (int i = 0; options[i].name && n < CLI_MAXOPTIONS - 2; i++) {
         if (!*options[i].name) continue;
@@ -157,9 +208,19 @@ int cli_parse(int argc, char **argv, const cli_option *options, cli_option_fn *f
         if (c == '?') return unknown_option(argv[0], given, options);
         int code = found(ctx, options[index[at]].name, optarg);
         if (code != CLI_OK) return code;
+        given_at[index[at]] = true;
     }
     *first = optind;
-    return CLI_OK;
+    return idle_option(argv[0], options, given_at);
+}
+
+int cli_whole_number(const char *command, const char *name, const char *text, long least, long most,
+                     long *out) {
+    if (!qkv_io_is_whole(text))
+        return cli_error(CLI_USAGE, command, "--%s: '%s' is not a whole number", name, text);
+    if (qkv_io_parse_int(text, out) && *out >= least && *out <= most) return CLI_OK;
+    return cli_error(CLI_USAGE, command, "--%s: %s is not between %ld and %ld", name, text, least,
+                     most);
 }
 
 static const char *operands_of(const char *command) {

@@ -128,6 +128,8 @@ int cli_settings_begin(cli_settings *s, int argc, char **argv, bool model, const
         if (model && (value = value_at(n, argv, i, "task"))) task = value;
         if (!model && !task && names_a_task(s, argv[i])) task = argv[i];
     }
+    for (int i = 1; i < n && model && !task; i++)
+        if (value_at(n, argv, i, "data")) task = s->implied = "file";
     return code == CLI_OK ? list(s, task, model, own) : code;
 }
 
@@ -145,16 +147,22 @@ int cli_settings_take(cli_settings *s, const char *name, const char *value) {
 }
 
 const char *cli_settings_task(const cli_settings *s) {
-    const char *task = NULL;
+    const char *task = s->implied;
     for (int i = 0; i < s->n_given; i++)
         if (strcmp(s->given[i].name, "task") == 0) task = s->given[i].value;
     return task;
 }
 
+static bool is_negated(const char *name) { return strncmp(name, "no-", 3) == 0; }
+
+static const data_option *option_of(const qkv_config *c, const char *name) {
+    return qkv_config_option_named(c, is_negated(name) ? name + 3 : name);
+}
+
 static int apply(const cli_settings *s, qkv_config *c, const char *name, const char *value) {
     char error[QKV_IO_ERROR];
-    bool negated = strncmp(name, "no-", 3) == 0;
-    const data_option *o = qkv_config_option_named(c, negated ? name + 3 : name);
+    bool negated = is_negated(name);
+    const data_option *o = option_of(c, name);
     if (!o) {
         qkv_config_unknown(c, negated ? name + 3 : name, error);
         return cli_error(CLI_USAGE, s->command, "%s", error);
@@ -162,6 +170,16 @@ static int apply(const cli_settings *s, qkv_config *c, const char *name, const c
     if (o->kind == DATA_KIND_FLAG) value = negated ? "false" : "true";
     if (value && qkv_config_set(c, o, value, error)) return CLI_OK;
     return cli_error(CLI_USAGE, s->command, "--%s: %s", name, value ? error : "needs a value");
+}
+
+int cli_settings_used(const cli_settings *s, const qkv_config *c, const data_spec *spec) {
+    char error[QKV_IO_ERROR];
+    for (int i = 0; i < s->n_given; i++) {
+        const data_option *o = option_of(c, s->given[i].name);
+        if (o && !qkv_config_is_used(c, spec, o, error))
+            return cli_error(CLI_USAGE, s->command, "%s", error);
+    }
+    return CLI_OK;
 }
 
 int cli_settings_apply(const cli_settings *s, qkv_config *c) {

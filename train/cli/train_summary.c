@@ -12,19 +12,31 @@ static void add_number(json_t *o, const char *key, double x) {
     json_object_set_new(o, key, isfinite(x) ? json_real(x) : json_null());
 }
 
-void cli_summary_json(const qkv_run_summary *s, const char *dir) {
+double cli_summary_seen(const qkv_config *c, const data_spec *spec, bool *all) {
+    enum { ASKED = 500, TRAINED = 10000 };
+    double trained = (double)c->steps * c->batch;
+    *all = trained <= TRAINED;
+    return data_seen(spec, (uint64_t)c->seed, "test", ASKED, *all ? (int)trained : TRAINED);
+}
+
+void cli_summary_json(const qkv_run_summary *s, const qkv_config *c, const data_spec *spec,
+                      const char *dir) {
+    bool all;
     const qkv_trainer_scores *r = &s->last.scores;
-    const qkv_probe_circuits *c = &s->last.circuits;
+    const qkv_probe_circuits *k = &s->last.circuits;
     const double none = (double)NAN;
     const struct {
         const char *key;
         double x;
-    } circuits[] = {{"qk_diag", c->qk_diag},     {"qk_margin", c->qk_margin},
-                    {"qk_ratio", c->qk_ratio},   {"ov_diag", c->ov_diag},
-                    {"ov_margin", c->ov_margin}, {"ov_ratio", c->ov_ratio}};
+    } circuits[] = {{"qk_diag", k->qk_diag},     {"qk_margin", k->qk_margin},
+                    {"qk_ratio", k->qk_ratio},   {"ov_diag", k->ov_diag},
+                    {"ov_margin", k->ov_margin}, {"ov_ratio", k->ov_ratio}};
     json_t *o = json_object();
     add_number(o, "accuracy", r->accuracy);
     add_number(o, "loss", r->loss);
+    add_number(o, "loss_blind", s->levels.blind);
+    add_number(o, "loss_unmatched", s->levels.unmatched);
+    add_number(o, "seen", cli_summary_seen(c, spec, &all));
     add_number(o, "answer_attention", r->answer_attention);
     add_number(o, "in_context", r->in_context);
     for (size_t i = 0; i < sizeof circuits / sizeof *circuits; i++)
@@ -55,23 +67,57 @@ static void print_wrapped(const char *format, ...) {
     tensor_arena_free(arena);
 }
 
-void cli_summary_words(const qkv_run_summary *s, const data_spec *spec, const char *dir) {
+/* Answers in classes: the share that is right; vectors: how far they are off. */
+static void print_score(const qkv_run_summary *s, const data_spec *spec) {
+    const qkv_trainer_scores *r = &s->last.scores;
+    char more[160] = "";
+    if (isnan(r->accuracy)) {
+        if (!isnan(s->levels.blind))
+            snprintf(more, sizeof more,
+                     "; saying the mean of all answers has %.4f, the mean of what is stored %.4f",
+                     s->levels.blind, s->levels.unmatched);
+        print_wrapped(
+            "After %d steps (%.2f s) the squared error of the answers to fresh questions is "
+            "%.4f%s.",
+            s->steps, s->seconds, r->loss, more);
+        return;
+    }
+    size_t n = 0;
+    if (spec->chance > 0)
+        n = (size_t)snprintf(more, sizeof more, "; a blind guess has %.1f %%", 100 * spec->chance);
+    if (spec->in_context > 0)
+        snprintf(more + n, sizeof more - n, ", a model that cannot match %.1f %%",
+                 100 * spec->in_context);
+    print_wrapped("After %d steps (%.2f s) %.1f %% of the answers to fresh questions are right%s.",
+                  s->steps, s->seconds, 100 * r->accuracy, more);
+}
+
+/* What the reader should know about the task before he believes the numbers. */
+static void print_task(const qkv_config *c, const data_spec *spec) {
+    static const double remarkable = 0.01;
+    char list[QKV_CONFIG_RECOMMENDED];
+    bool all;
+    double seen = cli_summary_seen(c, spec, &all);
+    if (seen >= remarkable)
+        print_wrapped("Of these questions %s%.1f %% were shown in training, too.",
+                      all ? "" : "at least ", 100 * seen);
+    if (*qkv_config_recommended(c, list))
+        print_wrapped("As the task %s recommends: %s.", c->task, list);
+}
+
+void cli_summary_words(const qkv_run_summary *s, const qkv_config *c, const data_spec *spec,
+                       const char *dir) {
     const qkv_trainer_scores *r = &s->last.scores;
     const qkv_probe_circuits *k = &s->last.circuits;
     char shown[QKV_IO_PATH];
-    char more[160] = "";
-    if (spec->in_context > 0)
-        snprintf(more, sizeof more, ", a model that cannot match %.1f %%", 100 * spec->in_context);
-    print_wrapped(
-        "After %d steps (%.2f s) %.1f %% of the answers to fresh questions are right; a blind "
-        "guess has %.1f %%%s.",
-        s->steps, s->seconds, 100 * r->accuracy, 100 * spec->chance, more);
+    print_score(s, spec);
+    print_task(c, spec);
     if (s->steps99 >= 0) printf("99 %% was first reached at step %d.\n", s->steps99);
     if (isnan(r->answer_attention)) {
         printf("The run is in %s\n", qkv_io_printable(dir, shown, sizeof shown));
         return;
     }
-    *more = '\0';
+    char more[160] = "";
     if (s->last.has_circuits)
         snprintf(more, sizeof more,
                  "; %.0f of %d keys are what their own question matches best, values steer "

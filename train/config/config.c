@@ -40,8 +40,8 @@ const data_option qkv_config_options[] = {
     {.kind = DATA_KIND_CHOICE,                       \
      FIELD(field_, option_),                         \
      .def = def_,                                    \
-     .argument = choices_,                           \
-     .choices = choices_,                            \
+     .argument = TENSOR_WORDS(choices_),             \
+     .choices = TENSOR_WORDS(choices_),              \
      .help = __VA_ARGS__},
 #define FLAG(field_, option_, def_, ...) \
     {.kind = DATA_KIND_FLAG,             \
@@ -118,17 +118,14 @@ static bool set_number(void *field, const data_option *o, const char *text, char
     double x = 0;
     bool is_int = o->kind == DATA_KIND_INT;
     char least[QKV_IO_NUMBER], greatest[QKV_IO_NUMBER];
-    if (is_int ? !qkv_io_parse_int(text, &whole) : !qkv_io_parse_real(text, &x)) {
-        qkv_io_fail(error, "'%.60s' is not a %s", text, is_int ? "whole number" : "number");
-        return false;
-    }
+    bool read = is_int ? qkv_io_parse_int(text, &whole) : qkv_io_parse_real(text, &x);
+    if (is_int ? !qkv_io_is_whole(text) : !qkv_io_is_real(text))
+        return qkv_io_fail(error, "'%.60s' is not a %s", text, is_int ? "whole number" : "number");
     if (is_int) x = (double)whole;
-    if (!(x >= o->least && x <= o->greatest)) {
-        qkv_io_fail(error, "%.60s is not between %s and %s", text,
-                    qkv_io_format_real(o->least, 12, least),
-                    qkv_io_format_real(o->greatest, 12, greatest));
-        return false;
-    }
+    if (!read || !(x >= o->least && x <= o->greatest))  // not read: too large or small a number
+        return qkv_io_fail(error, "%.60s is not between %s and %s", text,
+                           qkv_io_format_real(o->least, 12, least),
+                           qkv_io_format_real(o->greatest, 12, greatest));
     if (is_int)
         *(int *)field = (int)whole;
     else

@@ -35,18 +35,29 @@ typedef struct {
 #undef CHOICE
 #undef FLAG
     data_options of_task;  // what the task's own table describes
-    const struct qkv_config_plugin
-        *plugin;  // where tasks and blocks are looked up beside the built-in ones; may be NULL
+
+    /* Where tasks and blocks are looked up beside the built-in ones; may be NULL. */
+    const struct qkv_config_plugin *plugin;
 } qkv_config;
 
-enum {
-    QKV_CONFIG_ARCH_TASK,
-    QKV_CONFIG_ARCH_DECODER,
-    QKV_CONFIG_ARCH_ENCODER,
-    QKV_CONFIG_ARCH_CROSS,
-    QKV_CONFIG_ARCH_ENCODER_DECODER
-};
-enum { QKV_CONFIG_MASK_TASK, QKV_CONFIG_MASK_CAUSAL, QKV_CONFIG_MASK_FULL, QKV_CONFIG_MASK_MEMORY };
+#define QKV_CONFIG_ARCHS(X)               \
+    X(QKV_CONFIG_ARCH_TASK, "task")       \
+    X(QKV_CONFIG_ARCH_DECODER, "decoder") \
+    X(QKV_CONFIG_ARCH_ENCODER, "encoder") \
+    X(QKV_CONFIG_ARCH_CROSS, "cross")     \
+    X(QKV_CONFIG_ARCH_ENCODER_DECODER, "encoder-decoder")
+enum { QKV_CONFIG_ARCHS(TENSOR_CONSTANT) };
+
+#define QKV_CONFIG_MASKS(X)             \
+    X(QKV_CONFIG_MASK_TASK, "task")     \
+    X(QKV_CONFIG_MASK_CAUSAL, "causal") \
+    X(QKV_CONFIG_MASK_FULL, "full")     \
+    X(QKV_CONFIG_MASK_MEMORY, "memory")
+enum { QKV_CONFIG_MASKS(TENSOR_CONSTANT) };
+
+#define QKV_CONFIG_INITS(X) \
+    X(QKV_CONFIG_INIT_NORMAL, "normal") X(QKV_CONFIG_INIT_UNIFORM, "uniform")
+enum { QKV_CONFIG_INITS(TENSOR_CONSTANT) };
 
 extern const data_option qkv_config_options[];  // in the order of config.def; a NULL option ends it
 
@@ -100,6 +111,9 @@ char *qkv_config_recommended(const qkv_config *c, char out[QKV_CONFIG_RECOMMENDE
 /* Checks what belongs together, replaces every "0: ..." by what it stands for, and describes the
  * task; data_release() what it describes. */
 bool qkv_config_resolve(qkv_config *c, data_spec *spec, char *error);
+
+/* Has the option an effect in a resolved configuration? If not, error says what it belongs to. */
+bool qkv_config_is_used(const qkv_config *c, const data_spec *s, const data_option *o, char *error);
 
 /* The task and the block of that name, the plugin's first; NULL if there is none. The i-th task that
  * can be named, a plugin's first; NULL after the last. */

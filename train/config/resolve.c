@@ -41,7 +41,8 @@ static bool resolve_task(qkv_config *c, data_spec *spec, char *error) {
         qkv_io_fail(error, "there is no block '%.60s' (a plugin's own need --plugin)", c->block);
         return false;
     }
-    if (!data_configure(task, &c->of_task, spec, error, QKV_IO_ERROR)) return false;
+    if (!data_configure_from(task, &c->of_task, &qkv_io_data, spec, error, QKV_IO_ERROR))
+        return false;
     c->of_task = spec->options;
     return true;
 }
@@ -137,7 +138,8 @@ qkv_optim_settings qkv_config_optim(const qkv_config *c) {
 }
 
 nn_model_config qkv_config_model(const qkv_config *c, const data_spec *spec) {
-    nn_init init = {.uniform = c->init == 1, .gain = c->init_gain, .bias = c->bias};
+    nn_init init = {
+        .uniform = c->init == QKV_CONFIG_INIT_UNIFORM, .gain = c->init_gain, .bias = c->bias};
     bool encodes = c->arch == QKV_CONFIG_ARCH_ENCODER_DECODER,
          across = spec->side[DATA_MEMORY].T > 0;
     return (nn_model_config){.block = qkv_config_block(c),

@@ -13,7 +13,8 @@
  * back. */
 static const char *point(void) { return localeconv()->decimal_point; }
 
-bool qkv_io_parse_real(const char *text, double *out) {
+/* What strtod() makes of a text that is a number, and nothing else. */
+static bool read_real(const char *text, double *out) {
     char local[64], *end;
     size_t length = strspn(text, "0123456789.eE+-");  // nothing hexadecimal, no nan, no infinity
     if (length == 0 || length > 48 || text[length] || text[0] == '+') return false;
@@ -23,8 +24,13 @@ bool qkv_io_parse_real(const char *text, double *out) {
         text = local;
     }
     errno = 0;
-    double x = strtod(text, &end);
-    if (end == text || *end || !isfinite(x)) return false;
+    *out = strtod(text, &end);
+    return end != text && !*end;
+}
+
+bool qkv_io_parse_real(const char *text, double *out) {
+    double x;
+    if (!read_real(text, &x) || !isfinite(x)) return false;
     if (x == 0 && errno == ERANGE) return false;  // too small to be anything but 0
     *out = x;
     return true;
@@ -38,6 +44,16 @@ bool qkv_io_parse_int(const char *text, long *out) {
     if (end == text || *end || errno == ERANGE) return false;
     *out = x;
     return true;
+}
+
+bool qkv_io_is_real(const char *text) {
+    double x;
+    return read_real(text, &x);
+}
+
+bool qkv_io_is_whole(const char *text) {
+    if (*text == '-') text++;
+    return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
 char *qkv_io_format_real(double x, int digits, char out[QKV_IO_NUMBER]) {

@@ -13,6 +13,10 @@ extern "C" {
 bool qkv_io_parse_real(const char *text, double *out);
 bool qkv_io_parse_int(const char *text, long *out);
 
+/* Is the whole text a whole number, or any number, of whatever size? */
+bool qkv_io_is_whole(const char *text);
+bool qkv_io_is_real(const char *text);
+
 enum { QKV_IO_NUMBER = 32 };
 
 /* "%.*g" with a point; NaN and infinities as "nan", "inf", "-inf". Returns out. */

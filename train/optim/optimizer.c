@@ -42,11 +42,8 @@ static void adamw(const qkv_optim_rule *r, real decay, size_t n, real *w, const 
     adam_either(r, 0, (real)(1 - r->lr * (double)decay), n, w, g, moment);
 }
 
-const qkv_optim_method qkv_optim_methods[] = {
-    [QKV_OPTIM_SGD] = {"sgd", {"mean"}, sgd},
-    [QKV_OPTIM_ADAM] = {"adam", {"mean", "square"}, adam},
-    [QKV_OPTIM_ADAMW] = {"adamw", {"mean", "square"}, adamw},
-    {0}};
+#define METHOD(constant, word, update, ...) [constant] = {word, {__VA_ARGS__}, update},
+const qkv_optim_method qkv_optim_methods[] = {QKV_OPTIM_METHODS(METHOD){0}};
 
 qkv_optim_settings qkv_optim_adam(double rate) {
     return (qkv_optim_settings){.method = QKV_OPTIM_ADAM,

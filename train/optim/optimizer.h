@@ -31,7 +31,12 @@ typedef struct {
                    real *const m[QKV_OPTIM_MOMENTS]);
 } qkv_optim_method;
 
-enum { QKV_OPTIM_SGD, QKV_OPTIM_ADAM, QKV_OPTIM_ADAMW };
+/* The methods: X(constant, word, function, what it keeps ...). */
+#define QKV_OPTIM_METHODS(X)                          \
+    X(QKV_OPTIM_SGD, "sgd", sgd, "mean")              \
+    X(QKV_OPTIM_ADAM, "adam", adam, "mean", "square") \
+    X(QKV_OPTIM_ADAMW, "adamw", adamw, "mean", "square")
+enum { QKV_OPTIM_METHODS(TENSOR_CONSTANT) };
 extern const qkv_optim_method qkv_optim_methods[];  // by these numbers; a NULL name ends it
 
 /* What is chosen for a whole training. */

@@ -2,11 +2,14 @@
 #ifndef QKV_OPTIM_SCHEDULE_H
 #define QKV_OPTIM_SCHEDULE_H
 
+#include "tensor/choice.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum { QKV_OPTIM_CONSTANT, QKV_OPTIM_COSINE };
+#define QKV_OPTIM_SCHEDULES(X) X(QKV_OPTIM_CONSTANT, "constant") X(QKV_OPTIM_COSINE, "cosine")
+enum { QKV_OPTIM_SCHEDULES(TENSOR_CONSTANT) };
 
 typedef struct {
     int kind;           // QKV_OPTIM_CONSTANT, QKV_OPTIM_COSINE

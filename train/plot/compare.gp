@@ -1,5 +1,5 @@
 # Several runs side by side: their losses and their accuracies, named by their directories.
-DATA = "compare.csv"    # the levels that all runs share: loss,accuracy,label; then one block a run,
+DATA = "compare.csv"    # the levels that all runs share: loss,accuracy,label,measure; then one block a run,
                         # two empty lines apart: "name",loss,accuracy; then rows
 
 stats DATA using 1 name "ALL" nooutput

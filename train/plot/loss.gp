@@ -1,11 +1,10 @@
 # The loss on the training batches and on held-out examples. Levels (the second block of
 # loss.csv) are the losses of models that know a certain part of the answer and nothing else.
-DATA = "loss.csv"    # step,loss,val_loss; then, after two empty lines, loss,accuracy,label
+DATA = "loss.csv"    # step,loss,val_loss; then, after two empty lines, loss,accuracy,label,measure
 
 eval canvas("loss", 1200, 700)
 set title "Loss: what the model still does not know" font ",17"
 set xlabel "training step"
-set ylabel "cross-entropy (nats)"
 
 set datafile columnheaders
 stats DATA using 1 name "ALL" nooutput
@@ -18,12 +17,13 @@ bottom = bottom < 0 ? bottom : 0
 
 # The levels, lowest first; their names stand right of the axis, where no curve comes, and keep
 # a line's distance from each other.
-levels = 0; widest = 0
+levels = 0; widest = 0; MEASURE = "loss"
 array LEVEL[16]; array NAME[16]
 if (ALL_blocks > 1) {
     stats DATA index 1 using (levels = levels < 16 ? levels + 1 : 16, LEVEL[levels] = column(1), \
-        NAME[levels] = strcol(3), column(1)) nooutput
+        NAME[levels] = strcol(3), MEASURE = strcol(4), column(1)) nooutput
 }
+set ylabel MEASURE
 do for [i=1:levels] {
     widest = strlen(NAME[i]) > widest ? strlen(NAME[i]) : widest
     top = LEVEL[i] > top ? LEVEL[i] : top

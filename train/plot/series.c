@@ -10,7 +10,7 @@ enum { LEVELS = 16 };
 
 typedef struct {
     double loss;
-    const char *accuracy, *label;  // accuracy "": none
+    const char *accuracy, *label, *measure;  // accuracy "": none; measure: what the loss is
 } level;
 
 static int by_loss(const void *a, const void *b) {
@@ -27,11 +27,13 @@ static qkv_plot_status read_levels(level out[LEVELS], int *n, tensor_arena *aren
     *n = 0;
     if (status != QKV_PLOT_OK) return status == QKV_PLOT_SKIPPED ? QKV_PLOT_OK : status;
     int loss = qkv_io_table_column(&t, "loss"), label = qkv_io_table_column(&t, "label"),
-        accuracy = qkv_io_table_column(&t, "accuracy");
+        accuracy = qkv_io_table_column(&t, "accuracy"),
+        measure = qkv_io_table_column(&t, "measure");
     for (int row = 0; row < t.rows && *n < LEVELS; row++) {
         if (!qkv_io_table_number(&t, row, loss, &out[*n].loss)) continue;
         bool known = qkv_io_table_number(&t, row, accuracy, &x);
         out[*n].accuracy = known ? qkv_io_table_cell(&t, row, accuracy) : "";
+        out[*n].measure = measure < 0 ? "loss" : qkv_io_table_cell(&t, row, measure);
         out[(*n)++].label = qkv_io_table_cell(&t, row, label);
     }
     qsort(out, (size_t)*n, sizeof *out, by_loss);
@@ -39,11 +41,13 @@ static qkv_plot_status read_levels(level out[LEVELS], int *n, tensor_arena *aren
 }
 
 static void write_levels(qkv_io_text *out, const level *l, int n) {
-    qkv_io_text_add(out, "loss,accuracy,label\n");
+    qkv_io_text_add(out, "loss,accuracy,label,measure\n");
     for (int i = 0; i < n; i++) {
         qkv_io_text_number(out, l[i].loss);
         qkv_io_text_add(out, ",%s,", l[i].accuracy);
         qkv_plot_label(out, l[i].label, 28);
+        qkv_io_text_add(out, ",");
+        qkv_plot_label(out, l[i].measure, 48);
         qkv_io_text_add(out, "\n");
     }
 }
@@ -85,7 +89,8 @@ static int common(level *l, int n, const level *other, int others) {
     for (int i = 0; i < n; i++)
         for (int j = 0; j < others; j++)
             if (l[i].loss == other[j].loss && strcmp(l[i].label, other[j].label) == 0 &&
-                strcmp(l[i].accuracy, other[j].accuracy) == 0) {
+                strcmp(l[i].accuracy, other[j].accuracy) == 0 &&
+                strcmp(l[i].measure, other[j].measure) == 0) {
                 l[kept++] = l[i];
                 break;
             }
@@ -102,7 +107,7 @@ static qkv_plot_status shared_levels(qkv_io_text *out, const char *const *runs, 
         if (i) levels = common(kept, levels, other, others);
     }
     write_levels(out, kept, levels);
-    if (!levels) qkv_io_text_add(out, ",,\n");  // a block needs a row
+    if (!levels) qkv_io_text_add(out, ",,,\n");  // a block needs a row
     return QKV_PLOT_OK;
 }
 

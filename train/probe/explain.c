@@ -1,3 +1,4 @@
+/* explain.c - one example, step by step. */
 #include "train/probe/explain.h"
 
 #include <math.h>
@@ -22,14 +23,14 @@ static const ag_param_entry *parameter(qkv_trainer *t, const char *prefix, const
 
 /* What a value of one head says: v [E] through the head's rows of W^O, then the unembedding; the
  * greatest class. */
-static int says(qkv_trainer *t, tensor_arena *arena, const real *v, int head) {
+static int says(qkv_trainer *t, tensor_arena *arena, const real *v, int head, int readout) {
     const qkv_config *c = qkv_trainer_config(t);
     const data_spec *s = qkv_trainer_spec(t);
     char attn[64];
     snprintf(attn, sizeof attn, "layer%d.%s", c->layers - 1, qkv_trainer_looker(s));
     const ag_param_entry *wo = c->wo ? parameter(t, attn, "wo") : NULL,
-                         *u = parameter(t, "unembed", s->readout[0].name);
-    int D = c->d_model, E = c->d_v, V = s->readout[0].classes;
+                         *u = parameter(t, "unembed", s->readout[readout].name);
+    int D = c->d_model, E = c->d_v, V = s->readout[readout].classes;
     real *o = tensor_arena_reals(arena, (size_t)D), *logits = tensor_arena_reals(arena, (size_t)V);
     if (!u || (c->wo && !wo) || !o || !logits || c->readout == NN_READOUT_LOCAL) return -1;
     if (wo)
@@ -46,34 +47,46 @@ static double dot(const real *a, const real *b, int n) {
     return sum;
 }
 
-static void fill_answer(qkv_trainer *t, qkv_trainer_worker *w, qkv_probe_explanation *out) {
+static void fill_answer(qkv_trainer *t, qkv_trainer_worker *w, int readout,
+                        qkv_probe_explanation *out) {
     const data_spec *s = qkv_trainer_spec(t);
-    int n = qkv_probe_scored_row(t, w, 0), V = s->readout[0].classes;
-    const real *logits = w->out.logits[0]->val.x + (ptrdiff_t)n * V;
+    int n = qkv_probe_scored_row(t, w, 0), V = s->readout[readout].classes;
+    const real *logits = w->out.logits[readout]->val.x + (ptrdiff_t)n * V;
     double sum = 0;
     out->question = w->rows[n] % s->side[DATA_SEQUENCE].T;
     out->answer = qkv_trainer_argmax(logits, V);
-    out->target = w->target[0][n];
-    out->source = w->source[0][n];
-    out->distractor = w->distractor[0][n];
+    out->target = w->target[readout][n];
+    out->source = w->source[readout][n];
+    out->distractor = w->distractor[readout][n];
     for (int c = 0; c < V; c++) sum += exp((double)(logits[c] - logits[out->answer]));
     out->confidence = 1 / sum;
 }
 
-bool qkv_probe_explain(qkv_trainer *t, tensor_arena *arena, int head, qkv_probe_explanation *out,
-                       char *error) {
+bool qkv_probe_explain(qkv_trainer *t, tensor_arena *arena, int head, int readout,
+                       qkv_probe_explanation *out, char *error) {
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     const qkv_config *c = qkv_trainer_config(t);
     const data_spec *s = qkv_trainer_spec(t);
     ag_node *q = node(t, "q"), *k = node(t, "k"), *v = node(t, "v"), *scores = node(t, "scores"),
             *weights = node(t, "weights");
-    if (!q || !k || !v || !scores || !qkv_trainer_has_attention(t) || !w->out.logits[0] ||
-        head >= c->heads)
-        return snprintf(
-                   error, QKV_IO_ERROR,
-                   "this model has no attention with q, k and v to be explained, or no head %d",
-                   head),
-               false;
+    if (!w->out.logits[readout])
+        return qkv_io_fail(
+            error,
+            "--readout vector: the answer is a vector, there are no classes to explain it by");
+    const struct {
+        const char *name;
+        const ag_node *node;
+    } wanted[] = {{"q", q}, {"k", k}, {"v", v}, {"scores", scores}, {"weights", weights}};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        if (!wanted[i].node)
+            return qkv_io_fail(error,
+                               "the block has no node 'layer%d.%s.%s', which this is read from",
+                               c->layers - 1, qkv_trainer_looker(s), wanted[i].name);
+    if (!qkv_trainer_has_attention(t))
+        return qkv_io_fail(error, "the node 'layer%d.%s.weights' is not of the shape of attention",
+                           c->layers - 1, qkv_trainer_looker(s));
+    if (head >= c->heads)
+        return qkv_io_fail(error, "there is no head %d: the heads are 0 to %d", head, c->heads - 1);
     ag_set_run(w->graph, (ag_run){.training = false});
     if (!ag_forward(w->graph)) return qkv_io_fail(error, "%s", ag_error(w->graph));
     int S = s->side[s->store].T, T = s->side[DATA_SEQUENCE].T, Ek = c->d_k, Ev = c->d_v,
@@ -81,7 +94,7 @@ bool qkv_probe_explain(qkv_trainer *t, tensor_arena *arena, int head, qkv_probe_
     *out =
         (qkv_probe_explanation){.S = S, .at = tensor_arena_take(arena, (size_t)S, sizeof *out->at)};
     if (!out->at) return qkv_io_fail(error, "out of memory");
-    fill_answer(t, w, out);
+    fill_answer(t, w, readout, out);
     ag_mask mask = qkv_config_model(c, s).attention.mask;
     if (s->store == DATA_MEMORY) mask = (ag_mask){0};
     const real *query = q->val.x + (ptrdiff_t)out->question * c->heads * Ek + head * Ek;
@@ -96,7 +109,7 @@ bool qkv_probe_explain(qkv_trainer *t, tensor_arena *arena, int head, qkv_probe_
                                          .score = (double)scores->val.x[row + p],
                                          .weight = weight,
                                          .length = weight * sqrt(dot(value, value, Ev)),
-                                         .says = says(t, arena, value, head)};
+                                         .says = says(t, arena, value, head, readout)};
     }
     return true;
 }

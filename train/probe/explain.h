@@ -1,7 +1,7 @@
 /* explain.h - one example in slow motion: scores, weights, and what each value would have said.
  *
- * Of the last layer's attention to the store, for one head and the first scored position of the
- * example loaded in row 0 of the worker. */
+ * Of the last layer's attention to the store, for one head, one readout and the first scored position
+ * of the example loaded in row 0 of the worker. */
 #ifndef QKV_PROBE_EXPLAIN_H
 #define QKV_PROBE_EXPLAIN_H
 
@@ -24,15 +24,15 @@ typedef struct {
 typedef struct {
     int S, question;         // positions of the store; where the question stands in the sequence
     qkv_probe_step_of *at;   // [S]
-    int answer, target;      // classes of the first readout
+    int answer, target;      // classes of the readout
     int source, distractor;  // positions of the store, or -1
     double confidence;       // the answer's probability
 } qkv_probe_explanation;
 
 /* Replays and explains; the arrays are the arena's. False with a sentence in error when the model
  * has no such attention or no answer in classes. */
-bool qkv_probe_explain(qkv_trainer *t, tensor_arena *arena, int head, qkv_probe_explanation *out,
-                       char *error);
+bool qkv_probe_explain(qkv_trainer *t, tensor_arena *arena, int head, int readout,
+                       qkv_probe_explanation *out, char *error);
 
 #ifdef __cplusplus
 }

@@ -1,3 +1,4 @@
+/* files.c - a run's directory and what describes the run. */
 #include "train/run/files.h"
 
 #include <errno.h>
@@ -88,30 +89,57 @@ static bool write_text(const qkv_io *io, const char *dir, const char *name, cons
     return qkv_io_path(path, dir, name, error) && qkv_io_write_file(io, path, text, n, error);
 }
 
-bool qkv_run_write_descriptions(const qkv_io *io, const qkv_trainer *t, const char *dir,
-                                char *error) {
+/* "chance (ln 32)"; of three answers "chance (3 ln 16)". */
+static void label_of(const data_spec *s, const char *name, double share, bool vector,
+                     char out[64]) {
+    char times[16] = "";
+    if (s->n_readouts > 1) snprintf(times, sizeof times, "%d ", s->n_readouts);
+    if (vector)
+        snprintf(out, 64, "the mean of %s", name);
+    else
+        snprintf(out, 64, "%s (%sln %.0f)", name, times, 1 / share);
+}
+
+/* What a loss is compared with: loss, the accuracy that goes with it, its name, and what the loss
+ * measures. */
+static bool add_levels(qkv_trainer *t, qkv_io_text *out) {
     const data_spec *s = qkv_trainer_spec(t);
+    bool vector = qkv_trainer_config(t)->readout == NN_READOUT_VECTOR;
+    qkv_trainer_levels l;
+    if (!qkv_trainer_loss_levels(t, "valid", qkv_trainer_config(t)->eval_examples, &l))
+        return false;
+    const struct {
+        const char *name, *of_vectors;
+        double share, loss;
+    } known[] = {{"chance", "all answers", s->chance, l.blind},
+                 {"cannot match", "what is stored", s->in_context, l.unmatched}};
+    qkv_io_text_add(out, "loss,accuracy,label,measure\n");
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        char label[64];
+        if (!isfinite(known[i].loss)) continue;
+        label_of(s, vector ? known[i].of_vectors : known[i].name, known[i].share, vector, label);
+        qkv_io_text_number(out, known[i].loss);
+        qkv_io_text_add(out, ",");
+        if (!vector) qkv_io_text_number(out, known[i].share);
+        qkv_io_text_add(out, ",\"%s\",\"%s\"\n", label,
+                        vector              ? "squared error"
+                        : s->n_readouts > 1 ? "cross-entropy, all answers together (nats)"
+                                            : "cross-entropy (nats)");
+    }
+    return true;
+}
+
+bool qkv_run_write_descriptions(const qkv_io *io, qkv_trainer *t, const char *dir, char *error) {
     char *json = qkv_config_to_json(qkv_trainer_config(t));
     if (!json) return qkv_io_fail(error, "out of memory");
     tensor_arena *arena = tensor_arena_new(NULL);
     qkv_io_text config = {.arena = arena, .failed = !arena}, levels = config;
     qkv_io_text_add(&config, "%s\n", json);
     free(json);
-    const struct {
-        const char *label;
-        double accuracy;
-    } known[] = {{"chance", s->chance}, {"cannot match", s->in_context}};
-    qkv_io_text_add(&levels, "loss,accuracy,label\n");
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (!(known[i].accuracy > 0)) continue;
-        qkv_io_text_number(&levels, -log(known[i].accuracy));
-        qkv_io_text_add(&levels, ",");
-        qkv_io_text_number(&levels, known[i].accuracy);
-        qkv_io_text_add(&levels, ",\"%s (ln %.0f)\"\n", known[i].label, 1 / known[i].accuracy);
-    }
-    if (levels.failed || config.failed) qkv_io_fail(error, "out of memory");
-    bool ok = !levels.failed && !config.failed &&
-              write_text(io, dir, "config.json", config.at, config.n, error);
+    bool ok = add_levels(t, &levels);
+    if (!ok || levels.failed || config.failed) qkv_io_fail(error, "out of memory");
+    ok = ok && !levels.failed && !config.failed &&
+         write_text(io, dir, "config.json", config.at, config.n, error);
     ok = ok && write_text(io, dir, "levels.csv", levels.at, levels.n, error);
     tensor_arena_free(arena);
     return ok;

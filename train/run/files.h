@@ -11,8 +11,7 @@ qkv_run_status qkv_run_open_directory(const qkv_io *io, const qkv_run_options *o
 void qkv_run_close_directory(const qkv_io *io, int lock);
 
 /* config.json and levels.csv. */
-bool qkv_run_write_descriptions(const qkv_io *io, const qkv_trainer *t, const char *dir,
-                                char *error);
+bool qkv_run_write_descriptions(const qkv_io *io, qkv_trainer *t, const char *dir, char *error);
 
 /* The files of probe/ ending in -WHEN.csv, WHEN being "before" or "after": attention and circuits;
  * after training also attention with keys and with values swapped. circuits may be NULL. Tasks

@@ -1,8 +1,8 @@
 /* run.h - one training run in a directory of its own.
  *
  *   config.json                  every resolved option
- *   metrics.csv, levels.csv      what was measured at each evaluated step; loss levels to compare
- *   it with
+ *   metrics.csv                  what was measured at each evaluated step
+ *   levels.csv                   the losses of models that know a part of the answer
  *   step-00000600.safetensors    checkpoints; best.safetensors: the one of lowest held-out loss
  *   probe/                       attention and circuits before and after training
  */
@@ -46,8 +46,9 @@ typedef struct {
 } qkv_run_options;
 
 typedef struct {
-    qkv_run_moment last;  // scores on fresh test examples, circuits
-    int steps, steps99;   // first evaluated step with accuracy >= 0.99; -1: none
+    qkv_run_moment last;        // scores on fresh test examples, circuits
+    qkv_trainer_levels levels;  // what their loss compares with
+    int steps, steps99;         // first evaluated step with accuracy >= 0.99; -1: none
     double seconds;
     bool nothing_to_do;  // resumed, but it had all its steps
 } qkv_run_summary;

@@ -38,6 +38,7 @@ static nn_batch batch_of(const qkv_trainer *t, const qkv_trainer_worker *w) {
                   .n_rows = w->n_rows,
                   .rows = w->rows,
                   .sources = w->source_rows,
+                  .in_memory = s->store == DATA_MEMORY,
                   .n_readouts = s->n_readouts};
     int scaled = s->entry_scale > 0 ? s->entries : 0;
     b.sequence = side_of(&s->side[DATA_SEQUENCE], w->data.rows.ids[DATA_SEQUENCE],
@@ -59,8 +60,7 @@ static bool is_attention(const qkv_trainer *t, const ag_node *node) {
                                      s->side[s->store].T));
 }
 
-/* Memory and a recorded graph for one worker; false when memory is out or the graph has an error.
- * */
+/* Memory and a recorded graph for one worker; false: memory is out, or the graph has an error. */
 static bool worker_init(qkv_trainer *t, qkv_trainer_worker *w, char *error) {
     const data_spec *s = &t->spec;
     w->B = t->micro_batch;
@@ -210,6 +210,8 @@ const char *qkv_trainer_store_name(const data_spec *s) {
 void qkv_trainer_load(qkv_trainer *t, qkv_trainer_worker *w, const char *split, uint64_t first,
                       int count, double total) {
     data_fill(&w->data, (uint64_t)t->config.seed, split, first, count);
+    if (w->data.wrong)
+        ag_fail_graph(w->graph, "the task '%s' is wrong: %s", t->spec.task->name, w->data.wrong);
     w->count = count;
     for (int r = 0; r < t->spec.n_readouts; r++)
         w->weight[r] = (real)(1 / (total * t->spec.scored));
