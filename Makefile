@@ -157,7 +157,7 @@ check:
 # ---- installation --------------------------------------------------------------------------------------------------
 
 # What a program, an op, a layer or a task of somebody's own includes, as <PREFIX>/include/qkv/ROOM/NAME.h.
-HEADERS := $(addprefix tensor/,real.h shape.h arena.h rng.h gemm.h) \
+HEADERS := $(addprefix tensor/,real.h shape.h arena.h rng.h gemm.h flush.h) \
   $(addprefix autograd/,ag.h op.h ops.def sample.h gradcheck.h) layers/nn.h layers/layers.def data/data.h data/tasks.def \
   $(addprefix train/,plugin.h config.h config.def trainer.h optimizer.h schedule.h run.h checkpoint.h metrics.h io.h \
     text.h number.h version.h account.h anomaly.h export.h npy.h) \
