@@ -1,7 +1,8 @@
 /* vec.h - short vectors of `real` on the compilers' vector extension; header only, internal to the
  * library.
  *
- * VEC is the number of reals in one register of the machine the file is compiled for. */
+ * VEC is the number of reals in one register of the machine the file is compiled for; in a portable
+ * build, whose sums are to have one order everywhere, as many as every machine has. */
 #ifndef TENSOR_VEC_H
 #define TENSOR_VEC_H
 
@@ -12,13 +13,14 @@
 
 #include "tensor/real.h"
 
-#ifdef __AVX512F__
+#if defined(__AVX512F__) && !defined(QKV_PORTABLE)
 #include <immintrin.h>
+#define VEC_AVX512 1
 #endif
 
-#if defined(__AVX512F__)
+#if defined(VEC_AVX512)
 #define VEC_BYTES 64
-#elif defined(__AVX__)
+#elif defined(__AVX__) && !defined(QKV_PORTABLE)
 #define VEC_BYTES 32
 #else
 #define VEC_BYTES 16
@@ -54,7 +56,7 @@ VEC_INLINE vreal vec_set(real x) {
 /* The first n (0 < n < VEC) lanes from memory and the others `rest`; and back. AVX-512 masks a
  * load by itself, which is ten times as fast as a copy of n numbers: it counts in attention, where
  * most rows end inside a vector. */
-#ifdef __AVX512F__
+#ifdef VEC_AVX512
 #ifdef QKV_DOUBLE
 #define VEC_LANES(n)     ((__mmask8)((1u << (n)) - 1))
 #define VEC_MASKED_LOAD  _mm512_mask_loadu_pd
@@ -124,7 +126,7 @@ VEC_INLINE vec_pair vec_added(vreal a, vreal b) {
  * Technique for Extending the Available Precision", 1971. With a fused multiply-add it is one step. */
 VEC_INLINE vec_pair vec_product(vreal a, vreal b) {
     const vreal high = a * b;
-#ifdef __AVX512F__
+#ifdef VEC_AVX512
     return (vec_pair){high, (vreal)VEC_FUSED(a, b, high)};
 #else
     const vreal a1 = (vreal)((vmask)a & VEC_HALF), b1 = (vreal)((vmask)b & VEC_HALF);
@@ -168,10 +170,10 @@ VEC_INLINE void vec_transpose(vreal row[VEC]) {
 
 /* Sum and maximum of the lanes, halves folded onto each other. AVX-512 does it in registers: through
  * memory it takes longer than the row that is summed. */
-#if defined(__AVX512F__) && defined(QKV_DOUBLE)
+#if defined(VEC_AVX512) && defined(QKV_DOUBLE)
 VEC_INLINE real vec_sum(vreal v) { return _mm512_reduce_add_pd((__m512d)v); }
 VEC_INLINE real vec_greatest(vreal v) { return _mm512_reduce_max_pd((__m512d)v); }
-#elif defined(__AVX512F__)
+#elif defined(VEC_AVX512)
 VEC_INLINE real vec_sum(vreal v) { return _mm512_reduce_add_ps((__m512)v); }
 VEC_INLINE real vec_greatest(vreal v) { return _mm512_reduce_max_ps((__m512)v); }
 #else

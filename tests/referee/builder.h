@@ -75,4 +75,11 @@ ag_node *with(builder *b, ag_node *node, const char *format, ...)
 /* "[1,2,3]", owned by the graph. */
 const char *list_text(builder *b, int n, const int *x);
 
+/* ---- writing, to stdout ---- */
+
+void die(const char *why) __attribute__((noreturn));
+void write_ints(const char *key, int n, const int *x);  // ,"key":[..]
+void write_node(const builder *b, const ag_node *x);  // {"op":..}, a comma before all but the first
+void write_numbers(size_t n, const real *x);          // as they stand in memory
+
 #endif
