@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "tensor/scalar.h"
 #include "train/schedule.h"
 
 train_rule train_rule_at(const train_config *c, int step, double grad_norm) {
@@ -12,8 +13,8 @@ train_rule train_rule_at(const train_config *c, int step, double grad_norm) {
                         .beta2 = c->beta2,
                         .eps = c->eps,
                         .weight_decay = c->weight_decay,
-                        .correction1 = 1 - pow(c->beta1, step + 1.0),
-                        .correction2 = 1 - pow(c->beta2, step + 1.0),
+                        .correction1 = 1 - tensor_pow(c->beta1, step + 1.0),
+                        .correction2 = 1 - tensor_pow(c->beta2, step + 1.0),
                         .grad_scale = c->clip > 0 && grad_norm > c->clip ? c->clip / grad_norm : 1};
 }
 
