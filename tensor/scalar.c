@@ -19,10 +19,9 @@ double tensor_exp(double x) {
     return ldexp(1 + (r + r * tail), (int)n);
 }
 
-/* x = m 2^e with m in [sqrt(1/2), sqrt(2)), ln m = 2 atanh(s), s = (m - 1) / (m + 1). */
-double tensor_log(double x) {
-    if (!(x > 0)) return x == 0 ? -INFINITY : NAN;
-    if (x == INFINITY) return x;
+/* ln x of a positive finite x, as a sum of two. x = m 2^e with m in [sqrt(1/2), sqrt(2)); ln m = 2
+ * atanh(s), s = (m - 1) / (m + 1). */
+static double logarithm(double x, double *low) {
     int e;
     double m = frexp(x, &e);
     if (m < 0.70710678118654752) {
@@ -32,12 +31,28 @@ double tensor_log(double x) {
     const double f = m - 1, s = f / (2 + f), z = s * s, half = 0.5 * f * f;
     double sum = 0;
     for (int k = 23; k >= 3; k -= 2) sum = (sum + 2.0 / k) * z;
-    return e * LN2_HIGH - ((half - (s * (half + sum) + e * LN2_LOW)) - f);
+    const double whole = e * LN2_HIGH, high = whole + f, added = high - whole;
+    const double rounded = (whole - (high - added)) + (f - added);
+    const double rest = ((s * (half + sum) + e * LN2_LOW) - half) + rounded, y = high + rest;
+    *low = (high - y) + rest;
+    return y;
 }
 
+double tensor_log(double x) {
+    if (!(x > 0)) return x == 0 ? -INFINITY : NAN;
+    if (x == INFINITY) return x;
+    double low;
+    return logarithm(x, &low);
+}
+
+/* fma is exact, in hardware or not. */
 double tensor_pow(double x, double y) {
     if (y == 0) return 1;
-    return x == 0 ? 0 : tensor_exp(y * tensor_log(x));
+    if (x == 0) return 0;
+    double low;
+    const double high = logarithm(x, &low), product = y * high;
+    const double rest = y * low + fma(y, high, -product), power = tensor_exp(product);
+    return power + power * rest;
 }
 
 /* What is left of x after n quarter turns, |r| <= pi/4: pi/2 in three parts, of which n times the first two

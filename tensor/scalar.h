@@ -12,7 +12,7 @@ extern "C" {
 double tensor_exp(double x);
 double tensor_log(double x);  // -infinity at 0, NaN below
 
-/* x^y of x > 0, within 2 + |y ln x| units of the last place; 0^y is 0 for y > 0. */
+/* x^y of a finite x > 0, within 3 units of the last place; 0^y is 0 for y > 0. */
 double tensor_pow(double x, double y);
 
 /* Of an angle up to 2^20, within 2 units of the last place of 1; beyond, less and less exact. */

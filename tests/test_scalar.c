@@ -27,8 +27,7 @@ static void as_exact_as_said(void **state) {
         assert_near("log", size, tensor_log(size), log(size), 2);
         assert_near("log", 1 + u / 1e3, tensor_log(1 + u / 1e3), log(1 + u / 1e3), 2);
         if (fabs(exponent * log(base)) < 700)
-            assert_near("pow", base, tensor_pow(base, exponent), pow(base, exponent),
-                        2 + fabs(exponent * log(base)));
+            assert_near("pow", base, tensor_pow(base, exponent), pow(base, exponent), 3);
         const double angle = u * (i % 3 ? 10 : 0x1p20);
         assert_close(tensor_sin(angle), sin(angle), 2 * EPS);
         assert_close(tensor_cos(angle), cos(angle), 2 * EPS);
@@ -58,7 +57,7 @@ static void bits(void **state) {
         memcpy(bytes, y, sizeof y);
         for (size_t k = 0; k < sizeof y; k++) hash = (hash ^ bytes[k]) * 1099511628211u;
     }
-    if (hash != 0x7494420edcba06a2u) fail_msg("%016llx", (unsigned long long)hash);
+    if (hash != 0xf92244af497d1dc9u) fail_msg("%016llx", (unsigned long long)hash);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -105,7 +105,7 @@ def composed(nodes, root, given, gradients, cotangent, form):
             leaves[i] = made[-1]
         else:
             inputs = [(made[k], nodes[k]["shape"]) for k in node["in"]]
-            made.append(evaluate(node, inputs, given))
+            made.append(evaluate(dict(node, double=ldexp(mpf(1), -53) / form.unit), inputs, given))
     floor = form.normal * max([1.0, *map(abs, cotangent)])  # a weight below the smallest normal number is 0
 
     def roundings(got, exact, error):

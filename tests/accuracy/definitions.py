@@ -9,7 +9,7 @@ import math
 
 from mpmath import cos, erfc, exp, log, mpf, npdf, pi, sin, sqrt, tanh
 
-from number import constant, exponential, logarithm_of_1_plus, root, total  # sets the digits, first
+from number import Number, constant, exponential, logarithm_of_1_plus, root, total  # sets the digits, first
 
 # ---- of one number: (value, slope, and both at -infinity and infinity) ----
 
@@ -232,7 +232,9 @@ def rope(inputs, node):
         t = r % shape[-2]
         for e in range(0, shape[-1], 2):
             angle = t * mpf(node["base"]) ** (-mpf(e % width) / width)
-            c, s = constant(cos(angle)), constant(sin(angle))
+            c, s = cos(angle), sin(angle)
+            error = abs(angle) * node["double"]  # of the angle, which is computed in double
+            c, s = Number(c, 5 * abs(s) * error), Number(s, 5 * abs(c) * error)
             out += [row[e] * c - row[e + 1] * s, row[e] * s + row[e + 1] * c]
     return out
 
