@@ -330,6 +330,40 @@ static void schedules_have_their_shape(void **state) {
     assert_close(rate(&c, 500), 0.2, 1e-15);
 }
 
+/* Whatever the gradients, no weight moves by much more than the rate, moments stay numbers that are
+ * normal or 0, and after one huge gradient the weight learns again. */
+static void steps_are_bounded_by_the_rate(void **state) {
+    (void)state;
+    const double small = (double)REAL_MIN, root = sqrt(small), huge = 1 / root * 1e3;
+    const double grads[] = {1,         huge,  root / 1e3, root,
+                            root * 30, small, small / 4,  huge * huge / 1e10};
+    for (int kind = TRAIN_ADAM; kind <= TRAIN_ADAMW; kind++)
+        for (size_t k = 0; k < sizeof grads / sizeof *grads; k++) {
+            train_config c = config_of(kind);
+            c.eps = 1e-30, c.beta1 = 0.9, c.beta2 = 0.999, c.weight_decay = 0, c.lr = 0.01;
+            real w = 1, m = 0, s = 0;
+            for (int t = 0; t < 40; t++) {
+                const real g = (real)(t < 20 ? grads[k] : t % 2 ? -grads[k] : 0), before = w;
+                train_rule rule = train_rule_at(&c, t, 1);
+                train_apply(&rule, false, 1, &w, &g, &m, &s);
+                assert_true(fabs((double)(w - before)) <= 1.01 * c.lr);
+                assert_true(isfinite((double)m) && isfinite((double)s));
+                assert_true(m == 0 || real_abs(m) >= REAL_MIN);
+                assert_true(s == 0 || s >= REAL_MIN);
+            }
+        }
+    train_config c = config_of(TRAIN_ADAM);
+    c.beta1 = 0.9, c.beta2 = 0.9, c.weight_decay = 0, c.lr = 0.01;
+    real w = 1, m = 0, s = 0, after = 0;
+    for (int t = 0; t < 8000; t++) {
+        const real g = (real)(t == 0 ? huge : -1);
+        train_rule rule = train_rule_at(&c, t, 1);
+        train_apply(&rule, false, 1, &w, &g, &m, &s);
+        if (t == 7998) after = w;
+    }
+    assert_close(w - after, 0.01, 1e-3);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(equal_to_a_naive_implementation),
     cmocka_unit_test(equal_to_pytorch),

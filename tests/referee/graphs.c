@@ -24,11 +24,6 @@ typedef struct {
     real *cotangent[MOST_ROOTS];
 } root_list;
 
-static void die(const char *why) {
-    fprintf(stderr, "graphs: %s\n", why);
-    exit(1);
-}
-
 /* ---- recording ---- */
 
 /* The ops that have a peer, and how many samples each has. */

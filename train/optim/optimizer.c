@@ -3,15 +3,19 @@
 
 #include <math.h>
 
+#include "tensor/scalar.h"
 #include "train/optim/muon.h"
+
+/* What decays below the smallest normal number is 0: subnormal numbers are slow, and would last. */
+static inline real faded(real x) { return real_abs(x) < REAL_MIN ? 0 : x; }
 
 static void sgd(const qkv_optim_rule *r, real decay, size_t n, real *restrict w,
                 const real *restrict g, real *const moment[]) {
     real *restrict m = moment[0];
     const real lr = (real)r->lr, mu = (real)r->momentum, scale = (real)r->grad_scale;
     for (size_t i = 0; i < n; i++) {
-        m[i] = mu * m[i] + (scale * g[i] + decay * w[i]);
-        w[i] -= lr * m[i];
+        m[i] = faded(mu * m[i] + (scale * g[i] + decay * w[i]));
+        w[i] = faded(w[i] - lr * m[i]);
     }
 }
 
@@ -28,11 +32,10 @@ static void adam_either(const qkv_optim_rule *r, real in_gradient, real keep, si
     const real scale = (real)r->grad_scale, least = REAL_MIN / c2;
     for (size_t i = 0; i < n; i++) {
         real grad = scale * g[i] + in_gradient * w[i];
-        const real mean = b1 * m[i] + c1 * grad;
-        m[i] = real_abs(mean) < REAL_MIN ? 0
-                                         : mean;  // a dead unit's fades; below REAL_MIN all is slow
-        s[i] = b2 * s[i] + c2 * grad * grad;
-        w[i] = keep * w[i] - rate * m[i] / (real_sqrt(s[i] > least ? s[i] : least) * root + eps);
+        m[i] = faded(b1 * m[i] + c1 * grad);
+        s[i] = faded(b2 * s[i] + c2 * grad * grad);
+        const real square = s[i] > least ? s[i] : least;
+        w[i] = faded(keep * w[i] - rate * m[i] / (real_sqrt(square) * root + eps));
     }
 }
 
@@ -68,8 +71,8 @@ qkv_optim_rule qkv_optim_rule_at(const qkv_optim_settings *s, int step, double g
         .beta2 = s->beta2,
         .eps = s->eps,
         .weight_decay = s->weight_decay,
-        .correction1 = 1 - pow(s->beta1, t),
-        .correction2 = 1 - pow(s->beta2, t),
+        .correction1 = 1 - tensor_pow(s->beta1, t),
+        .correction2 = 1 - tensor_pow(s->beta2, t),
         .grad_scale = s->clip > 0 && grad_norm > s->clip ? s->clip / grad_norm : 1};
 }
 
