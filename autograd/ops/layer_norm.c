@@ -50,15 +50,12 @@ static void forward(ag_node *node) {
             const real scale = ag_norm_scaled(x, D, eps, y);
             moments(x = y, D, eps, scale, kept);
         }
+        const real mean = kept[MEAN], low = kept[LOW], r = kept[R];
         ROW_EACH(d, D) {
-            const vreal xh = (row_get(x, d, D, 0) - kept[MEAN] - kept[LOW]) * kept[R];
+            const vreal xh = (row_get(x, d, D, 0) - mean - low) * r;
             row_put(y, d, D, xh * row_get(g, d, D, 0) + row_get(b, d, D, 0));
         }
     }
-}
-
-VEC_INLINE vreal normed(const real *x, int d, int D, const real *kept) {
-    return (row_get(x, d, D, 0) * kept[SCALE] - kept[MEAN] - kept[LOW]) * kept[R];
 }
 
 static void backward(ag_node *node) {
@@ -69,10 +66,12 @@ static void backward(ag_node *node) {
          *db = ag_grad(node->in[2]);  // may be one
     for (size_t n = 0; n < N && D > 0; n++, kept += KEPT) {
         const real *x = node->in[0]->val.x + n * (size_t)D, *dy = node->grad + n * (size_t)D;
+        const real scale = kept[SCALE], mean = kept[MEAN], low = kept[LOW], r = kept[R];
         vreal sum_w = {0}, sum_wx = {0};
         // y[d] = xh * g[d] + b[d]
         ROW_EACH(d, D) {
-            const vreal xh = normed(x, d, D, kept), e = row_get(dy, d, D, 0);
+            const vreal xh = (row_get(x, d, D, 0) * scale - mean - low) * r;
+            const vreal e = row_get(dy, d, D, 0);
             const vreal w = vec_cut(e, row_get(g, d, D, 0));
             sum_w += w;
             sum_wx += vec_cut(w, xh);
@@ -82,12 +81,12 @@ static void backward(ag_node *node) {
         if (!DX) continue;
         // xh = (x[d] - mean) * r
         const vreal mean_w = vec_set(vec_sum(sum_w) / (real)D),
-                    mean_wx = vec_set(vec_sum(sum_wx) / (real)D),
-                    r = vec_set(kept[R] * kept[SCALE]);
+                    mean_wx = vec_set(vec_sum(sum_wx) / (real)D), back = vec_set(r * scale);
         real *dx = DX + n * (size_t)D;
         ROW_EACH(d, D) {
             const vreal w = vec_cut(row_get(dy, d, D, 0), row_get(g, d, D, 0));
-            row_add(dx, d, D, vec_cut(w - mean_w - vec_cut(mean_wx, normed(x, d, D, kept)), r));
+            const vreal xh = (row_get(x, d, D, 0) * scale - mean - low) * r;
+            row_add(dx, d, D, vec_cut(w - mean_w - vec_cut(mean_wx, xh), back));
         }
     }
 }

@@ -44,7 +44,8 @@ static void forward(ag_node *node) {
             const real scale = ag_norm_scaled(x, D, eps, y);
             size(x = y, D, eps, scale, kept);
         }
-        ROW_EACH(d, D) row_put(y, d, D, row_get(x, d, D, 0) * kept[R] * row_get(g, d, D, 0));
+        const real r = kept[R];
+        ROW_EACH(d, D) row_put(y, d, D, row_get(x, d, D, 0) * r * row_get(g, d, D, 0));
     }
 }
 
@@ -55,22 +56,22 @@ static void backward(ag_node *node) {
     real *DX = ag_grad(node->in[0]), *dg = ag_grad(node->in[1]);  // may be one
     for (size_t n = 0; n < N && D > 0; n++, kept += KEPT) {
         const real *x = node->in[0]->val.x + n * (size_t)D, *dy = node->grad + n * (size_t)D;
+        const real scale = kept[SCALE], r = kept[R];
         vreal sum_wx = {0};
         // y[d] = xh * g[d]
         ROW_EACH(d, D) {
-            const vreal xh = row_get(x, d, D, 0) * kept[SCALE] * kept[R], e = row_get(dy, d, D, 0);
+            const vreal xh = row_get(x, d, D, 0) * scale * r, e = row_get(dy, d, D, 0);
             sum_wx += vec_cut(vec_cut(e, row_get(g, d, D, 0)), xh);
             if (dg) row_add(dg, d, D, vec_cut(e, xh));
         }
         if (!DX) continue;
         // xh = x[d] * r
-        const vreal mean_wx = vec_set(vec_sum(sum_wx) / (real)D),
-                    r = vec_set(kept[R] * kept[SCALE]);
+        const vreal mean_wx = vec_set(vec_sum(sum_wx) / (real)D), back = vec_set(r * scale);
         real *dx = DX + n * (size_t)D;
         ROW_EACH(d, D) {
             const vreal w = vec_cut(row_get(dy, d, D, 0), row_get(g, d, D, 0));
-            const vreal xh = row_get(x, d, D, 0) * kept[SCALE] * kept[R];
-            row_add(dx, d, D, vec_cut(w - vec_cut(mean_wx, xh), r));
+            const vreal xh = row_get(x, d, D, 0) * scale * r;
+            row_add(dx, d, D, vec_cut(w - vec_cut(mean_wx, xh), back));
         }
     }
 }
