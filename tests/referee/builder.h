@@ -30,7 +30,7 @@ bool add_sample(builder *b, const ag_op *op, int i);
 
 void die(const char *why) __attribute__((noreturn));
 void write_ints(const char *key, int n, const int *x);  // ,"key":[..]
-void write_node(const builder *b, const ag_node *x);  // {"op":..}, a comma before all but the first
-void write_numbers(size_t n, const real *x);          // as they stand in memory
+void write_node(const ag_node *x);            // {"op":..}, a comma before all but the first
+void write_numbers(size_t n, const real *x);  // as they stand in memory
 
 #endif

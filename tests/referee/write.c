@@ -15,7 +15,7 @@ void write_ints(const char *key, int n, const int *x) {
     putchar(']');
 }
 
-void write_node(const builder *b, const ag_node *x) {
+void write_node(const ag_node *x) {
     printf("%s{\"op\":\"%s\"", x->index ? "," : "", x->op ? x->op->name : "leaf");
     write_ints("shape", x->val.shape.rank, x->val.shape.dim);
     if (!x->op) printf(",\"wants\":%d", x->wants_grad);
@@ -24,7 +24,8 @@ void write_node(const builder *b, const ag_node *x) {
         for (int i = 0; i < x->n_in; i++) printf(i ? ",%d" : "%d", x->in[i]->index);
         putchar(']');
     }
-    printf(b->args[x->index] ? ",%s}" : "}", b->args[x->index]);
+    printf(x->op && x->op->arguments ? ",%s}" : "}",
+           x->op && x->op->arguments ? x->op->arguments(x) : "");
 }
 
 void write_numbers(size_t n, const real *x) {
