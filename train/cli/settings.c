@@ -128,6 +128,10 @@ int cli_settings_begin(cli_settings *s, int argc, char **argv, bool model, const
         if (model && (value = value_at(n, argv, i, "task"))) task = value;
         if (!model && !task && names_a_task(s, argv[i])) task = argv[i];
     }
+    bool named = task || !model;  // else --data alone means the task that reads lines
+    for (int i = 1; i < n; i++) named = named || value_at(n, argv, i, "config");
+    for (int i = 1; i < n && !named && !task; i++)
+        if (value_at(n, argv, i, "data")) code = cli_settings_take(s, "task", task = "file");
     return code == CLI_OK ? list(s, task, model, own) : code;
 }
 
