@@ -189,6 +189,7 @@ a_run_begins_from_another() {
         rm -r gone && ran 0 train --out two --resume --steps 60 --quiet && same_metrics other two &&
         same_tensors other/step-00000060.safetensors two/step-00000060.safetensors || return 1
     same_dir source "$before" || return 1
+    refused 2 'cannot replace' train --from source@20 --out source --force && same_dir source "$before" || return 1
     refused 2 'no state at step 41' train --from source@41 --steps 60 --out never &&
         refused 2 '--steps 40' train --from source --out never &&
         refused 2 'does not fit' train --from source --steps 60 --d-model 16 --out never &&
