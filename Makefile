@@ -109,6 +109,10 @@ test: $(TEST_BINS) $(B)/qkv $(B)/qkv-double
 	@sh tests/test_runner.sh >/dev/null  # a broken runner must not judge itself
 	@QKV=$(abspath $(B)/qkv) sh tests/run.sh $(TEST_BINS) $(TEST_SH)
 
+# The pictures of README and docs: does the program still give their data? Trains every study again.
+pictures: $(B)/qkv
+	@QKV=$(abspath $(B)/qkv) OUT=$(B)/pictures sh tests/pictures.sh all
+
 # The referee: random graphs over all ops against PyTorch, then with faults that it must find. Needs python3 with torch.
 N    := 10000
 SEED := 1
@@ -226,6 +230,7 @@ help:
 	@echo 'make deps         installs what is missing (Debian, Ubuntu; names it elsewhere)'
 	@echo 'make demo         trains the default task and draws loss, attention and circuits into $(DEMO)/plots'
 	@echo 'make test         runs all tests, ends with "N passed, N failed"'
+	@echo 'make pictures     trains what the pictures of README and docs show again, and compares their data'
 	@echo 'make referee      random graphs over all ops against PyTorch (N=10000)'
 	@echo 'make bench        a training step beside PyTorch and JAX (TORCH=, JAX=: their pythons; BENCH="--threads 2")'
 	@echo 'make torture      2000 kills, 10000 power losses, hostile names, full disks (KILLS=, STATES=)'
@@ -236,6 +241,6 @@ help:
 	@echo 'make clean        removes $(B)/'
 	@echo 'Variables: CC CFLAGS LDFLAGS ARCH=native|x86-64-v3|... PREFIX DESTDIR WERROR=1'
 
-.PHONY: all install uninstall test bench torture fuzz referee demo check clean deps deps-check headers help FORCE
+.PHONY: all install uninstall test pictures bench torture fuzz referee demo check clean deps deps-check headers help FORCE
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
