@@ -21,6 +21,7 @@ typedef double real;
 #define real_tanh    tanh
 #define real_abs     fabs
 #define REAL_MIN     DBL_MIN
+#define REAL_MAX     DBL_MAX
 #else
 typedef float real;
 #define REAL_EPSILON FLT_EPSILON
@@ -31,6 +32,7 @@ typedef float real;
 #define real_tanh    tanhf
 #define real_abs     fabsf
 #define REAL_MIN     FLT_MIN
+#define REAL_MAX     FLT_MAX
 #endif
 
 #endif

@@ -3,18 +3,14 @@
 #define QKV_CLI_BENCH_H
 
 #include <stdbool.h>
-#include <time.h>
 
 #include "train/trainer/trainer.h"
-
-/* A clock's reading in seconds. */
-double bench_clock(clockid_t clock);
 
 /* Median seconds of one call of fn on this thread, from samples of about a millisecond taken for
  * `seconds`. */
 double bench_time(void (*fn)(void *ctx), void *ctx, double seconds);
 
-/* What one core can do: multiply-adds on registers, in FLOP/s; and copying within the second-level
+/* What one core can do: multiply-adds on registers, in FLOP/s; and adding within the first-level
  * cache, bytes read and written, in B/s. Each takes about a fifth of a second. */
 typedef struct {
     double flops, bytes;

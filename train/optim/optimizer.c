@@ -13,7 +13,9 @@ static void sgd(const qkv_optim_rule *r, real decay, size_t n, real *restrict w,
     }
 }
 
-/* adam and adamw: they differ in where the decay acts. */
+/* adam and adamw: they differ in where the decay acts. A square that is too small for a number
+ * counts as the smallest that can add up to one: else a tiny gradient over a tinier eps would make
+ * a step far beyond the rate. */
 static void adam_either(const qkv_optim_rule *r, real in_gradient, real keep, size_t n,
                         real *restrict w, const real *restrict g, real *const moment[]) {
     real *restrict m = moment[0], *restrict s = moment[1];
@@ -21,14 +23,14 @@ static void adam_either(const qkv_optim_rule *r, real in_gradient, real keep, si
                c2 = (real)(1 - r->beta2);
     const real rate = (real)(r->lr / r->correction1), root = (real)(1 / sqrt(r->correction2)),
                eps = (real)r->eps;
-    const real scale = (real)r->grad_scale;
+    const real scale = (real)r->grad_scale, least = REAL_MIN / c2;
     for (size_t i = 0; i < n; i++) {
         real grad = scale * g[i] + in_gradient * w[i];
         const real mean = b1 * m[i] + c1 * grad;
         m[i] = real_abs(mean) < REAL_MIN ? 0
                                          : mean;  // a dead unit's fades; below REAL_MIN all is slow
         s[i] = b2 * s[i] + c2 * grad * grad;
-        w[i] = keep * w[i] - rate * m[i] / (real_sqrt(s[i]) * root + eps);
+        w[i] = keep * w[i] - rate * m[i] / (real_sqrt(s[i] > least ? s[i] : least) * root + eps);
     }
 }
 
@@ -54,6 +56,7 @@ qkv_optim_settings qkv_optim_adam(double rate) {
 }
 
 qkv_optim_rule qkv_optim_rule_at(const qkv_optim_settings *s, int step, double grad_norm) {
+    const double t = (double)step - s->first_step + 1;
     return (qkv_optim_rule){
         .method = &qkv_optim_methods[s->method],
         .lr = qkv_optim_rate(&s->schedule, step),
@@ -62,9 +65,14 @@ qkv_optim_rule qkv_optim_rule_at(const qkv_optim_settings *s, int step, double g
         .beta2 = s->beta2,
         .eps = s->eps,
         .weight_decay = s->weight_decay,
-        .correction1 = 1 - pow(s->beta1, step + 1.0),
-        .correction2 = 1 - pow(s->beta2, step + 1.0),
+        .correction1 = 1 - pow(s->beta1, t),
+        .correction2 = 1 - pow(s->beta2, t),
         .grad_scale = s->clip > 0 && grad_norm > s->clip ? s->clip / grad_norm : 1};
+}
+
+bool qkv_optim_holds(const qkv_optim_rule *r, double grad_norm) {
+    const double norm = grad_norm * r->grad_scale;
+    return !r->method->moment[1] || norm * norm <= (double)REAL_MAX;
 }
 
 void qkv_optim_apply(const qkv_optim_rule *rule, bool decay, size_t n, real *w, const real *g,
@@ -98,6 +106,7 @@ double qkv_optim_step(qkv_optim *o, ag_graph *g) {
     const double norm = sqrt(squares);
     if (!isfinite(norm)) return norm;
     const qkv_optim_rule rule = qkv_optim_rule_at(&o->settings, o->step, norm);
+    if (!qkv_optim_holds(&rule, norm)) return (double)INFINITY;
     o->step++;
     for (int i = 0; i < ag_params_count(o->params); i++) qkv_optim_update(o, &rule, i, grads);
     ag_grads_zero(g);

@@ -42,6 +42,7 @@ extern const qkv_optim_method qkv_optim_methods[];  // by these numbers; a NULL 
 /* What is chosen for a whole training. */
 typedef struct {
     int method;
+    int first_step;  // before which its moments are 0
     qkv_optim_schedule schedule;
     double momentum;           // of sgd
     double beta1, beta2, eps;  // of adam: decay of mean and mean square; added to the root
@@ -62,6 +63,10 @@ struct qkv_optim_rule {
 
 /* The rule of step (from 0), for a gradient of this norm. */
 qkv_optim_rule qkv_optim_rule_at(const qkv_optim_settings *s, int step, double grad_norm);
+
+/* Can the moments hold a gradient of this norm? Where the square of one overflows, a mean square
+ * would be infinite, and its weight would never move again. */
+bool qkv_optim_holds(const qkv_optim_rule *r, double grad_norm);
 
 /* Updates n numbers of a parameter. decay: whether weight decay applies to it. */
 void qkv_optim_apply(const qkv_optim_rule *rule, bool decay, size_t n, real *w, const real *g,
@@ -85,7 +90,8 @@ bool qkv_optim_init(qkv_optim *o, tensor_arena *arena, ag_params *params, qkv_op
 void qkv_optim_update(qkv_optim *o, const qkv_optim_rule *rule, int param, const real *grads);
 
 /* One step along the gradients that g's backward passes added up, which are then zeroed. Frozen
- * parameters stay. Returns the gradient's norm; if that is not finite, nothing was changed. */
+ * parameters stay. Returns the gradient's norm, infinity if the moments cannot hold it; if that is
+ * not finite, nothing was changed. */
 double qkv_optim_step(qkv_optim *o, ag_graph *g);
 
 #ifdef __cplusplus

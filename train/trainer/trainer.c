@@ -190,6 +190,12 @@ void qkv_trainer_at_step(qkv_trainer *t, int step) {
         if (t->workers[i].gate) t->workers[i].gate->val.x[0] = step >= t->config.scores_from;
 }
 
+void qkv_trainer_note_source(qkv_trainer *t, const char *from, const char *checksum) {
+    snprintf(t->config.from, sizeof t->config.from, "%s", from);
+    snprintf(t->config.from_checksum, sizeof t->config.from_checksum, "%s", checksum);
+    t->optim.settings = qkv_config_optim(&t->config);  // the step at which its moments are 0
+}
+
 double qkv_trainer_rate(const qkv_trainer *t, int step) {
     return qkv_optim_rate(&t->optim.settings.schedule, step);
 }
