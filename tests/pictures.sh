@@ -78,8 +78,8 @@ while read -r name kind png data drawn command; do
     if [ $mode = draw ] || [ $mode = renew ]; then
         [ $mode = draw ] || cp "$now" "$at/$stem.csv" || exit 1
         draw "$stem" "$kind" </dev/null || exit 1
-        echo "$name $kind $(sum "$at/$name") $(sum "$at/$stem.csv") $(script "$kind" | cksum | cut -d ' ' -f 1)" \
-            "$command" >>"$OUT/list"
+        drawn=$(script "$kind" | cksum | cut -d ' ' -f 1)
+        echo "$name $kind $(sum "$at/$name") $(sum "$at/$stem.csv") $drawn $command" >>"$OUT/list"
         continue
     fi
     [ "$(sum "$at/$name")" = "$png" ] || complain "is not the picture that was drawn"

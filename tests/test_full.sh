@@ -108,7 +108,8 @@ a_directory_that_is_read_only() {
     fi
     chmod a-w closed closed/run
     before=$(find closed -type f -exec cksum {} + | sort)
-    for arguments in "--out closed/new $small" "--out closed/run --force $small" "--out closed/run --resume $again"; do
+    for arguments in "--out closed/new $small" "--out closed/run --force $small" \
+        "--out closed/run --resume $again"; do
         as_nobody train $arguments --steps 5
         failed 1 "ermission denied" || return 1
     done
@@ -134,8 +135,8 @@ a_full_standard_output() {
 
 # A save that fails again and again for one reason is said once, and counted.
 equal_warnings_are_counted() {
-    (ulimit -f 200 && run train --out warned --steps 12 --save-every 1 --eval-every 100 --d-model 64 --batch 4 \
-        --eval-examples 4 --threads 1 --quiet; exit $status)
+    (ulimit -f 200 && run train --out warned --steps 12 --save-every 1 --eval-every 100 --d-model 64 \
+        --batch 4 --eval-examples 4 --threads 1 --quiet; exit $status)
     [ $? -eq 1 ] && [ "$(wc -l <"$dir/err")" -le 4 ] && grep -q 'the same [0-9]* times more' "$dir/err" ||
         say "$(cat "$dir/err")"
 }

@@ -21,8 +21,8 @@ the_pictures_are_those_that_are_drawn() {
 # A copy of the pages, the scripts and the pictures, to be spoilt.
 copied() {
     rm -rf "$dir/copy" && mkdir -p "$dir/copy/train/plot" "$dir/copy/tests" &&
-        cp -r "$root/docs" "$root/README.md" "$dir/copy" && cp "$root"/train/plot/*.gp "$dir/copy/train/plot" &&
-        cp "$root/tests/pictures.sh" "$dir/copy/tests"
+        cp -r "$root/docs" "$root/README.md" "$dir/copy" &&
+        cp "$root"/train/plot/*.gp "$dir/copy/train/plot" && cp "$root/tests/pictures.sh" "$dir/copy/tests"
 }
 
 # seen TEXT: pictures.sh fails on the copy and says so.
@@ -34,9 +34,11 @@ seen() {
 what_is_stale_is_seen() {
     needs gnuplot || return
     at=$dir/copy/docs/pictures
-    copied && cp "$at/study-roles.png" "$at/study-depth.png" && seen 'not the picture that was drawn' || return 1
+    copied && cp "$at/study-roles.png" "$at/study-depth.png" || return 1
+    seen 'not the picture that was drawn' || return 1
     copied && sed -i 's/0.9/0.8/' "$at/study-depth.csv" && seen 'data have been changed' || return 1
-    copied && echo '# more' >>"$dir/copy/train/plot/bars.gp" && seen 'drawn by another train/plot/bars.gp' || return 1
+    copied && echo '# more' >>"$dir/copy/train/plot/bars.gp" || return 1
+    seen 'drawn by another train/plot/bars.gp' || return 1
     copied && cp "$at/learning.png" "$at/another.png" && seen 'another.png: is not in' || return 1
     copied && rm "$at/study-cross.png" && seen 'which is not there' || return 1
     # A curve that the training does not give, with a checksum that is right.

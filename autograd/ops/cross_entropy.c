@@ -11,7 +11,6 @@ typedef struct {
     const real *weight;
 } attr;
 
-
 // save: how many rows were scored, the weight used, then softmax [rows,V].
 enum { SCORED, WEIGHT, HEADER };
 
