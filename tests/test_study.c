@@ -188,7 +188,7 @@ static void the_text_says_what_was_found(void **state) {
     has(&text, "a        0.900    never  6.50 ± 1.00\n");
     has(&text, "b  0.250 (1/3)    never    200 (1/3)\n");
     has(&text, "  holds        a: accuracy >= 0.5\n  FAILS        a: accuracy in [0.5, 0.85]\n");
-    has(&text, "90.0\xc2\xa0%, 0.9, 6.00, (not measured), (not measured), 5.5");
+    has(&text, "90.0 %, 0.9, 6.00, (not measured), (not measured), 5.5");
     has(&text, "Verdict  no\n");
     const char *blank = strstr(text.at, " \n");
     if (blank) fail_msg("blanks at the end of a line: %s", blank);
@@ -389,13 +389,13 @@ static void tables_and_the_numbers_of_pictures(void **state) {
           "\"i\",\"four\",\"loss\",1,2,0,2,2\n\"i\",\"two\",\"loss\",1,3,0,3,3\n");
     wrote("bars.csv",
           "y,name,mean,sd,least,most,band_least,band_most,title,label\n"
-          "0,\"g\xe2\x80\x9a \"\"h\"\"\",,,,,,,,\n1,\"four\",0,0,0,0,,,\"T\",\"loss\"\n"
+          "0,\"g, \"\"h\"\"\",,,,,,,,\n1,\"four\",0,0,0,0,,,\"T\",\"loss\"\n"
           "2,\"two\",1,0,1,1,,,\"T\",\"loss\"\n3.6,\"i\",,,,,,,,\n"
           "4.6,\"four\",2,0,2,2,,,\"T\",\"loss\"\n5.6,\"two\",3,0,3,3,,3,\"T\",\"loss\"\n");
     s->picture.kind = "lines";
     assert_true(qkv_study_write(&qkv_io_posix, s, &r, ".", error));
     wrote("lines.csv",
-          "\"d_k\",title,label,curves,\"g\xe2\x80\x9a \"\"h\"\"\",least,most,\"i\",least,most\n"
+          "\"d_k\",title,label,curves,\"g, \"\"h\"\"\",least,most,\"i\",least,most\n"
           "2,\"T\",\"loss\",2,1,1,1,3,3,3\n4,\"T\",\"loss\",2,0,0,0,2,2,2\n");
     tensor_arena_free(r.arena);
     qkv_study_free(s);
