@@ -120,11 +120,11 @@ typedef struct {
     int *ids[DATA_SIDES][DATA_MAXSTREAMS];
     int *target[DATA_MAXREADOUTS];  // class, or -1: not scored
     int *source[DATA_MAXREADOUTS];  // the position of the store where the answer stands, or -1
-    int *
-        distractor[DATA_MAXREADOUTS];  // the position that a confused model would look at; -1: none
-    bool held_out;                     // in: the example is of the split "heldout"
-    const char *split;                 // in: its split,
-    uint64_t seed, index;              // seed, and number there
+    // The position that a confused model would look at; -1: none.
+    int *distractor[DATA_MAXREADOUTS];
+    bool held_out;         // in: the example is of the split "heldout"
+    const char *split;     // in: its split,
+    uint64_t seed, index;  // seed, and number there
     int *scratch;
 } data_example;
 

@@ -1,3 +1,4 @@
+/* check.c - what every test program shares. */
 #include "tests/check.h"
 
 #include <float.h>

@@ -9,7 +9,9 @@ This is no Debian-like system. Please install, under whatever names they have he
 and, for some of the tests, the PCG C++ headers, pkg-config, python3 with numpy, man, mandoc, script,
 GNU parallel, bash, and localedef with the source of a locale that has a decimal comma
 TEXT
-    for tool in cc make gnuplot pkg-config python3 man script parallel; do command -v $tool >/dev/null 2>&1 || echo "  not found: $tool"; done
+    for tool in cc make gnuplot pkg-config python3 man script parallel; do
+        command -v $tool >/dev/null 2>&1 || echo "  not found: $tool"
+    done
     exit 0
 fi
 missing=

@@ -33,8 +33,7 @@ extern const mutant mutants[];  // `what` NULL ends it
 ag_op mutant_of(const mutant *m, const ag_op *right, int input);
 
 /* Whether the mutant made last has done anything otherwise than the right op. "Only the last of
- * several contributions counts" is no error where there is but one; such a mutant does not count.
- */
+ * several contributions counts" is no error where there is but one: it does not count there. */
 bool mutant_differed(void);
 
 #endif

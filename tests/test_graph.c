@@ -74,15 +74,14 @@ static void nodes_are_found_by_name(void **state) {
     memset(longer, 'n', sizeof longer);
     longer[999] = '\0';
     ag_name(z, "%s", longer);
-    ag_add(z, counting(w.g, longer, tensor_dims(1, 4),
-                       0));  // an error about long names is cut, not overrun
+    // An error about long names is cut, not overrun.
+    ag_add(z, counting(w.g, longer, tensor_dims(1, 4), 0));
     error_says(w.g, "add");
     close_world(&w);
 }
 
 /* What dropout drops is a function of seed, step, micro-batch and its name: the same on replay and in
- * another graph, another if one of them differs. Without training, and with p = 0, the bits of x.
- */
+ * another graph, another if one of them differs. Without training, or with p = 0, the bits of x. */
 static void dropout_is_a_function_of_the_run(void **state) {
     (void)state;
     enum { LARGE = 200 };
@@ -162,8 +161,8 @@ static void hooks_run_in_order_and_go(void **state) {
                 ag_hook(x, hear, "x"));
     heard[0] = '\0';
     ag_forward(w.g);
-    assert_string_equal(heard,
-                        "xabc");  // not at once: from the next replay on; leaves have hooks too
+    // Not at once: from the next replay on; leaves have hooks too.
+    assert_string_equal(heard, "xabc");
     ag_forward(w.g);
     assert_string_equal(heard, "xabcxac");
     ag_unhook(y, hear, "a");

@@ -1,59 +1,9 @@
 #!/bin/sh
 # test_info.sh - qkv info and qkv export as a stranger meets them; and what a run says that goes
 # wrong. QKV is the program's path. Reports in cmocka's words, for run.sh.
-QKV=${QKV:-build/qkv}
-case $QKV in /*) ;; *) QKV=$(pwd)/$QKV ;; esac
-examples=$(pwd)/examples
-page=$(pwd)/docs/qkv-run.5
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 1' HUP INT TERM
-. "$(dirname "$0")/suite.sh" || exit 1
-cd "$dir" || exit 1
-export LC_ALL=C
-
-say() { echo "    $*"; false; }
-
-# Runs the program; leaves `out`, `err`: ran CODE ARGS...
-ran() {
-    code=$1
-    shift
-    "$QKV" "$@" >out 2>err </dev/null
-    status=$?
-    [ $status -eq "$code" ] || say "qkv $*: exit $status, expected $code; $(cat err)"
-}
-
-# Exit CODE, nothing on stdout, one line on stderr with TEXT in it: refused CODE TEXT ARGS...
-refused() {
-    code=$1 text=$2
-    shift 2
-    ran "$code" "$@" || return 1
-    [ ! -s out ] || { say "qkv $*: writes to stdout"; return 1; }
-    [ "$(wc -l <err)" -eq 1 ] || { say "qkv $*: not one line on stderr"; return 1; }
-    grep -qF -e "$text" err || say "qkv $*: '$(cat err)' does not say '$text'"
-}
-
-# train DIR ARGS...: a run of three steps.
-train() {
-    where=$1
-    shift
-    [ -e "$where" ] || ran 0 train --out "$where" --steps 3 --eval-examples 32 --quiet "$@"
-}
-
-# A line of `out` that begins so and has these words: line WORD...
-line() {
-    text=$*
-    sed 's/  */ /g' out | grep -qF -e "$text" || say "no '$text' in the output"
-}
-
-# python CODE: with json and the parsed output of qkv info --json as `o`; skipped without python3.
-python() {
-    needs python3 || return
-    python3 -c "
-import json, os
-o = json.load(open('out')) if os.path.getsize('out') else None
-$1"
-}
+. "$(dirname "$0")/program.sh" || exit 1
+examples=$root/examples
+page=$root/docs/qkv-run.5
 
 plain() { train plain; }
 

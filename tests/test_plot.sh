@@ -1,6 +1,7 @@
 #!/bin/sh
-# test_plot.sh - pictures and words: what a picture says is true of the run, can be read, and is drawn again from any
-# directory; what is damaged is refused. QKV is the program's path. Reports in cmocka's words, for run.sh.
+# test_plot.sh - pictures and words: what a picture says is true of the run, can be read, and is drawn
+# again from any directory; what is damaged is refused. QKV is the program's path. Reports in cmocka's
+# words, for run.sh.
 #
 # Pictures are looked at as SVG, whose texts stand in the file.
 QKV=${QKV:-build/qkv}
@@ -42,7 +43,9 @@ has() {
 lacks() { ! grep -qF -e "$2" "$1" || say "$1 says '$2'"; }
 
 svg() { ran 0 plot --format svg "$@"; }
-no_line_over() { awk -v most="$2" 'length > most { print; bad = 1 } END { exit bad }' "$1" || say "longer than $2"; }
+no_line_over() {
+    awk -v most="$2" 'length > most { print; bad = 1 } END { exit bad }' "$1" || say "longer than $2"
+}
 
 # ---- how pictures are drawn ----
 
@@ -122,7 +125,7 @@ circuits_say_who_is_asked_for() {
     needs gnuplot || return
     run partner --task partner --keys 10 --values 10 --pairs 4 || return 1
     svg partner --only circuits || return 1
-    has partner/plots/circuits.svg 'queries find their key' 'values are answered' 'frame: the key that is asked for' &&
+    has partner/plots/circuits.svg 'queries find their key' 'values are answered' 'frame: the key that' &&
         lacks partner/plots/circuits.svg diagonal || return 1
     # The partner of key 2 is key 3; a value is its own.
     awk -F, '$1 == 0 && $5 == 1 { if ($4 == "") exit 1; if ($3 != ($2 % 2 ? $2 - 1 : $2 + 1)) bad = 1; n++ }
@@ -143,15 +146,17 @@ one_example_is_labelled_whole() {
     run attributes --task attributes || return 1
     svg attributes --attention || return 1
     name=$(sed -n '2s/^[^"]*"\([^"]*\)".*/\1/p' attributes/probe/example-0.csv)
-    [ ${#name} -gt 16 ] && has attributes/plots/example.svg ">$name<" 'the position that looks' 'Frame: where the right'
+    [ ${#name} -gt 16 ] &&
+        has attributes/plots/example.svg ">$name<" 'the position that looks' 'Frame: where the right'
 }
 
 an_entry_that_asks_keeps_its_name() {
     run pointer --task pointer || return 1
-    lacks pointer/probe/attention-after.csv '"self"' && has pairs/probe/attention-after.csv '"self"' || return 1
+    lacks pointer/probe/attention-after.csv '"self"' || return 1
+    has pairs/probe/attention-after.csv '"self"' || return 1
     needs gnuplot || return
     svg pointer --only attention || return 1
-    [ "$(sed -n '2s/.*"\([^"]*\)","[^"]*"$/\1/p' pointer/plots/attention.csv | grep -c '^k[0-9]* v[0-9]*$')" -eq 1 ] ||
+    sed -n '2s/.*"\([^"]*\)","[^"]*"$/\1/p' pointer/plots/attention.csv | grep -q '^k[0-9]* v[0-9]*$' ||
         say "the first column is '$(sed -n 2p pointer/plots/attention.csv)'"
 }
 
@@ -159,7 +164,8 @@ runs_side_by_side() {
     needs gnuplot || return
     run pairs && run other --seed 2 && rm -rf twin && cp -r pairs twin || return 1
     svg pairs other twin --out beside || return 1
-    has beside/compare.svg 'share of right answers' 'loss on held-out' chance 'twin (the same as run 1)' || return 1
+    has beside/compare.svg 'share of right answers' 'loss on held-out' chance 'twin (the same as run 1)' ||
+        return 1
     run partner --task partner --keys 10 --values 10 --pairs 4 && svg pairs partner --out beside &&
         lacks beside/compare.svg 'chance' || return 1
     set -- && for i in 1 2 3 4 5 6 7 8 9 10; do cp -r other many-$i && set -- "$@" many-$i; done
@@ -195,10 +201,12 @@ why_there_is_no_map() {
 
 only_says_where_a_picture_comes_from() {
     run pairs || return 1
-    ran 2 plot pairs --only example && has err '--attention' && ran 2 plot pairs --only compare && has err 'several' &&
-        ran 2 plot pairs --only bars && has err 'qkv study' && ran 2 plot pairs pairs --only loss &&
-        has err compare && ran 2 plot pairs --out elsewhere && has err --out && [ ! -e elsewhere ] &&
-        ran 2 plot pairs --example 3 && has err --attention
+    ran 2 plot pairs --only example && has err '--attention' || return 1
+    ran 2 plot pairs --only compare && has err 'several' || return 1
+    ran 2 plot pairs --only bars && has err 'qkv study' || return 1
+    ran 2 plot pairs pairs --only loss && has err compare || return 1
+    ran 2 plot pairs --out elsewhere && has err --out && [ ! -e elsewhere ] || return 1
+    ran 2 plot pairs --example 3 && has err --attention
 }
 
 maps_fit_a_terminal() {
@@ -212,9 +220,11 @@ words_fit_a_terminal() {
         ran 0 train --task $task --out words --force --steps 2 --threads 1 && no_line_over out 80 || return 1
     done
     cat >narrow.json <<'END'
-{"name": "narrow", "claim": "A claim that is so long that it takes more than one line of a terminal to be said at all.",
- "seeds": 1, "base": {"steps": 2}, "columns": ["accuracy", "loss", "answer_attention", "in_context", "all_right", "qk_diag"],
- "bands": [{"variant": "a variant with a long name", "measure": "answer_attention", "least": 0.25, "most": 0.87654321}],
+{"name": "narrow", "seeds": 1, "base": {"steps": 2},
+ "claim": "A claim that is so long that it takes more than one line of a terminal to be said at all.",
+ "columns": ["accuracy", "loss", "answer_attention", "in_context", "all_right", "qk_diag", "ov_diag"],
+ "bands": [{"variant": "a variant with a long name", "measure": "answer_attention", "least": 0.25,
+            "most": 0.87654321}],
  "variants": [{"name": "a variant with a long name"}, {"name": "another variant, longer still"}]}
 END
     ran 0 study narrow.json --out narrow --jobs 1 && LC_ALL=C.UTF-8 no_line_over out 80
@@ -234,19 +244,17 @@ threads_of() {
 
 one_processor_one_thread() {
     needs taskset || return
-    taskset -c "$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')" "$QKV" train --out alone --steps 400 --quiet &
-    child=$!
-    most=$(threads_of $child)
-    wait $child || return 1
-    child=
-    [ "$most" -eq 1 ] || { say "$most threads on one processor"; return 1; }
+    first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
     echo '{"name": "s", "seeds": 4, "base": {"steps": 100}, "variants": [{"name": "v"}]}' >s.json
-    taskset -c "$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')" "$QKV" study s.json --out s --quiet &
-    child=$!
-    most=$(threads_of $child)
-    wait $child || return 1
-    child=
-    [ "$most" -eq 1 ] || say "a study on one processor: $most threads"
+    for what in 'train --steps 400' 'study s.json'; do
+        taskset -c "$first" "$QKV" $what --out alone --quiet &
+        child=$!
+        most=$(threads_of $child)
+        wait $child || return 1
+        child=
+        rm -rf alone
+        [ "$most" -eq 1 ] || { say "qkv $what: $most threads on one processor"; return 1; }
+    done
 }
 
 missing_programs_are_named() {
@@ -255,12 +263,13 @@ missing_programs_are_named() {
     has err 'there is no nonesuch' && lacks err 'does not find qkv' || return 1
     needs python3 || return
     python3 -c 'import torch' 2>/dev/null && return
-    python3 "$root/tests/bench/models.py" "$QKV" >out 2>err && { say "models.py succeeds without torch"; return 1; }
+    python3 "$root/tests/bench/models.py" "$QKV" >out 2>err && { say "models.py needs no torch"; return 1; }
     [ "$(wc -l <err)" -eq 1 ] && has err 'has no torch'
 }
 
 suite any_terminal_in_the_environment scripts_draw_from_any_directory a_killed_drawing_is_swept_up \
-    damaged_maps_are_exit_3 a_torn_row_is_not_drawn circuits_say_who_is_asked_for learning_knows_what_was_there \
-    one_example_is_labelled_whole an_entry_that_asks_keeps_its_name runs_side_by_side no_steps_no_negative_axis \
-    a_loss_that_is_no_number_is_shown why_there_is_no_map only_says_where_a_picture_comes_from maps_fit_a_terminal \
-    words_fit_a_terminal one_processor_one_thread missing_programs_are_named
+    damaged_maps_are_exit_3 a_torn_row_is_not_drawn circuits_say_who_is_asked_for \
+    learning_knows_what_was_there one_example_is_labelled_whole an_entry_that_asks_keeps_its_name \
+    runs_side_by_side no_steps_no_negative_axis a_loss_that_is_no_number_is_shown why_there_is_no_map \
+    only_says_where_a_picture_comes_from maps_fit_a_terminal words_fit_a_terminal \
+    one_processor_one_thread missing_programs_are_named

@@ -57,7 +57,8 @@ static void add_sizes(cost *c, const ag_node *node, double times) {
         if (node->in[i]->wants_grad && i < 2) c->flops_backward += times * f;
     }
     c->flops_forward += times * f;
-    c->bytes_forward += times * (double)sizeof(real) * (in + out);
+    if (node->val.x != node->in[0]->val.x)  // a view moves nothing
+        c->bytes_forward += times * (double)sizeof(real) * (in + out);
     c->bytes_backward += times * (double)sizeof(real) * (in + out + wanted);
 }
 
@@ -158,6 +159,10 @@ static rate rate_of(double seconds, double flops, double bytes, bench_peak peak)
 }
 
 static void print_cell(double seconds, rate r) {
+    if (r.rate <= 0) {
+        printf(" %9.1f %11s %5s", 1e6 * seconds, "-", "-");
+        return;
+    }
     printf(" %9.1f %6.0f %s %4.0f%%", 1e6 * seconds, r.rate, r.flops ? "GF/s" : "GB/s",
            100 * r.share);
 }
@@ -209,8 +214,9 @@ int bench_ops(qkv_trainer *t, double seconds, bool json) {
             return cli_error(CLI_FAILED, "bench", "%s", error);
     }
     if (!json) {
-        printf("peak of one core: %.0f GFLOP/s, %.0f GB/s copied in the second-level cache\n",
-               peak.flops / 1e9, peak.bytes / 1e9);
+        printf(
+            "peak of one core: %.0f GFLOP/s, %.0f GB/s read and written in the first-level cache\n",
+            peak.flops / 1e9, peak.bytes / 1e9);
         printf("a step: %.1f us; %d of %d sequences at a time\n\n", 1e6 * whole, z.B, c->batch);
         printf("%-14s %3s %9s %11s %5s %9s %11s %5s  %6s\n", "op", "n", "forward us", "rate",
                "peak", "backward", "rate", "peak", "step");

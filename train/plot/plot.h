@@ -1,8 +1,9 @@
 /* plot.h - the pictures of a run directory, drawn by gnuplot.
  *
  * Each picture is NAME.png (or .svg, .pdf, .txt) in the run's plots/ directory; beside it stay
- * NAME.gp, which drew it, and NAME.csv, the numbers in it: `gnuplot NAME.gp` draws it again. A NAME.gp that was edited is kept as NAME.gp~ . A picture that fails leaves the
- * one from before, with its script and its data, as it was.
+ * NAME.gp, which drew it, and NAME.csv, the numbers in it: `gnuplot NAME.gp` draws it again. A
+ * NAME.gp that was edited is kept as NAME.gp~ . A picture that fails leaves the one from before,
+ * with its script and its data, as it was.
  *
  * Nothing here prints, exits, or changes the process: gnuplot runs as a child in a private
  * directory, without a shell, and reads names (of runs, tokens, matrices) only as data. gnuplot is

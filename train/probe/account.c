@@ -1,3 +1,4 @@
+/* account.c - parameters, FLOPs and cached numbers, counted. */
 #include "train/probe/account.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* look.c - what the probes share. */
 #include "train/probe/look.h"
 
 #include <stdarg.h>

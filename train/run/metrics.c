@@ -1,3 +1,4 @@
+/* metrics.c - the rows of metrics.csv. */
 #include "train/run/metrics.h"
 
 #include <math.h>
