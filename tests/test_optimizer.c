@@ -246,6 +246,7 @@ static void a_tiny_gradient_makes_no_huge_step(void **state) {
                     real was = w;
                     qkv_optim_rule rule = rule_at(&c, t, g);
                     qkv_optim_apply(&rule, false, 1, &w, &x, (real *[]){&m, &s});
+                    assert_true((m == 0 || real_abs(m) >= REAL_MIN) && (s == 0 || s >= REAL_MIN));
                     if (!(real_abs(w - was) <= (real)0.0105))
                         fail_msg("eps %g, gradient %g: %g at step %d", eps, g, (double)(w - was),
                                  t);
