@@ -142,6 +142,10 @@ test: $(TEST_BINS) $(B)/qkv $(B)/qkv-double $(ACCURACY)
 	@sh tests/test_runner.sh >/dev/null  # a broken runner must not judge itself
 	@QKV=$(abspath $(B)/qkv) sh tests/run.sh $(TEST_BINS) $(TEST_SH)
 
+# The pictures of README and docs: does the program still give their data? Trains every study again.
+pictures: $(B)/qkv
+	@QKV=$(abspath $(B)/qkv) OUT=$(B)/pictures sh tests/pictures.sh all
+
 # How much of the source the tests reach, C and shell together, measured by gcov; fails below these floors,
 # in per cent. Left out are what takes minutes, and what builds for itself.
 LINES    := 95
@@ -288,6 +292,7 @@ help:
 	@echo 'make deps         installs what is missing (Debian, Ubuntu; names it elsewhere)'
 	@echo 'make demo         trains the default task and draws loss, attention and circuits into $(DEMO)/plots'
 	@echo 'make test         runs all tests, ends with "N passed, N failed"'
+	@echo 'make pictures     trains what the pictures of README and docs show again, and compares their data'
 	@echo 'make coverage     what of the source the tests reach, by gcov; fails below a floor'
 	@echo 'make referee      random graphs over all ops against PyTorch (N=10000)'
 	@echo 'make accuracy     every op against mpmath over the whole range of numbers; writes docs/accuracy.md'
@@ -300,6 +305,6 @@ help:
 	@echo 'make clean        removes $(B)/'
 	@echo 'Variables: CC CFLAGS LDFLAGS ARCH=native|portable|x86-64-v3|... PREFIX DESTDIR WERROR=1'
 
-.PHONY: all page install uninstall test accuracy coverage covered bench torture fuzz referee demo check clean deps deps-check headers help FORCE
+.PHONY: all page install uninstall test pictures accuracy coverage covered bench torture fuzz referee demo check clean deps deps-check headers help FORCE
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

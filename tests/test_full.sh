@@ -133,6 +133,14 @@ a_full_standard_output() {
     done
 }
 
-tests="a_full_disk_at_the_start a_disk_that_fills_up a_limit_on_a_files_size a_directory_that_is_read_only
-a_full_standard_output"
+# A save that fails again and again for one reason is said once, and counted.
+equal_warnings_are_counted() {
+    (ulimit -f 200 && run train --out warned --steps 12 --save-every 1 --eval-every 100 --d-model 64 \
+        --batch 4 --eval-examples 4 --threads 1 --quiet; exit $status)
+    [ $? -eq 1 ] && [ "$(wc -l <"$dir/err")" -le 4 ] && grep -q 'the same [0-9]* times more' "$dir/err" ||
+        say "$(cat "$dir/err")"
+}
+
+tests="equal_warnings_are_counted a_full_disk_at_the_start a_disk_that_fills_up a_limit_on_a_files_size
+a_directory_that_is_read_only a_full_standard_output"
 suite $tests
