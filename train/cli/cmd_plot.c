@@ -14,6 +14,7 @@ static const cli_option options[] = {
     {"only", "NAME", "one of the pictures of qkv list plots (not with --attention)", NULL},
     {"attention", NULL, "one example's attention, every layer and head", NULL},
     {"example", "I", "which held-out example (with --attention)", "0"},
+    {"answer", "NAME", "which of several answers is framed (with --attention)", NULL},
     {"plugin", "FILE", "the plugin with the run's task or block (with --attention)", NULL},
     {"out", "DIR", "where a comparison of several runs goes (not with --attention)",
      "runs/compare"},
@@ -21,7 +22,7 @@ static const cli_option options[] = {
 
 typedef struct {
     qkv_plot_format format;
-    const char *only, *out;
+    const char *only, *out, *answer;
     bool attention;
     long example;
     const struct qkv_config_plugin *plugin;
@@ -44,6 +45,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
                                 value);
     }
     if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
+    if (strcmp(name, "answer") == 0) return r->answer = value, CLI_OK;
     if (strcmp(name, "attention") == 0) return r->attention = true, CLI_OK;
     if (strcmp(name, "plugin") == 0) return cli_load_plugin("plot", value, &r->plugin);
     if (strcmp(name, "example") == 0) {
@@ -93,8 +95,11 @@ static int plot_example(request *r, const char *run) {
     qkv_run_status status;
     qkv_trainer *t = qkv_run_open(&qkv_io_posix, run, r->plugin, 1, &progress, &status, error);
     if (!t) return cli_error(cli_code(status), "plot", "%s", error);
-    bool written = qkv_run_write_example(&qkv_io_posix, t, run, (uint64_t)r->example, error);
+    int readout = cli_readout("plot", qkv_trainer_spec(t), r->answer);
+    bool written = readout >= 0 && qkv_run_write_example(&qkv_io_posix, t, run,
+                                                         (uint64_t)r->example, readout, error);
     qkv_trainer_free(t);
+    if (readout < 0) return CLI_USAGE;
     if (!written) return cli_error(CLI_FAILED, "plot", "%s", error);
     return code_of(qkv_plot_example(run, r->format, report, r));
 }
