@@ -20,7 +20,7 @@ B     := build
 # Everything is compiled twice from the same source: float trains, double checks gradients.
 
 # The rooms of train/, in their order: each may use those before it. train/cli is the program, not the library.
-TRAIN   := io optim config trainer probe run plot study
+TRAIN   := io optim config trainer probe run plot study page
 LIB_SRC := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c layers/*.c data/*.c $(TRAIN:%=train/%/*.c))
 LIB_SRC += $(B)/gen/plot_scripts.c $(B)/gen/studies.c
 CLI_SRC := $(wildcard train/cli/*.c)
@@ -65,6 +65,37 @@ $(B)/gen/studies.c: train/study/embed.sh $(sort $(wildcard train/study/*.json))
 	$(call say,GEN)
 	$(Q)sh train/study/embed.sh $(filter %.json,$^) > $@.tmp && mv $@.tmp $@
 
+# ---- the page --------------------------------------------------------------------------------------------------------
+# One file that trains in a browser: the engine as WebAssembly, and what shows it. 16-byte vectors and no contraction:
+# a native build of the same flags (ARCH=x86-64 CFLAGS="-O3 -ffp-contract=off") trains the same bits.
+
+WASM_CC    := clang --target=wasm32-wasi --sysroot=/ -isystem /usr/include/wasm32-wasi -msimd128
+WASM_FLAGS := -std=gnu11 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -I. $(WARN) $(if $(WERROR),-Werror) \
+              -Wno-unknown-attributes
+WASM_LD    := -mexec-model=reactor -L/usr/lib/wasm32-wasi -Wl,--gc-sections -Wl,--strip-all -Wl,-z,stack-size=1048576
+WASM_SRC   := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c layers/*.c data/*.c) \
+  $(addprefix train/io/,text.c number.c names.c safetensors.c) $(filter-out %/json.c,$(wildcard train/config/*.c)) \
+  $(wildcard train/optim/*.c) $(filter-out %/pool.c,$(wildcard train/trainer/*.c)) $(wildcard train/probe/*.c) \
+  train/run/metrics.c train/run/layout.c $(wildcard train/page/*.c train/page/wasm/*.c)
+WASM_OBJ   := $(patsubst %.c,$(B)/wasm/%.o,$(WASM_SRC))
+WASM_CALLS := ${shell sed -n 's/.*[ *]\(qkv_page_[a-z_]*\)(.*;.*/\1/p' train/page/engine.h} malloc free
+PAGE_SRC   := $(wildcard train/page/*.html train/page/*.css train/page/*.js)
+
+page: $(B)/qkv.html
+$(B)/qkv.html: train/page/assemble.awk $(PAGE_SRC) docs/findings.md $(B)/wasm/engine.wasm
+	$(call say,PAGE)
+	$(Q)awk -v engine=$(B)/wasm/engine.wasm -f train/page/assemble.awk train/page/page.html > $@.tmp && mv $@.tmp $@
+$(B)/wasm/engine.wasm: $(WASM_OBJ)
+	$(call say,LD)
+	$(Q)$(WASM_CC) $(WASM_FLAGS) $(WASM_LD) $(WASM_CALLS:%=-Wl,--export=%) -o $@ $^ -lm
+$(B)/wasm/%.o: %.c $(B)/wasm/flags
+	@mkdir -p $(@D)
+	$(call say,WASM)
+	$(Q)$(WASM_CC) $(WASM_FLAGS) -MMD -MP -c -o $@ $<
+$(B)/wasm/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(WASM_CC) $(filter-out -Werror,$(WASM_FLAGS)) $(WASM_LD)' > $@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
 # Rebuilt when the compiler or its flags change.
 $(B)/flags: FORCE
 	@mkdir -p $(@D)
@@ -108,6 +139,19 @@ $(B)/tests/fuzz: $(call objs,float,$(FUZZ_SRC)) $(B)/libqkv.a
 test: $(TEST_BINS) $(B)/qkv $(B)/qkv-double
 	@sh tests/test_runner.sh >/dev/null  # a broken runner must not judge itself
 	@QKV=$(abspath $(B)/qkv) sh tests/run.sh $(TEST_BINS) $(TEST_SH)
+
+# How much of the source the tests reach, C and shell together, measured by gcov; fails below these floors,
+# in per cent. Left out are what takes minutes, and what builds for itself.
+LINES    := 95
+BRANCHES := 85
+COVERED  := $(filter-out %/test_kill %/test_powerloss %/test_learning,$(DOUBLE_ONLY:%=$(B)/tests/double/%) \
+  $(filter $(B)/tests/float/%,$(TEST_BINS)))
+coverage:
+	@$(MAKE) CC=gcc B=$(B)/coverage CFLAGS='-O1 --coverage' LDFLAGS=--coverage covered
+covered: $(COVERED) $(B)/qkv $(B)/qkv-double
+	@find $(B) -name '*.gcda' -delete
+	@QKV=$(abspath $(B)/qkv) sh tests/run.sh $(COVERED) $(filter-out %/test_install.sh %/test_runner.sh,$(TEST_SH))
+	@sh tests/coverage.sh $(B) $(LINES) $(BRANCHES)
 
 # The referee: random graphs over all ops against PyTorch, then with faults that it must find. Needs python3 with torch.
 N    := 10000
@@ -204,11 +248,12 @@ uninstall:
 clean:
 	rm -rf $(B)
 
-# What a build, the tests and the pictures need; `deps-check` adds what `make check` needs.
+# What a build and the pictures need; what `make deps test` and `make deps-check` add.
 APT       := gcc g++ make libc6-dev libjansson-dev libcmocka-dev libpcg-cpp-dev gnuplot-nox
+APT_TEST  := pkg-config python3 python3-numpy man-db mandoc bsdutils parallel bash locales
 APT_CHECK := clang clang-format clang-tidy cppcheck
 deps:
-	@sh tests/deps.sh $(APT)
+	@sh tests/deps.sh $(APT) $(if $(filter test,$(MAKECMDGOALS)),$(APT_TEST))
 deps-check:
 	@sh tests/deps.sh $(APT_CHECK)
 # `make deps demo` and `make deps test` install first, also under -j.
@@ -225,6 +270,7 @@ help:
 	@echo 'make deps         installs what is missing (Debian, Ubuntu; names it elsewhere)'
 	@echo 'make demo         trains the default task and draws loss, attention and circuits into $(DEMO)/plots'
 	@echo 'make test         runs all tests, ends with "N passed, N failed"'
+	@echo 'make coverage     what of the source the tests reach, by gcov; fails below a floor'
 	@echo 'make referee      random graphs over all ops against PyTorch (N=10000)'
 	@echo 'make bench        a training step beside PyTorch and JAX (TORCH=, JAX=: their pythons; BENCH="--threads 2")'
 	@echo 'make torture      2000 kills, 10000 power losses, hostile names, full disks (KILLS=, STATES=)'
@@ -235,6 +281,6 @@ help:
 	@echo 'make clean        removes $(B)/'
 	@echo 'Variables: CC CFLAGS LDFLAGS ARCH=native|x86-64-v3|... PREFIX DESTDIR WERROR=1'
 
-.PHONY: all install uninstall test bench torture fuzz referee demo check clean deps deps-check headers help FORCE
+.PHONY: all page install uninstall test coverage covered bench torture fuzz referee demo check clean deps deps-check headers help FORCE
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

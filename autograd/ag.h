@@ -60,17 +60,23 @@ struct ag_op {
                                   // may set val.x and save too, which else are new memory
     void (*forward)(ag_node *);   // writes all of val (and save)
     void (*backward)(ag_node *);  // for each input that wants it: adds to ag_grad(input)
-    ag_node *(*sample)(ag_graph *,
-                       int i);  // the i-th example for the automatic tests; NULL ends the list
-    double (*flops)(
-        const ag_node *);  // of the matrix product in_0 in_1 that it is, 2 a term; NULL:
-                           // its time is that of reading and writing
-    ag_node *(*timed)(ag_graph *, const ag_sizes *);  // one call at a training step's sizes, for
-                                                      // benchmarks; NULL: found among the samples
-    const char *(*arguments)(const ag_node *);  // what attr holds, as members of a JSON object:
-                                                // "factor":0.5; NULL: nothing
-    const char *torch;  // the same in PyTorch, a Python expression of the inputs x[0], x[1] ..,
-                        // the arguments by their names, and y's shape; NULL: it has no peer
+
+    /* The i-th example for the automatic tests; NULL ends the list. */
+    ag_node *(*sample)(ag_graph *, int i);
+
+    /* FLOPs of the matrix product in_0 in_1 that it is, 2 a term; NULL: its time is that of reading
+     * and writing. */
+    double (*flops)(const ag_node *);
+
+    /* One call at a training step's sizes, for benchmarks; NULL: found among the samples. */
+    ag_node *(*timed)(ag_graph *, const ag_sizes *);
+
+    /* What attr holds, as members of a JSON object ("factor":0.5); NULL: nothing. */
+    const char *(*arguments)(const ag_node *);
+
+    /* The same in PyTorch: a Python expression of the inputs x[0], x[1] .., the arguments by their
+     * names, and y's shape; NULL: it has no peer. */
+    const char *torch;
 };
 
 /* A training step's sizes: x is [B,T,D], of H heads, over V classes. */
@@ -105,10 +111,11 @@ void ag_params_close(ag_params *p);
 int ag_params_count(const ag_params *p);
 ag_param_entry *ag_params_at(ag_params *p, int i);               // in order of first request
 ag_param_entry *ag_params_find(ag_params *p, const char *name);  // NULL if there is none
-size_t ag_params_size(
-    const ag_params *p);  // reals of a flat gradient buffer (each entry padded to 64 bytes)
-size_t ag_params_learned(
-    const ag_params *p);  // numbers that learn: frozen ones and padding not counted
+
+/* The reals of a flat gradient buffer, each entry padded to 64 bytes. */
+size_t ag_params_size(const ag_params *p);
+// Numbers that learn: frozen ones and padding not counted.
+size_t ag_params_learned(const ag_params *p);
 
 /* Freezes every parameter whose name matches, those there are and those created later; '*' in the
  * pattern stands for any characters, or none. What is recorded afterwards leaves them out of
@@ -160,8 +167,9 @@ ag_run ag_get_run(const ag_graph *g);
 bool ag_forward(ag_graph *g);
 
 /* Gradients of sum(cotangent * node->val) into every node that wants one; cotangent NULL: all
- * ones; it is read first, and may be a node's gradient. Leaves accumulate over calls (twice gives twice), everything else starts anew. A node
- * whose has_grad is false got none: its gradient is zero and its buffer is not to be read. */
+ * ones; it is read first, and may be a node's gradient. Leaves accumulate over calls (twice gives
+ * twice), everything else starts anew. A node whose has_grad is false got none: its gradient is
+ * zero and its buffer is not to be read. */
 bool ag_backward(ag_node *node, const real *cotangent);
 
 /* Whether the gradients of all nodes can be read after ag_backward(), as at first. Without, those of
@@ -173,8 +181,8 @@ void ag_keep_grads(ag_graph *g, bool keep);
  * caller, to be zeroed by the caller. Without one the graph uses a buffer of its own. */
 void ag_grads_into(ag_graph *g, real *flat);
 real *ag_grads(ag_graph *g);  // the buffer in use (NULL before the first backward)
-void ag_grads_zero(
-    ag_graph *g);  // zeroes the graph's own buffer, and the gradients of all other leaves
+// Zeroes the graph's own buffer, and the gradients of all other leaves.
+void ag_grads_zero(ag_graph *g);
 
 /* The first error in words, or NULL. */
 const char *ag_error(const ag_graph *g);
@@ -225,7 +233,9 @@ enum { AG_EMBED_MAX = 16 };  // tables of one embedding
 int ag_cross_entropy_scored(const ag_node *node);
 
 /* The catalogue: one prototype and one descriptor for each line of ops.def. */
-#define AG_OP(name, arguments, shapes, formula) ag_node *ag_##name arguments;
+#define AG_OP(name, arguments, shapes, formula) \
+    ag_node *ag_##name arguments;               \
+    extern const ag_op ag_op_##name;
 #include "autograd/ops.def"
 #undef AG_OP
 

@@ -1,10 +1,10 @@
+/* attend.c - the three products of masked attention. */
 #include "autograd/attend.h"
 
 #include "autograd/row.h"
 
-enum {
-    BLOCK = 64
-};  // queries handled together: what lies right of a block's last visible key is skipped
+// Queries handled together: what lies right of a block's last visible key is skipped.
+enum { BLOCK = 64 };
 
 int ag_visible(ag_mask mask, int t, int S, int begin[2], int end[2]) {
     int limit = ag_mask_limit(mask, t, S);

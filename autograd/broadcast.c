@@ -1,3 +1,4 @@
+/* broadcast.c - one loop for two operands. */
 #include "autograd/broadcast.h"
 
 /* Strides of an operand along the dimensions of the full shape, 0 where it is repeated. */

@@ -21,14 +21,19 @@ typedef ag_node *ag_sample_fn(ag_graph *g, int i);  // the i-th example, or NULL
 typedef struct {
     int samples;
     long coordinates;
-    int inconclusive;  // at a kink: the differences with h and h/2 disagree
+    int inconclusive;  // coordinates at a kink: the differences with h and h/2 disagree
     double worst;      // largest |analytic - numeric| / tolerance; at most 1 in a right backward
     bool passed;
     char reason[320];  // what failed first, in words; "" if nothing
 } ag_check_report;
 
-/* Checks all samples. has_kinks: inconclusive points are allowed. Returns report->passed. */
+/* Checks all samples. has_kinks: inconclusive points are allowed, up to half of them. A check that
+ * compared nothing is not passed: no samples, none with numbers that want a gradient, all derivatives
+ * 0. Returns report->passed. */
 bool ag_gradcheck(ag_sample_fn *sample, bool has_kinks, ag_check_report *report);
+
+/* The same of an op, whose every input must be compared in some sample. */
+bool ag_gradcheck_op(const ag_op *op, ag_check_report *report);
 
 #ifdef __cplusplus
 }

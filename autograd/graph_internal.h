@@ -50,7 +50,8 @@ struct ag_graph {
     bool failed;
     char error[400];
     rng samples;  // the stream of ag_sample()
-    // Where ag_sample() takes nodes from, for tests that make one graph of many samples; NULL: new leaves.
+    /* Where ag_sample() takes nodes from, for tests that make one graph of many samples; NULL: new
+     * leaves. */
     ag_node *(*source)(ag_graph *g, ag_sample_kind kind, tensor_shape shape, void *ctx);
     void *source_ctx;
     int frozen_leaf;  // the gradient check freezes the leaf of this number; -1: none

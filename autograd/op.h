@@ -10,10 +10,6 @@
 extern "C" {
 #endif
 
-#define AG_OP(name, arguments, shapes, formula) extern const ag_op ag_op_##name;
-#include "autograd/ops.def"
-#undef AG_OP
-
 /* All bookkeeping, once: makes the node, copies attr, asks the op for the shape, takes the memory,
  * runs forward. Returns an inert node when the graph has, or now gets, an error. */
 ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *attr,

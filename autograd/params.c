@@ -4,9 +4,8 @@
 
 #include "autograd/graph_internal.h"
 
-enum {
-    PAD = 16
-};  // every entry starts a new group of 16 reals: aligned for vectors, never shared between threads
+// Every entry starts a new group of 16 reals: aligned for vectors, never shared between threads.
+enum { PAD = 16 };
 
 ag_params *ag_params_new(const tensor_allocator *mem, uint64_t seed) {
     if (!mem) mem = &tensor_malloc;

@@ -1,3 +1,4 @@
+/* reduce.c - what sum, mean and max share. */
 #include "autograd/reduce.h"
 
 bool ag_axes_set(ag_graph *g, const char *op, int n_axes, const int *axes, ag_axes *out) {

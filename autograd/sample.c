@@ -40,3 +40,55 @@ ag_node *ag_sample_unary(ag_graph *g, ag_node *(*op)(ag_node *), int i, ag_sampl
     tensor_shape s;
     return ag_sample_shape(i, &s) ? op(ag_sample(g, kind, s)) : NULL;
 }
+
+/* ---- a call to be timed ---- */
+
+/* Of a sample: its node of that op. */
+static ag_node *node_of(ag_graph *g, const ag_op *op) {
+    for (int i = ag_count(g) - 1; i >= 0; i--)
+        if (ag_at(g, i)->op == op) return ag_at(g, i);
+    return NULL;
+}
+
+/* y[i] is made of the inputs alone and is as large as each of them: any size will do. */
+static bool fits_any_size(const ag_node *node) {
+    for (int k = 0; k < node->n_in; k++)
+        if (!tensor_same_shape(node->in[k]->val.shape, node->val.shape)) return false;
+    return !node->attr && node->val.shape.rank > 0 && node->val.n > 0;
+}
+
+/* The largest of the samples; its number, or -1. *any: one that fits any size, or -1. */
+static int largest_sample(ag_graph *g, const ag_op *op, int *any) {
+    int largest = -1;
+    size_t most = 0;
+    *any = -1;
+    for (int i = 0; op->sample && op->sample(g, i) && !ag_error(g); i++, ag_graph_reset(g)) {
+        const ag_node *node = node_of(g, op);
+        size_t size = node ? node->val.n : 0;
+        for (int k = 0; node && k < node->n_in; k++) size += node->in[k]->val.n;
+        if (node && (largest < 0 || size > most)) largest = i, most = size;
+        if (node && fits_any_size(node)) *any = i;
+    }
+    ag_graph_reset(g);
+    return largest;
+}
+
+ag_node *ag_sample_timed(ag_graph *g, const ag_op *op, const ag_sizes *z) {
+    enum { MOST_IN = 16 };
+    if (op->timed) {
+        op->timed(g, z);
+        return node_of(g, op);
+    }
+    int any, largest = largest_sample(g, op, &any);
+    if (any >= 0) {
+        ag_node *in[MOST_IN];
+        op->sample(g, any);
+        const int n = node_of(g, op)->n_in;
+        ag_graph_reset(g);
+        for (int k = 0; k < n && k < MOST_IN; k++) in[k] = ag_sample_x(g, z);
+        ag_node *node = n <= MOST_IN ? ag_apply(op, n, in, NULL, 0) : NULL;
+        if (node && !ag_error(g)) return node;
+        ag_graph_reset(g);
+    }
+    return largest >= 0 && op->sample(g, largest) ? node_of(g, op) : NULL;
+}

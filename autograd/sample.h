@@ -23,6 +23,11 @@ ag_node *ag_sample_unary(ag_graph *g, ag_node *(*op)(ag_node *), int i, ag_sampl
 /* A leaf [B,T,D] of positive numbers: what ops are timed on. */
 ag_node *ag_sample_x(ag_graph *g, const ag_sizes *z);
 
+/* Records the op once at these sizes: as its `timed` does; else, if it has no arguments and a sample's
+ * inputs are all as large as the result, on [B,T,D]; else its largest sample. Its node, NULL if there
+ * is none. */
+ag_node *ag_sample_timed(ag_graph *g, const ag_op *op, const ag_sizes *z);
+
 /* n ids in 0..bound-1, duplicates included; `absent`: some are -1. Owned by the graph. */
 const int *ag_sample_ids(ag_graph *g, int n, int bound, bool absent);
 

@@ -136,6 +136,9 @@ void data_fill(data_batch *b, uint64_t seed, const char *split, uint64_t first, 
         if (row >= count || b->wrong) continue;
         rng r = rng_stream(seed, split, first + (uint64_t)row);
         e.held_out = held_out;
+        e.split = split;
+        e.seed = seed;
+        e.index = first + (uint64_t)row;
         b->spec->task->example(b->spec, &r, &e);
         b->wrong = wrong_after(b, &e);
     }

@@ -67,8 +67,13 @@ static bool in_range(const data_spec *s, char *error, size_t size) {
 
 bool data_configure(const data_task *task, const data_options *options, data_spec *spec,
                     char *error, size_t size) {
+    return data_configure_from(task, options, NULL, spec, error, size);
+}
+
+bool data_configure_from(const data_task *task, const data_options *options,
+                         const data_files *files, data_spec *spec, char *error, size_t size) {
     const char *wrong = data_options_wrong(task->options);
-    *spec = (data_spec){.task = task, .roles = {-1, -1, -1, -1, -1, NULL}};
+    *spec = (data_spec){.task = task, .files = files, .roles = {-1, -1, -1, -1, -1, NULL}};
     if (!wrong) {
         if (options)
             spec->options = *options;
@@ -96,6 +101,19 @@ void data_release(data_spec *spec) {
     if (own && --own->users == 0) own->release(own);
 }
 
+data_split data_split_of(const char *name) {
+    static const char *const names[] = {"train", "valid", "test"};
+    int split = 0;
+    while (split < DATA_SPLITS && strcmp(name, names[split]) != 0) split++;
+    return (data_split)split;
+}
+
+int data_at_most(const data_spec *s, const char *split, int count) {
+    const data_split which = data_split_of(split);
+    const int all = which < DATA_SPLITS ? s->examples[which] : 0;
+    return all > 0 && all < count ? all : count;
+}
+
 int data_right_entries(const data_spec *s, const data_example *e, int readout, int t) {
     if (s->task->right_entries) return s->task->right_entries(s, e, readout, t);
     if (s->roles.key < 0) return -1;
@@ -107,8 +125,18 @@ int data_right_entries(const data_spec *s, const data_example *e, int readout, i
 
 int data_symbols(const data_stream *s) { return s->marker >= 0 ? s->marker : s->vocab; }
 
+/* A word that is too long ends in "...", between two characters. */
+static void shorten(const char *word, char out[DATA_SYMBOL]) {
+    size_t n = DATA_SYMBOL - 4;
+    while (n > 0 && ((unsigned char)word[n] & 0xc0) == 0x80) n--;
+    memcpy(out, word, n);
+    strcpy(out + n, "...");
+}
+
 static char *show(const char *prefix, const char *const *words, int id, char out[DATA_SYMBOL]) {
-    if (words)
+    if (words && strlen(words[id]) >= DATA_SYMBOL)
+        shorten(words[id], out);
+    else if (words)
         snprintf(out, DATA_SYMBOL, "%s", words[id]);
     else
         snprintf(out, DATA_SYMBOL, "%s%d", prefix, id);

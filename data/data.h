@@ -18,12 +18,24 @@
 extern "C" {
 #endif
 
-enum { DATA_MAXSTREAMS = 14, DATA_MAXREADOUTS = 8, DATA_SYMBOL = 24 };
+enum { DATA_MAXSTREAMS = 14, DATA_MAXREADOUTS = 8, DATA_SYMBOL = 64 };
 
 /* A task has one sequence, and for cross-attention a memory beside it. */
 typedef enum { DATA_SEQUENCE, DATA_MEMORY, DATA_SIDES } data_side_name;
 
 typedef struct data_task data_task;
+
+/* The splits that every task has; "heldout" is one more, of tasks that hold combinations out. */
+typedef enum { DATA_TRAIN, DATA_VALID, DATA_TEST, DATA_SPLITS } data_split;
+data_split data_split_of(const char *name);  // DATA_SPLITS: none of these
+
+/* How a task reads files: whoever configures it says how, so that file work stays in one place. */
+typedef struct {
+    /* The file's n bytes, to be released; false with one sentence in error. */
+    bool (*read)(void *ctx, const char *path, char **bytes, size_t *n, char *error, size_t size);
+    void (*release)(void *ctx, char *bytes);
+    void *ctx;
+} data_files;
 
 /* A named vocabulary. Every position carries at most one id of each stream (-1: absent);
  * embeddings are summed. Two streams of one name share their table. */
@@ -94,8 +106,10 @@ typedef struct {
         int query, marker_stream, marker, key, value;
         int (*asks_for)(int key);  // the query symbol that asks for a key; NULL: the key's own
     } roles;
-    int scratch;    // ints of scratch that an example needs
-    data_own *own;  // NULL: nothing
+    int scratch;                // ints of scratch that an example needs
+    int examples[DATA_SPLITS];  // how many different ones there are; 0: without end
+    const data_files *files;    // NULL: files cannot be read
+    data_own *own;              // NULL: nothing
 } data_spec;
 
 /* The task's options, as the struct that its table describes. */
@@ -106,9 +120,11 @@ typedef struct {
     int *ids[DATA_SIDES][DATA_MAXSTREAMS];
     int *target[DATA_MAXREADOUTS];  // class, or -1: not scored
     int *source[DATA_MAXREADOUTS];  // the position of the store where the answer stands, or -1
-    int *
-        distractor[DATA_MAXREADOUTS];  // the position that a confused model would look at; -1: none
-    bool held_out;                     // in: the example is of the split "heldout"
+    // The position that a confused model would look at; -1: none.
+    int *distractor[DATA_MAXREADOUTS];
+    bool held_out;         // in: the example is of the split "heldout"
+    const char *split;     // in: its split,
+    uint64_t seed, index;  // seed, and number there
     int *scratch;
 } data_example;
 
@@ -158,6 +174,14 @@ const data_task *data_find(const char *name);
  * is for those who keep a copy. */
 bool data_configure(const data_task *task, const data_options *options, data_spec *spec,
                     char *error, size_t size);
+
+/* The same for a task that may read files, which data_configure() cannot. */
+bool data_configure_from(const data_task *task, const data_options *options,
+                         const data_files *files, data_spec *spec, char *error, size_t size);
+
+/* The least of `count` and the number of different examples of a split. */
+int data_at_most(const data_spec *s, const char *split, int count);
+
 void data_retain(data_spec *spec);
 void data_release(data_spec *spec);
 

@@ -22,8 +22,7 @@
 extern "C" {
 #endif
 
-/* A text has room for so many bytes at most; so have all options of a task; and so many they may
- * be. */
+/* The bytes of a text; those of all options of a task; and how many these may be. */
 enum { DATA_TEXT_SIZE = 256, DATA_OPTIONS_SIZE = 1024, DATA_MAXOPTIONS = 16 };
 
 typedef enum {
@@ -37,8 +36,7 @@ typedef enum {
 
 typedef struct {
     data_kind kind;
-    const char *field, *option;  // "d_model" in config.json, "d-model" on the command line; a
-                                 // section's title is its option
+    const char *field, *option;  // "d_model" in config.json, "d-model" (or a title) elsewhere
     const char *def;             // the default of a text or a choice
     double number;               // the default of a number or a flag
     const char *argument;        // what the help calls the value
@@ -47,8 +45,7 @@ typedef struct {
     size_t offset;               // of the field in the struct
     bool of_task;
     const char *help;
-    const char *needs;  // without which it has no effect: "optimizer=adam|adamw", "d_ff"; NULL:
-                        // none
+    const char *needs;  // without which it has no effect ("optimizer=adam|adamw", "d_ff"), or NULL
 } data_option;
 
 /* The lines of a task's table; the compiler checks that the field has the kind's type. */

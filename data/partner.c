@@ -37,8 +37,8 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
     int asked = (int)rng_below(r, (uint32_t)o->keys), at[2];
     rng_choose(r, n, 2, at, out->scratch);  // where the asked key stands, and its partner
     rng_choose(r, o->values, n, value, out->scratch);
-    rng_choose(r, o->keys - 2, n - 2, key,
-               out->scratch);  // the others: numbered without these two
+    // The others: numbered without these two.
+    rng_choose(r, o->keys - 2, n - 2, key, out->scratch);
     for (int i = n - 1, left = n - 2; i >= 0; i--) {
         if (i == at[0] || i == at[1]) continue;
         int k = key[--left];

@@ -40,9 +40,9 @@ static ag_node *linear_attention(ag_node *x, ag_node *memory, const char *name,
     ag_node *v = nn_linear(in, ag_text(g, "%s.attn.v", name), G * a->d_v, &c->init);
 
     ag_node *scores = ag_scores(ag_exp(q), ag_exp(k), H, 1, a->mask);  // [B,H,T,S], 0 where masked
-    ag_node *weights =
-        ag_name(normalised(scores), "%s.attn.weights", name);  // qkv looks for this name
-    ag_node *mix = ag_mix(weights, v, G, a->mask);             // [B,T,H*E]
+    // The name that qkv looks for.
+    ag_node *weights = ag_name(normalised(scores), "%s.attn.weights", name);
+    ag_node *mix = ag_mix(weights, v, G, a->mask);  // [B,T,H*E]
     return ag_add(x, nn_linear(mix, ag_text(g, "%s.attn.o", name), c->d_model, &c->init));
 }
 

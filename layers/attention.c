@@ -73,8 +73,8 @@ ag_node *nn_attention(ag_node *x, ag_node *memory, const char *name, const nn_at
     if (c->rotary) q = ag_rope(q, c->heads, 10000), k = ag_rope(k, c->kv_heads, 10000);
     if (c->scale == NN_SCALE_VALUE) v = ag_scale(v, 1 / sqrt(c->d_k));
 
-    ag_node *weights =
-        ag_name(ag_softmax(scores(q, k, name, c), c->mask), "%s.weights", name);  // [B,H,T,S]
+    // [B,H,T,S]
+    ag_node *weights = ag_name(ag_softmax(scores(q, k, name, c), c->mask), "%s.weights", name);
     if (c->dropout > 0) weights = ag_dropout(weights, c->dropout, ag_text(g, "%s.weights", name));
     ag_node *mix = ag_name(ag_mix(weights, v, c->kv_heads, c->mask), "%s.mix", name);  // [B,T,H*E]
 

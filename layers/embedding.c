@@ -26,8 +26,8 @@ static ag_node *look_up(ag_graph *g, const char *name, int B, const nn_sequence 
     return ag_embedding(n, table, ids, tensor_dims(2, B, s->T));
 }
 
-/* [T,D]: sin and cos of t / 10000^(2i/D) in columns 2i and 2i+1 (Vaswani et al., 2017, section
- * 3.5). */
+/* [T,D]: sin and cos of t / 10000^(2i/D) in columns 2i and 2i+1. Source: Vaswani et al., 2017,
+ * section 3.5. */
 static ag_node *sinusoids(ag_graph *g, const char *name, int T, int D) {
     ag_node *p = ag_input(g, ag_text(g, "%s.sinusoids", name), tensor_dims(2, T, D));
     for (size_t i = 0; i < p->val.n; i++) {

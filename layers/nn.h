@@ -144,8 +144,7 @@ struct nn_model_config {
     bool self_attention;        // attention within the sequence (beside that to a memory)
     nn_attention_config attention;
     nn_norm_kind norm;
-    bool
-        post_norm;  // after each residual sum (Transformer of 2017) instead of before each sublayer
+    bool post_norm;  // after each residual sum (as in 2017) instead of before each sublayer
     nn_activation activation;
     nn_positions positions;
     bool token_shift;  // each position also gets an embedding of the one before it

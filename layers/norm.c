@@ -1,5 +1,4 @@
-/* norm.c - normalisation with a learned gain, in layer norm also a bias        x: [..,D] -> [..,D]
- * */
+/* norm.c - normalisation with a learned gain, in layer norm also a bias      x: [..,D] -> [..,D] */
 #include "autograd/sample.h"
 #include "layers/nn.h"
 

@@ -1,3 +1,4 @@
+/* arena.c - memory that is freed all at once. */
 #include "tensor/arena.h"
 
 #include <stdint.h>
@@ -47,8 +48,7 @@ void tensor_arena_free(tensor_arena *a) {
     a->mem->release(a->mem->ctx, a);
 }
 
-/* The next block that has room for `size` bytes: a kept one, or a new one. Blocks double up to 16
- * MiB. */
+/* The next block with room for `size` bytes, a kept one or a new one. Blocks double up to 16 MiB. */
 static block *block_for(tensor_arena *a, size_t size) {
     for (block *b = a->last; b; b = b->next) {
         a->last = b;

@@ -1,3 +1,4 @@
+/* gemm.c - the matrix product: packed panels, and a kernel of registers. */
 #include "tensor/gemm.h"
 
 #include <stdbool.h>

@@ -43,8 +43,8 @@ rng rng_stream(uint64_t seed, const char *purpose, uint64_t index) {
 
 uint32_t rng_below(rng *r, uint32_t bound) {
     if (bound == 0) return UINT32_MAX;
-    uint32_t threshold =
-        -bound % bound;  // 2^32 mod bound: as many of the lowest numbers are rejected
+    // 2^32 mod bound: as many of the lowest numbers are rejected.
+    uint32_t threshold = -bound % bound;
     for (;;) {
         uint32_t x = rng_u32(r);
         if (x >= threshold) return x % bound;

@@ -1,3 +1,4 @@
+/* shape.c - shapes and their sizes. */
 #include "tensor/shape.h"
 
 #include <stdarg.h>

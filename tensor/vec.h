@@ -134,8 +134,7 @@ VEC_INLINE real vec_greatest(vreal v) { VEC_FOLD(v, VEC_MAX_); }
 #endif
 
 /* e^x within 2 ulp: 0 below the smallest normal result, infinity above the largest, NaN stays NaN.
- * x = n ln 2 + r with |r| <= ln(2)/2, e^r by its Taylor series, 2^n added to the exponent's bits.
- * */
+ * x = n ln 2 + r, |r| <= ln(2)/2; e^r by its Taylor series, 2^n added to the exponent's bits. */
 #ifdef QKV_DOUBLE
 #define EXP_LOW   -0x1.6232bdd7abcd2p9  // e^x is the smallest normal number
 #define EXP_HIGH  0x1.62e42fefa39efp9   // the last x whose e^x is finite
@@ -170,8 +169,8 @@ VEC_INLINE vreal vec_exp(vreal x) {
                                              (real)(1. / 39916800),
                                              (real)(1. / 479001600),
                                              (real)(1. / 6227020800)};
-    vreal clamped =
-        vec_select(x > EXP_LOW, x, vec_set(EXP_LOW));  // NaN too: its bits are no exponent
+    // NaN too: its bits are no exponent.
+    vreal clamped = vec_select(x > EXP_LOW, x, vec_set(EXP_LOW));
     clamped = vec_select(x > EXP_HIGH, vec_set(EXP_HIGH), clamped);
     vreal shifted = clamped * LOG2_E + EXP_ROUND;
     vreal n = shifted - EXP_ROUND;

@@ -1,5 +1,7 @@
+/* check.c - what every test program shares. */
 #include "tests/check.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,8 @@
 void check_close(double actual, double expected, double tol, const char *what, const char *file,
                  int line) {
     double error = fabs(actual - expected);
-    if (error <= tol) return;  // never written as `error > tol`: that is false for NaN
+    if (error <= tol && tol <= DBL_MAX)
+        return;  // never written as `error > tol`: that is false for NaN
     print_error("%s is %.17g, expected %.17g: off by %.3g, allowed %.3g\n", what, actual, expected,
                 error, tol);
     _fail(file, line);
@@ -19,6 +22,10 @@ static void print_bytes(const unsigned char *p, size_t size) {
 
 void check_same_bits(const void *a, const void *b, size_t n, size_t size, const char *what,
                      const char *file, int line) {
+    if (n == 0) {
+        print_error("no elements of %s to compare\n", what);
+        _fail(file, line);
+    }
     const unsigned char *x = (const unsigned char *)a, *y = (const unsigned char *)b;
     for (size_t i = 0; i < n; i++, x += size, y += size) {
         if (memcmp(x, y, size) == 0) continue;
@@ -85,6 +92,7 @@ void check_every_failure(bool (*scenario)(const tensor_allocator *mem, void *ctx
     bool done = scenario(&c.mem, ctx);
     if (!done || c.live != 0)
         fail_msg("with memory enough: returned %d, %ld blocks left", done, c.live);
+    if (c.calls == 0) fail_msg("no allocation was made: none can fail");
     for (long n = 1, calls = c.calls; n <= calls; n++)
         for (int from_then_on = 0; from_then_on <= 1; from_then_on++) {
             check_allocator_init(&c, n, from_then_on);

@@ -18,15 +18,15 @@ extern "C" {
 
 #include <cmocka.h>  // includes nothing itself, and does not say extern "C"
 
-/* |actual - expected| <= tol, in double. NaN fails, and so do infinities: ask for those by isnan()
- * and isinf(). (cmocka's assert_float_equal compares as float and lets NaN pass.) */
+/* |actual - expected| <= tol, in double. NaN fails, and so do infinities, as a tolerance too: ask for
+ * those by isnan() and isinf(). (cmocka's assert_float_equal compares as float and lets NaN pass.) */
 #define assert_close(actual, expected, tol) \
     check_close((double)(actual), (double)(expected), tol, #actual, __FILE__, __LINE__)
 void check_close(double actual, double expected, double tol, const char *what, const char *file,
                  int line);
 
 /* The first n elements of the arrays a and b, of one type, are the same bits: 0 is not -0, a NaN
- * equals itself. */
+ * equals itself. No elements are not the same: nothing would be compared. */
 #define assert_same_bits(a, b, n)      \
     ((void)sizeof(&(a)[0] == &(b)[0]), \
      check_same_bits(a, b, n, sizeof *(a), #a, __FILE__, __LINE__))
@@ -55,7 +55,7 @@ void check_allocator_init(check_allocator *c, long fail_at, bool from_then_on);
 
 /* Runs `scenario` with memory enough, then with each of its allocations failing in turn: that one
  * alone, and that one with all later ones. Each time it must return true if and only if no
- * allocation failed, and leave no block. */
+ * allocation failed, and leave no block. It must make at least one. */
 void check_every_failure(bool (*scenario)(const tensor_allocator *mem, void *ctx), void *ctx);
 
 #ifdef __cplusplus

@@ -38,10 +38,13 @@ need() {
     return $SKIP
 }
 
+# Passes lines on; where there are none, one that no check takes for right.
+some() { awk '{ print } END { if (NR == 0) print "/there/is/nothing/to/check" }'; }
+
 # sources PATTERN...: the files of all rooms whose names match one of the patterns.
 sources() {
     for pattern; do
-        find tensor autograd layers data train tests examples -name "$pattern" -type f 2>/dev/null
+        find tensor autograd layers data train tests examples -name "$pattern" -type f 2>/dev/null | some
     done | sort
 }
 
@@ -99,7 +102,7 @@ check_headers_c() {
 
 public_headers() {
     sources '*.h' | grep -e '^tensor/' | grep -v _internal
-    make -s headers | grep '\.h$'
+    make -s headers | grep '\.h$' | some
 }
 
 check_headers_cxx() {

@@ -5,10 +5,13 @@ set -eu
 if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
     cat <<'TEXT'
 This is no Debian-like system. Please install, under whatever names they have here:
-  a C and a C++ compiler, make, jansson, cmocka, gnuplot (with pngcairo or png),
-  and, for one test, the PCG C++ headers
+  a C and a C++ compiler, make, jansson, cmocka, gnuplot (with pngcairo or png);
+and, for some of the tests, the PCG C++ headers, pkg-config, python3 with numpy, man, mandoc, script,
+GNU parallel, bash, and localedef with the source of a locale that has a decimal comma
 TEXT
-    for tool in cc make gnuplot; do command -v $tool >/dev/null 2>&1 || echo "  not found: $tool"; done
+    for tool in cc make gnuplot pkg-config python3 man script parallel; do
+        command -v $tool >/dev/null 2>&1 || echo "  not found: $tool"
+    done
     exit 0
 fi
 missing=

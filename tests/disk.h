@@ -3,14 +3,17 @@
  * It does what a program sees of a file system, and keeps a log of it. disk_after_power_loss()
  * makes a disk as it may be found when the power failed after any part of the log. The rules are
  * harsher than those of common file systems:
- *   - of what was written to a file since its last fsync, each block (DISK_BLOCK bytes) is there or
- * is not, each by itself; the file's length is that after any of the writes; what was never written
- * reads as zeros, or as rubbish
- *   - of what happened to a name (created, renamed to or from, removed) since the last fsync of its
- * directory, any part is there: independent of other names, and of the data. A rename may have
- * happened to one name and not to the other
- *   - after an fsync that failed, what was written before it may be lost for ever, whatever a later
- * fsync says Paths are taken as they are, but for "./" before them. Not for several threads. */
+ *
+ *   - Of what was written to a file since its last fsync, each block (DISK_BLOCK bytes) is there or
+ *     is not, each by itself. The file's length is that after any of the writes. What was never
+ *     written reads as zeros, or as rubbish.
+ *   - Of what happened to a name (created, renamed to or from, removed) since the last fsync of its
+ *     directory, any part is there, independent of other names and of the data. A rename may have
+ *     happened to one name and not to the other.
+ *   - After an fsync that failed, what was written before it may be lost for ever, whatever a later
+ *     fsync says.
+ *
+ * Paths are taken as they are, but for "./" before them. Not for several threads. */
 #ifndef TESTS_DISK_H
 #define TESTS_DISK_H
 

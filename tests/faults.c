@@ -1,3 +1,4 @@
+/* faults.c - file calls which fail on demand. */
 #define _XOPEN_SOURCE 700  // nftw
 
 #include "tests/faults.h"

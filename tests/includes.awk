@@ -10,7 +10,7 @@ BEGIN {
     below = "tensor autograd layers data"
 
     # The rooms of train/, lowest first: each may include those before it.
-    n = split("io optim config trainer probe run plot study cli", rooms, " ")
+    n = split("io optim config trainer probe run plot study page cli", rooms, " ")
     for (i = 1; i <= n; i++) {
         known[rooms[i]] = 1
         below = below " " rooms[i]

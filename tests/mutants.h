@@ -1,10 +1,8 @@
 /* mutants.h - deliberately wrong ops, to test the tests: the gradient check must refuse every one
  * of them.
  *
- * A mutant takes over an op's descriptor with one function replaced. Most are made for any op: they
- * run the right function and spoil what it did. The others write one op's backward anew, from
- * nothing but its inputs, its value and the definition, with one flaw chosen by number; flaw 0 is
- * none, and must be accepted. */
+ * A mutant takes over an op's descriptor with one function replaced by one that runs the right one and
+ * spoils what it did. Most are made for any op, a new one too. */
 #ifndef TESTS_MUTANTS_H
 #define TESTS_MUTANTS_H
 
@@ -13,6 +11,8 @@
 typedef enum {
     MUTANT_WHOLE,       // one mutant of the op
     MUTANT_EACH_INPUT,  // one for each input: what reaches that one is spoiled
+    MUTANT_SECOND,      // one, for the second input
+    MUTANT_THIRD,
     MUTANT_TWO_INPUTS,  // makes sense only with two inputs that learn
     MUTANT_SAVES,       // only where forward keeps something for backward
 } mutant_kind;
@@ -33,8 +33,7 @@ extern const mutant mutants[];  // `what` NULL ends it
 ag_op mutant_of(const mutant *m, const ag_op *right, int input);
 
 /* Whether the mutant made last has done anything otherwise than the right op. "Only the last of
- * several contributions counts" is no error where there is but one; such a mutant does not count.
- */
+ * several contributions counts" is no error where there is but one: it does not count there. */
 bool mutant_differed(void);
 
 #endif

@@ -32,7 +32,7 @@ typedef struct {
     bool (*value)(int i, int n_in, const oracle_tensor *in, oracle_tensor *y);
 } oracle;
 
-extern const oracle oracles[];  // a name of NULL ends it
+const oracle *oracle_at(int i);  // the i-th of all; NULL after the last
 
 const oracle *oracle_of(const char *op);  // NULL if there is none
 

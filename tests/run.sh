@@ -1,6 +1,7 @@
 #!/bin/sh
-# run.sh PROGRAM... - runs test programs, shows what they print, and ends with one line
-# "N passed, N failed". Exits with 1 when anything failed or nothing ran.
+# run.sh PROGRAM... - runs test programs, shows what they print, names what could not run and what was
+# wrong, and ends with one line "N passed, N failed" (and ", N skipped", if any). Exits with 1 when
+# anything failed or nothing ran.
 #
 # The numbers are those of cmocka's summaries. A program is not taken at its word: when it crashes,
 # prints no summary, ran another number of tests than it registered, or exits with an error although
@@ -38,10 +39,13 @@ complaint() {
     fi
 }
 
-# The names of the tests which were FAILED or SKIPPED, once each: names MARK PROGRAM
+# The names of the tests which were FAILED or SKIPPED, once each, with the reason that a test has given
+# for not running: names MARK PROGRAM
 names() {
     awk -v mark="$1" -v program="$2" '
-        index($0, mark) == 1 && NF == 4 && !seen[$4]++ { print "  " program ": " $4 }
+        /^\[ RUN      \] / { running = $4 }
+        /^ *cannot run: / { sub(/^ *cannot run: /, ""); why[running] = " (" $0 ")" }
+        index($0, mark) == 1 && NF == 4 && !seen[$4]++ { print "  " program ": " $4 why[$4] }
     ' "$log"
 }
 
@@ -77,7 +81,9 @@ END
 done
 
 echo
-[ "$total_skipped" -eq 0 ] || printf 'skipped %d:\n%s' "$total_skipped" "$skips"
+[ "$total_skipped" -eq 0 ] || printf 'skipped:\n%s' "$skips"
 [ "$total_failed" -eq 0 ] || printf 'wrong:\n%s' "$failures"
-echo "$total_passed passed, $total_failed failed"
+skipped=
+[ "$total_skipped" -eq 0 ] || skipped=", $total_skipped skipped"
+echo "$total_passed passed, $total_failed failed$skipped"
 [ "$total_failed" -eq 0 ] && [ "$total_passed" -gt 0 ]

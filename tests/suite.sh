@@ -2,7 +2,20 @@
 #
 # A script prints "registered N", calls verdict for each of its tests, and ends with summary; or it
 # leaves all three to suite.
-SKIP=77 # what a test returns that cannot run here
+SKIP=77 # what a test returns that cannot run here, once it has said why
+
+# cannot WHY: what a test returns with then.
+cannot() {
+    echo "    cannot run: $*"
+    return $SKIP
+}
+
+# needs TOOL...: are these programs there?
+needs() {
+    for tool; do
+        command -v "$tool" >/dev/null 2>&1 || { cannot "no $tool"; return; }
+    done
+}
 passed=0 failed='' skipped=''
 
 # verdict NAME STATUS: counts a test that has ended.

@@ -36,6 +36,7 @@ WRONG(nan_actual, assert_close(NAN, 1, 1e300))
 WRONG(nan_expected, assert_close(1, NAN, INFINITY))
 WRONG(nan_allowed, assert_close(1, 1, NAN))
 WRONG(two_infinities, assert_close(INFINITY, INFINITY, 1))
+WRONG(endless_tolerance, assert_close(1, 2, INFINITY))
 WRONG(beyond_float, assert_close(1 + 1e-12, 1, 1e-13))
 
 static void close_is_strict(void **state) {
@@ -43,8 +44,8 @@ static void close_is_strict(void **state) {
     assert_close(1, 1, 0);
     assert_close(1.0, 1.1, 0.11);
     assert_close(1.1f, 1.1, 1e-7);
-    void (*const wrong[])(void **) = {off,         off_below,      nan_actual,  nan_expected,
-                                      nan_allowed, two_infinities, beyond_float};
+    void (*const wrong[])(void **) = {off,         off_below,      nan_actual,   nan_expected,
+                                      nan_allowed, two_infinities, beyond_float, endless_tolerance};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(status_of(wrong[i], 1), 1);
 }
@@ -53,6 +54,7 @@ static const double BITS[] = {1, 0.0, NAN};
 static const double OTHER_ZERO[] = {1, -0.0, NAN}, OTHER_END[] = {1, 0.0, 2};
 
 WRONG(minus_zero, assert_same_bits(BITS, OTHER_ZERO, 3))
+WRONG(no_element, assert_same_bits(BITS, BITS, 0))
 WRONG(last_element, assert_same_bits(BITS, OTHER_END, 3))
 
 static void same_bits_is_strict(void **state) {
@@ -62,6 +64,7 @@ static void same_bits_is_strict(void **state) {
     assert_same_bits(BITS, OTHER_ZERO, 1);
     assert_int_equal(status_of(minus_zero, 1), 1);
     assert_int_equal(status_of(last_element, 1), 1);
+    assert_int_equal(status_of(no_element, 1), 1);
 }
 
 static void exit_status_is_0_or_1(void **state) {
@@ -112,12 +115,16 @@ WRONG(leaks, check_every_failure(two_blocks, &(enum habit){LEAKS}))
 WRONG(does_not_tell, check_every_failure(two_blocks, &(enum habit){DOES_NOT_TELL}))
 WRONG(gives_up, check_every_failure(two_blocks, &(enum habit){GIVES_UP_ALWAYS}))
 
+static bool no_block(const tensor_allocator *mem, void *ctx) { return (void)mem, (void)ctx, true; }
+WRONG(nothing_to_fail, check_every_failure(no_block, NULL))
+
 static void every_failure_is_checked(void **state) {
     (void)state;
     check_every_failure(two_blocks, &(enum habit){GOOD});
     assert_int_equal(status_of(leaks, 1), 1);
     assert_int_equal(status_of(does_not_tell, 1), 1);
     assert_int_equal(status_of(gives_up, 1), 1);
+    assert_int_equal(status_of(nothing_to_fail, 1), 1);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -358,7 +358,7 @@ static void a_decimal_comma_changes_nothing(void **state) {
     char *point = qkv_config_to_json(&c);
     if (!set_comma_locale()) {
         free(point);
-        print_message("no locale with a decimal comma here, and localedef makes none\n");
+        print_message("cannot run: no locale with a decimal comma, and localedef makes none\n");
         skip();
     }
     char *comma = qkv_config_to_json(&c);

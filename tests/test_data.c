@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/check.h"
+#include "tests/tasks.h"
 
 static tensor_arena *arena;
 
@@ -23,7 +24,7 @@ static int end(void **state) {
 static data_spec spec_of(const data_task *task) {
     data_spec s;
     char error[512] = "";
-    if (!data_configure(task, NULL, &s, error, sizeof error)) fail_msg("%s: %s", task->name, error);
+    if (!task_configure(task, &s, error, sizeof error)) fail_msg("%s: %s", task->name, error);
     return s;
 }
 
@@ -69,11 +70,14 @@ static void each_task(void (*check)(const data_spec *s)) {
         data_options small;
         s = spec_of(data_tasks[i]);
         check(&s);
+        data_release(&s);
         data_options_reset(table, &small);
         data_options_set(table, &small, "pairs", 2);
         data_options_set(table, &small, "keys", 5);
         data_options_set(table, &small, "values", 4);
-        if (data_configure(data_tasks[i], &small, &s, error, sizeof error)) check(&s);
+        if (!data_configure(data_tasks[i], &small, &s, error, sizeof error)) continue;
+        check(&s);
+        data_release(&s);
     }
 }
 

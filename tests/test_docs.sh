@@ -109,7 +109,7 @@ page() {
 # ---- man page ------------------------------------------------------------------------------------
 
 man_page_is_clean() {
-    command -v mandoc >/dev/null || { echo "mandoc is missing"; exit 77; }
+    command -v mandoc >/dev/null || { echo "cannot run: no mandoc"; exit 77; }
     mandoc -Tlint -Wstyle "$root/docs/qkv.1" >"$dir/lint" 2>&1 || true
     # What other manuals are installed is no fault of the page.
     ! grep -v -e 'referenced manual not found' -e 'outdated mandoc.db' "$dir/lint"

@@ -45,7 +45,7 @@ mounted() {
 fill() { cat /dev/zero >disk/ballast 2>/dev/null; }
 
 a_full_disk_at_the_start() {
-    mounted 64k || return $SKIP
+    mounted 64k || cannot "no right to mount a small disk" || return
     fill
     run train --out disk/run --steps 3 $small
     failed 1 "No space left"
@@ -58,7 +58,7 @@ a_full_disk_at_the_start() {
 # from
 # there when there is room again.
 a_disk_that_fills_up() {
-    mounted 512k || return $SKIP
+    mounted 512k || cannot "no right to mount a small disk" || return
     run train --out disk/run --steps 4 --save-every 2 $small
     [ $status -eq 0 ] || { umount disk; say "$(cat "$dir/err")"; return 1; }
     before=$(cksum disk/run/step-*4.safetensors disk/run/best.safetensors)
@@ -101,7 +101,7 @@ a_directory_that_is_read_only() {
     mkdir -p closed && run train --out closed/run --steps 2 $small || return 1
     if [ "$(id -u)" -eq 0 ]; then
         command -v setpriv >/dev/null && chmod 755 "$dir" closed closed/run && as_nobody --version &&
-            [ $status -eq 0 ] || return $SKIP
+            [ $status -eq 0 ] || cannot "root cannot act as another user (setpriv)" || return
     else
         as_nobody() { run "$@"; }
     fi
@@ -119,7 +119,7 @@ a_directory_that_is_read_only() {
 }
 
 a_full_standard_output() {
-    [ -w /dev/full ] || return $SKIP
+    [ -w /dev/full ] || cannot "no /dev/full" || return
     run train --out full --steps 2 $small || return 1
     for arguments in --version --help 'list ops' 'list tasks' 'train --help' 'eval full --examples 4' \
         'eval full --examples 4 --json' 'train --out full --resume --json' 'gradcheck add' \

@@ -13,8 +13,8 @@ enum { MOST = 256 };
 
 typedef struct {
     const char *name;
+    const ag_op *op;  // NULL: a layer
     ag_sample_fn *sample;
-    bool has_kinks;
 } subject;
 
 static double worst;  // over all
@@ -23,14 +23,14 @@ static long coordinates;
 static void gradient_is_right(void **state) {
     const subject *op = *state;
     ag_check_report report;
-    if (!op->sample) fail_msg("%s has no samples", op->name);
-    bool passed = ag_gradcheck(op->sample, op->has_kinks, &report);
+    bool passed =
+        op->op ? ag_gradcheck_op(op->op, &report) : ag_gradcheck(op->sample, false, &report);
     printf("%s: %d samples, %ld coordinates, worst %.2g of the tolerance\n", op->name,
            report.samples, report.coordinates, report.worst);
     if (!passed) fail_msg("%s: %s", op->name, report.reason);
     assert_true(report.coordinates > 0);
     assert_true(report.worst <= 1);
-    if (!op->has_kinks) assert_int_equal(report.inconclusive, 0);
+    if (!op->op || !op->op->has_kinks) assert_int_equal(report.inconclusive, 0);
     worst = report.worst > worst ? report.worst : worst;
     coordinates += report.coordinates;
 }
@@ -64,7 +64,7 @@ static ag_node *wrong_shapes(ag_graph *g, int i) {
  * keep away.) */
 static ag_node *at_a_kink(ag_graph *g, int i) {
     if (i > 0) return NULL;
-    ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, 4));
+    ag_node *x = ag_sample(g, AG_SAMPLE_NO_KINK, tensor_dims(1, 12));
     for (int k = 0; k < 4; k++) x->val.x[k] = (real)(0.0002 * (k < 2 ? k - 2 : k - 1));
     return ag_relu(x);
 }
@@ -83,10 +83,120 @@ static ag_node *not_a_number(ag_graph *g, int i) {
     return ag_gelu(x, AG_GELU_TANH);
 }
 
+/* ---- what compares nothing has not passed ---- */
+
+static ag_node *on_an_input(ag_graph *g, int i) {
+    return i < 3 ? ag_exp(ag_input(g, "x", tensor_dims(1, 3))) : NULL;
+}
+static ag_node *without_numbers(ag_graph *g, int i) {
+    return i < 3 ? ag_exp(ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(2, i, 0))) : NULL;
+}
+static ag_node *all_at_kinks(ag_graph *g, int i) {
+    if (i > 0) return NULL;
+    ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, 1));
+    x->val.x[0] = (real)0.0002;
+    return ag_relu(x);
+}
+static ag_node *mostly_at_kinks(ag_graph *g, int i) {
+    if (i > 0) return NULL;
+    ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, 5));
+    for (int k = 0; k < 5; k++) x->val.x[k] = (real)(k < 2 ? 1 : 0.0002);
+    return ag_relu(x);
+}
+static ag_node *constant(ag_graph *g, int i) {
+    if (i > 2) return NULL;
+    return ag_softmax(ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(2, i + 1, 1)), (ag_mask){0});
+}
+static ag_node *cut_away(ag_graph *g, int i) {
+    ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, 4));
+    return i < 2 ? ag_scale(ag_exp(x), 0) : NULL;
+}
+static ag_node *sum_of_weights(ag_graph *g, int i) {  // always 1: the loss is constant
+    ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, 4));
+    return i < 2 ? ag_sum(ag_softmax(x, (ag_mask){0}), 0, NULL) : NULL;
+}
+static ag_node *beside_it(ag_graph *g, int i) {  // the result is not made of what learns
+    if (i > 1) return NULL;
+    ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, 4));
+    return ag_exp(ag_input(g, "x", tensor_dims(1, 4)));
+}
+
 static void nothing_to_check_is_refused(void **state) {
     (void)state;
     refused(no_sample, false, "there are no samples");
+    refused(NULL, false, "there are no samples");
+    refused(on_an_input, false, "nothing was compared");
+    refused(without_numbers, false, "nothing was compared");
+    refused(all_at_kinks, true, "nothing was compared");
+    refused(mostly_at_kinks, true, "too little was compared: 9 of 15");
+    refused(constant, false, "nothing was compared: all derivatives are 0");
+    refused(cut_away, false, "nothing was compared: all derivatives are 0");
+    refused(sum_of_weights, false, "nothing was compared: all derivatives are 0");
+    refused(beside_it, false, "nothing was compared");
 }
+
+/* ---- the same of an op: it must be in its samples, with each of its inputs ---- */
+
+static void op_refused(const ag_op *op, const char *why) {
+    ag_check_report report;
+    assert_false(ag_gradcheck_op(op, &report));
+    if (!strstr(report.reason, why))
+        fail_msg("the reason is '%s', not '... %s ...'", report.reason, why);
+}
+
+/* A product whose backward is right for a alone. */
+static ag_op op_half;
+static ag_node *half(ag_node *a, ag_node *b) { return ag_apply(&op_half, AG_IN(a, b), NULL, 0); }
+static void half_forward(ag_node *node) { ag_op_mul.forward(node); }
+static void half_backward(ag_node *node) {
+    real *da = ag_grad(node->in[0]);
+    for (size_t i = 0; da && i < node->val.n; i++) da[i] += node->grad[i] * node->in[1]->val.x[i];
+}
+static ag_node *half_sample(ag_graph *g, int i) {
+    if (i > 1) return NULL;
+    ag_node *a = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, 3)),
+            *b = ag_input(g, "b", tensor_dims(1, 3));
+    for (int k = 0; k < 3; k++) b->val.x[k] = (real)k;
+    return half(a, b);
+}
+static ag_op op_half = {.name = "half",
+                        .shape = ag_same_shape,
+                        .forward = half_forward,
+                        .backward = half_backward,
+                        .sample = half_sample};
+
+static ag_node *of_another_op(ag_graph *g, int i) {
+    return i < 2 ? ag_exp(ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, 3))) : NULL;
+}
+static ag_node *made_but_not_used(ag_graph *g, int i) {
+    if (i > 1) return NULL;
+    ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, 3));
+    half(x, x);
+    return ag_exp(x);
+}
+static bool refuses_silently(ag_node *node) { return (void)node, false; }
+static ag_node *silent_sample(ag_graph *g, int i);
+static ag_op op_silent = {.name = "silent", .shape = refuses_silently, .sample = silent_sample};
+static ag_node *silent_sample(ag_graph *g, int i) {
+    ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, 3));
+    return i < 2 ? ag_apply(&op_silent, AG_IN(x), NULL, 0) : NULL;
+}
+
+static void an_op_must_be_in_its_samples(void **state) {
+    (void)state;
+    op_refused(&op_half, "nothing was compared for input 1");
+    op_half.sample = of_another_op;
+    op_refused(&op_half, "no sample has a gradient that goes through the op");
+    op_half.sample = made_but_not_used;
+    op_refused(&op_half, "no sample has a gradient that goes through the op");
+    op_half.sample = NULL;
+    op_refused(&op_half, "there are no samples");
+    op_refused(
+        &op_silent,
+        "sample 0: silent 'silent#1' (in0 [3]): its shape rule refuses this without a reason");
+}
+
+/* ---- what it says ---- */
 
 static void an_error_is_passed_on(void **state) {
     (void)state;
@@ -111,19 +221,19 @@ static void what_is_not_finite_is_refused(void **state) {
 }
 
 int main(void) {
-    static struct CMUnitTest tests[MOST + 5] = {
+    static struct CMUnitTest tests[MOST + 6] = {
         cmocka_unit_test(nothing_to_check_is_refused),
+        cmocka_unit_test(an_op_must_be_in_its_samples),
         cmocka_unit_test(an_error_is_passed_on),
         cmocka_unit_test(a_kink_must_be_declared),
         cmocka_unit_test(what_is_not_finite_is_refused),
     };
     static subject all[MOST];
-    size_t n = 4;
+    size_t n = 5;
     int count = 0;
-    for (int i = 0; ag_ops[i]; i++)
-        all[count++] = (subject){ag_ops[i]->name, ag_ops[i]->sample, ag_ops[i]->has_kinks};
+    for (int i = 0; ag_ops[i]; i++) all[count++] = (subject){ag_ops[i]->name, ag_ops[i], NULL};
     for (const nn_layer *l = nn_layers; l->name; l++)
-        all[count++] = (subject){l->name, l->sample, false};
+        all[count++] = (subject){l->name, NULL, l->sample};
     for (int i = 0; i < count; i++)
         tests[n++] = (struct CMUnitTest){all[i].name, gradient_is_right, NULL, NULL, &all[i]};
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(worst_of_all);

@@ -1,59 +1,9 @@
 #!/bin/sh
 # test_info.sh - qkv info and qkv export as a stranger meets them; and what a run says that goes
 # wrong. QKV is the program's path. Reports in cmocka's words, for run.sh.
-QKV=${QKV:-build/qkv}
-case $QKV in /*) ;; *) QKV=$(pwd)/$QKV ;; esac
-examples=$(pwd)/examples
-page=$(pwd)/docs/qkv-run.5
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 1' HUP INT TERM
-. "$(dirname "$0")/suite.sh" || exit 1
-cd "$dir" || exit 1
-export LC_ALL=C
-
-say() { echo "    $*"; false; }
-
-# Runs the program; leaves `out`, `err`: ran CODE ARGS...
-ran() {
-    code=$1
-    shift
-    "$QKV" "$@" >out 2>err </dev/null
-    status=$?
-    [ $status -eq "$code" ] || say "qkv $*: exit $status, expected $code; $(cat err)"
-}
-
-# Exit CODE, nothing on stdout, one line on stderr with TEXT in it: refused CODE TEXT ARGS...
-refused() {
-    code=$1 text=$2
-    shift 2
-    ran "$code" "$@" || return 1
-    [ ! -s out ] || { say "qkv $*: writes to stdout"; return 1; }
-    [ "$(wc -l <err)" -eq 1 ] || { say "qkv $*: not one line on stderr"; return 1; }
-    grep -qF -e "$text" err || say "qkv $*: '$(cat err)' does not say '$text'"
-}
-
-# train DIR ARGS...: a run of three steps.
-train() {
-    where=$1
-    shift
-    [ -e "$where" ] || ran 0 train --out "$where" --steps 3 --eval-examples 32 --quiet "$@"
-}
-
-# A line of `out` that begins so and has these words: line WORD...
-line() {
-    text=$*
-    sed 's/  */ /g' out | grep -qF -e "$text" || say "no '$text' in the output"
-}
-
-# python CODE: with json and the parsed output of qkv info --json as `o`; skipped without python3.
-python() {
-    command -v python3 >/dev/null || return $SKIP
-    python3 -c "
-import json, os
-o = json.load(open('out')) if os.path.getsize('out') else None
-$1"
-}
+. "$(dirname "$0")/program.sh" || exit 1
+examples=$root/examples
+page=$root/docs/qkv-run.5
 
 plain() { train plain; }
 
@@ -160,8 +110,8 @@ without_a_checkpoint() {
 }
 
 a_plugin_s_block() {
-    [ -e "$examples/linear_attention.c" ] || return $SKIP
-    command -v "${CC:-cc}" >/dev/null || return $SKIP
+    [ -e "$examples/linear_attention.c" ] || cannot "no examples/" || return
+    needs "${CC:-cc}" || return
     train other --plugin "$examples/linear_attention.c" --block linear_attention || return 1
     ran 0 info other --plugin "$examples/linear_attention.c" &&
         line "unknown: the block is a plugin's" &&
@@ -202,7 +152,8 @@ files_of_an_export() {
 }
 
 numpy_reads_it() {
-    command -v python3 >/dev/null && python3 -c 'import numpy' 2>/dev/null || return $SKIP
+    needs python3 || return
+    python3 -c 'import numpy' 2>/dev/null || cannot "python3 has no numpy" || return
     rich && ran 0 export rich --npy n --csv n && : >out || return 1
     python "
 import csv, glob, numpy
@@ -221,7 +172,8 @@ for name in names:
 
 # The weights are those of the checkpoint.
 weights_are_the_checkpoints() {
-    command -v python3 >/dev/null && python3 -c 'import numpy' 2>/dev/null || return $SKIP
+    needs python3 || return
+    python3 -c 'import numpy' 2>/dev/null || cannot "python3 has no numpy" || return
     plain && ran 0 export plain --npy w --example 5 && : >out || return 1
     python "
 import glob, numpy
@@ -256,7 +208,7 @@ a_directory_in_use_is_left_alone() {
 
 # A block whose parameters have the names of places elsewhere.
 names_stay_in_the_directory() {
-    command -v "${CC:-cc}" >/dev/null || return $SKIP
+    needs "${CC:-cc}" || return
     cat >evil.c <<'C'
 #include "train/config/plugin.h"
 static ag_node *block(ag_node *x, ag_node *memory, const char *name, const nn_model_config *c) {
@@ -310,7 +262,7 @@ rates_beyond_the_range() { refused 2 '--lr: 1e30' train --out never --lr 1e30 &&
 # ---- the page that describes the files -----------------------------------------------------------
 
 every_column_is_described() {
-    [ -e "$page" ] || return $SKIP
+    [ -e "$page" ] || cannot "no manual page" || return
     plain && ran 0 train --help || return 1
     for column in $(head -n 1 plain/metrics.csv | tr , ' '); do
         case $column in norm.* | grad.*) column=${column%%.*}. ;; esac
@@ -324,13 +276,15 @@ every_column_is_described() {
 
 # The program in the page that checks a checkpoint.
 the_sum_is_computed_so() {
-    command -v python3 >/dev/null && [ -e "$page" ] || return $SKIP
+    needs python3 || return
+    [ -e "$page" ] || cannot "no manual page" || return
     sed -n '/^import json, re/,/^\.Ed/p' "$page" | sed '$d' >sum.py
     plain && [ "$(python3 sum.py plain/best.safetensors)" = True ] || say 'another sum'
 }
 
 the_page_is_well_formed() {
-    command -v mandoc >/dev/null && [ -e "$page" ] || return $SKIP
+    needs mandoc || return
+    [ -e "$page" ] || cannot "no manual page" || return
     mandoc -Tlint "$page" 2>/dev/null | grep -v 'referenced manual not found' && return 1
     return 0
 }

@@ -30,7 +30,7 @@ try() {
 }
 
 installed() { [ -e "$dir/installed" ] || { echo 'nothing is installed'; return 1; }; }
-need() { command -v "$1" >/dev/null || { echo "$1 is missing"; exit 77; }; }
+need() { command -v "$1" >/dev/null || { echo "cannot run: no $1"; exit 77; }; }
 
 run_make() { make -C "$root" -s B="$build" DESTDIR="$stage" PREFIX="$prefix" "$@"; }
 

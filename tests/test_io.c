@@ -44,8 +44,8 @@ static void a_write_survives_every_failure(void **state) {
     faults_init(&f, 0, 0, false);
     put_old(NULL);
     write_scenario(&f, NULL);
-    assert_string_equal(
-        f.trace, "OWSCNOSC");  // open, write, sync, close, rename; the directory: open, sync, close
+    // Open, write, sync, close, rename; the directory: open, sync, close.
+    assert_string_equal(f.trace, "OWSCNOSC");
     faults_each(write_scenario, put_old, NULL);
 }
 

@@ -119,8 +119,7 @@ static void remove_directory(const char *dir) {
 
 /* ---- the newest checkpoint ---- */
 
-/* Its step, 0 when there is none; a damaged one is a failure, or, when `torn` is given, is counted.
- */
+/* Its step, 0: there is none. A damaged one is a failure, or, when `torn` is given, is counted. */
 static int newest(const char *dir, int *torn) {
     char path[QKV_IO_PATH], error[QKV_IO_ERROR];
     int skipped;
@@ -207,8 +206,7 @@ static bool is_whole(saver *s, const char *path, int promised) {
     return p.step >= promised;
 }
 
-/* Starts the saver, kills it after a while; true: all that was promised is there, and nothing torn.
- */
+/* Starts the saver, kills it after a while. True: all that was promised is there, nothing torn. */
 static bool survives_a_kill(saver *s, int *promised) {
     char path[QKV_IO_PATH], error[QKV_IO_ERROR];
     int torn = 0;

@@ -147,8 +147,8 @@ static void old_ones_are_pruned(void **state) {
     assert_false(qkv_run_prune(&qkv_io_posix, NULL, "none", 2, error));
     assert_true(qkv_io_make_directory(&qkv_io_posix, "step-00000060.safetensors", error));
     save(t, 40);
-    assert_false(qkv_run_prune(&qkv_io_posix, NULL, ".", 1,
-                               error));  // is 60 a good one? Then nothing is removed
+    // Is 60 a good one? Then nothing is removed.
+    assert_false(qkv_run_prune(&qkv_io_posix, NULL, ".", 1, error));
     assert_true(is_there(50) && is_there(40));
     qkv_trainer_free(t);
 }

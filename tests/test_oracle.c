@@ -8,6 +8,8 @@
 #include "tests/check.h"
 #include "tests/oracle.h"
 
+static long values, slopes;  // compared for the op under test: values; derivatives that are not 0
+
 enum { MOST_OPS = 256, MOST_IN = 16, DIRECTIONS = 3 };
 static const double STEP = 1e-100, TOLERANCE = 1e-12;
 
@@ -75,6 +77,7 @@ static void value_is_right(trial *t) {
     for (size_t i = 0; i < t->y.n; i++) {
         double expected = creal(t->y.x[i]);
         near(t, "value", i, (double)t->node->val.x[i], expected, fmax(1, fabs(expected)));
+        values++;
     }
 }
 
@@ -101,7 +104,9 @@ static void each_coordinate_is_right(trial *t) {
         assert_null(leaf->op);
         for (size_t i = 0; is_first(t->node, k) && i < leaf->val.n; i++) {
             nudge(t, leaf, i, 1);
-            near(t, leaf->name, i, gradient(leaf, i), derivative(t), fmax(1, t->largest));
+            const double expected = derivative(t);
+            near(t, leaf->name, i, gradient(leaf, i), expected, fmax(1, t->largest));
+            slopes += fabs(expected) > 1e-6;
             nudge(t, leaf, i, 0);
         }
     }
@@ -141,7 +146,7 @@ static void op_agrees_with_oracle(void **state) {
     ag_node *(*record)(ag_graph *, int) = judge->record ? judge->record : op->sample;
     ag_params *params = ag_params_new(NULL, 1);
     ag_graph *g = ag_graph_new(params);
-    int judged = 0;
+    values = slopes = 0;
     for (int cases = 0;; cases++) {
         ag_graph_reset(g);
         trial t = {.judge = judge, .i = cases, .node = record(g, cases)};
@@ -149,9 +154,8 @@ static void op_agrees_with_oracle(void **state) {
         if (!judge->record && t.node->op != op) continue;  // a sample with other ops after it
         assert_ptr_equal(t.node->op, op);
         one_case(&t);
-        judged++;
     }
-    assert_true(judged > 0);
+    assert_true(values > 0 && slopes > 0);
     ag_graph_free(g);
     ag_params_free(params);
 }
@@ -159,10 +163,10 @@ static void op_agrees_with_oracle(void **state) {
 /* An oracle under a name that no op bears would judge nothing. */
 static void every_oracle_has_its_op(void **state) {
     (void)state;
-    for (const oracle *o = oracles; o->name; o++) {
+    for (int k = 0; oracle_at(k); k++) {
         bool found = false;
-        for (int i = 0; ag_ops[i]; i++) found |= strcmp(ag_ops[i]->name, o->name) == 0;
-        if (!found) fail_msg("the oracle '%s' has no op", o->name);
+        for (int i = 0; ag_ops[i]; i++) found |= strcmp(ag_ops[i]->name, oracle_at(k)->name) == 0;
+        if (!found) fail_msg("the oracle '%s' has no op", oracle_at(k)->name);
     }
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "tests/check.h"
+#include "tests/tasks.h"
 #include "train/config/config.h"
 
 /* A configuration with some options, given as text, and the others at their defaults. */
@@ -25,6 +26,7 @@ static qkv_config resolved(const setting *settings) {
     data_spec spec;
     char error[QKV_IO_ERROR] = "";
     if (!qkv_config_resolve(&c, &spec, error)) fail_msg("%s", error);
+    data_release(&spec);
     return c;
 }
 
@@ -63,10 +65,14 @@ static void resolving_twice_changes_nothing(void **state) {
     (void)state;
     for (int i = 0; data_tasks[i]; i++) {
         char first[QKV_CONFIG_TEXT_SIZE + 64], second[QKV_CONFIG_TEXT_SIZE + 64];
-        qkv_config c = resolved(WITH({"task", data_tasks[i]->name}, {"heads", "2"})), again = c;
+        const bool reads = task_reads_a_file(data_tasks[i]);
+        qkv_config c = resolved(WITH({"task", data_tasks[i]->name}, {"heads", "2"},
+                                     {reads ? "data" : "seed", reads ? TASK_FILE : "1"})),
+                   again = c;
         data_spec spec;
         char error[QKV_IO_ERROR];
         assert_true(qkv_config_resolve(&again, &spec, error));
+        data_release(&spec);
         const data_option *o;
         for (int k = 0; (o = qkv_config_option_at(&c, k)); k++)
             if (o->kind != DATA_KIND_SECTION)

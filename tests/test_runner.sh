@@ -57,6 +57,7 @@ expect() {
 cmocka 3 3 0 0 | program good
 cmocka 2 1 0 1 | program idle
 cmocka 1 0 0 1 | program all_idle
+{ echo 'echo "[ RUN      ] idle2"; echo "    cannot run: no moon"'; cmocka 2 0 0 2; } | program excused
 { cmocka 3 2 1 0; echo 'exit 1'; } | program one_bad
 cmocka 300 44 256 0 | program all_wrap # 256 failures, and an exit status of 256 is 0
 { cmocka 4 4 0 0; echo 'kill -SEGV $$'; } | program crash_late
@@ -70,8 +71,9 @@ cmocka 3 3 0 0 | sed 1d | program unregistered
 
 expect all_pass '6 passed, 0 failed' 0 '\[  PASSED  \] 3' ./good "$dir/good"
 expect one_failure '5 passed, 1 failed' 1 'one_bad: broken1' ./one_bad good
-expect skipped_are_named '4 passed, 0 failed' 0 'idle: idle1' ./idle ./good
-expect only_skipped '0 passed, 0 failed' 1 'all_idle: idle1' ./all_idle
+expect skipped_are_named '4 passed, 0 failed, 1 skipped' 0 '^  ./idle: idle1$' ./idle ./good
+expect skips_say_why '3 passed, 0 failed, 2 skipped' 0 '^  ./excused: idle2 (no moon)$' ./excused ./good
+expect only_skipped '0 passed, 0 failed, 1 skipped' 1 'all_idle: idle1' ./all_idle
 expect failures_that_wrap '47 passed, 256 failed' 1 'broken256' ./good ./all_wrap
 expect crash_after_summary '7 passed, 1 failed' 1 'late: killed by signal 11' ./crash_late ./good
 expect crash_before_summary '3 passed, 4 failed' 1 'early: killed by signal 6' ./crash_early ./good

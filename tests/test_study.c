@@ -324,8 +324,8 @@ static void an_interrupted_study_goes_on(void **state) {
     assert_int_equal(some.n, 2);
     qkv_study_results rest = run(s, "pieces", 2, false, QKV_RUN_DONE);
     same_results(s, &whole, &rest);
-    qkv_study_results again =
-        run(s, "pieces", 2, false, QKV_RUN_DONE);  // nothing is left but the broken one
+    // Nothing is left but the broken one.
+    qkv_study_results again = run(s, "pieces", 2, false, QKV_RUN_DONE);
     same_results(s, &whole, &again);
     tensor_arena_free(whole.arena);
     tensor_arena_free(some.arena);

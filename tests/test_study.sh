@@ -107,7 +107,7 @@ bad_files_are_exit_3() {
 }
 
 a_picture_is_drawn() {
-    command -v gnuplot >/dev/null || { echo "    gnuplot is not installed"; return $SKIP; }
+    needs gnuplot || return
     ran 0 study tiny.json --out whole && grep -q '^Picture  whole/plots/bars.png$' out || return 1
     [ -s whole/plots/bars.png ] && [ -s whole/plots/bars.gp ] && [ -s whole/plots/bars.csv ] || return 1
     (cd whole/plots && gnuplot -c bars.gp svg 2>/dev/null) || return 1
@@ -117,10 +117,7 @@ a_picture_is_drawn() {
 
 # The example's study, with few steps.
 gnu_parallel_runs_the_parts() {
-    parallel --version 2>/dev/null | grep -q GNU || {
-        echo "    GNU parallel is not installed"
-        return $SKIP
-    }
+    parallel --version 2>/dev/null | grep -q GNU || cannot "no GNU parallel" || return
     sed 's/"steps": 600/"steps": 20/; s/"seeds": 3/"seeds": 2/' "$examples/study.json" >rate.json
     sh "$examples/study_parallel.sh" rate.json 2 "with blanks" >out 2>err ||
         { say "$(cat err)"; return 1; }

@@ -130,8 +130,7 @@ static size_t size_of_model(qkv_config c) {
 }
 
 /* A batch in one piece, and cut for 2, 4 or 5 lanes with a short last micro-batch: the same sum in
- * another order. The number of lanes is part of the configuration because the last bits may differ.
- */
+ * another order. The lanes are part of the configuration because the last bits may differ. */
 static void micro_batches_add_up_to_the_batch(void **state) {
     (void)state;
     qkv_config c = small();

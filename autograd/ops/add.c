@@ -19,9 +19,9 @@ static void backward(ag_node *node) {
         bool first = false, whole = in->val.n == node->val.n;
         real *d = whole ? ag_grad_or_first(in, &first) : ag_grad(in);
         if (!d) continue;
+        // A residual's gradient: copied, not added to zeros.
         if (first)
-            memcpy(d, dY,
-                   in->val.n * sizeof *d);  // a residual's gradient: copied, not added to zeros
+            memcpy(d, dY, in->val.n * sizeof *d);
         else if (i == 0)
             AG_BROADCAST(full, sa, sb, d[ia] += dY[iy])
         else

@@ -11,11 +11,9 @@ typedef struct {
     const real *weight;
 } attr;
 
-enum {
-    SCORED,
-    WEIGHT,
-    HEADER
-};  // save: how many rows were scored, the weight used, then softmax [rows,V]
+
+// save: how many rows were scored, the weight used, then softmax [rows,V].
+enum { SCORED, WEIGHT, HEADER };
 
 static bool shape(ag_node *node) {
     tensor_shape x = node->in[0]->val.shape;

@@ -33,8 +33,8 @@ static void backward(ag_node *node) {
 }
 
 static ag_node *sample(ag_graph *g, int i) {
-    return ag_sample_unary(g, ag_log_softmax, i + 1,
-                           AG_SAMPLE_NORMAL);  // the first shape is a scalar
+    // The first shape is a scalar.
+    return ag_sample_unary(g, ag_log_softmax, i + 1, AG_SAMPLE_NORMAL);
 }
 
 const ag_op ag_op_log_softmax = {

@@ -82,8 +82,8 @@ static ag_node *sample(ag_graph *g, int i) {
         return ag_matmul(x, x);
     }
     if (i > (int)(sizeof pairs / sizeof *pairs)) return NULL;
-    ag_node *a =
-        ag_sample(g, AG_SAMPLE_NORMAL, pairs[i][0]);  // drawn in this order by every compiler
+    // Drawn in this order by every compiler.
+    ag_node *a = ag_sample(g, AG_SAMPLE_NORMAL, pairs[i][0]);
     return ag_matmul(a, ag_sample(g, AG_SAMPLE_NORMAL, pairs[i][1]));
 }
 

@@ -1,10 +1,10 @@
-/* scores.c - where Q and K meet: y[b,h,t,s] = factor q[b,t,h] . k[b,s,h], 0 where the mask hides s
- * from t.        dq = factor dy k,  dk = factor dy^T q
+/* scores.c - where Q and K meet: y[b,h,t,s] = factor q[b,t,h] . k[b,s,h]; 0 where the mask hides s.
+ * dq = factor dy k,  dk = factor dy^T q
  *
  * The factor is usually 1/sqrt(E), E the head's own width. With fewer key heads than query heads
  * (G < H), each key head serves H/G neighbouring query heads.
- * Source: Vaswani et al., "Attention Is All You Need", 2017, equation 1; grouping: Ainslie et al.,
- * "GQA", 2023. */
+ * Source: Vaswani et al., "Attention Is All You Need", 2017, equation 1. Grouping: Ainslie et al.,
+ * "GQA: Training Generalized Multi-Query Transformer Models", 2023. */
 #include "autograd/attend.h"
 
 typedef struct {
@@ -69,8 +69,8 @@ static void backward(ag_node *node) {
     real *dy = node->grad, *dq = ag_grad(node->in[0]), *dk = ag_grad(node->in[1]);
     for (int b = 0; b < s.B; b++)
         for (int h = 0; h < s.H; h++, dy += s.plane) {
-            ag_clear_masked(s.head.mask, s.head.T, s.head.S,
-                            dy);  // the constant 0 there has no gradient to pass on
+            // What is masked is the constant 0, which has no gradient to pass on.
+            ag_clear_masked(s.head.mask, s.head.T, s.head.S, dy);
             // y = factor q k^T
             if (dq) ag_attend_rows(&s.head, GEMM_ADD, dy, k + at_k(&s, b, h), dq + at_q(&s, b, h));
             if (dk) ag_attend_cols(&s.head, dy, q + at_q(&s, b, h), dk + at_k(&s, b, h));

@@ -7,10 +7,12 @@ PyTorch trains the same model on the same kind of examples, drawn as it goes: on
 and a question, 64 sequences a step, fused Adam. It evaluates nothing; qkv does, 60 times a run, and writes its files.
 """
 import argparse
+import importlib.util
 import json
 import multiprocessing
 import os
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -59,6 +61,8 @@ def main():
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=10)
     a = parser.parse_args()
+    if importlib.util.find_spec("torch") is None:
+        sys.exit(f"models.py: {sys.executable} has no torch; run it with a python3 that has")
     cores = len(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as d:
         study = os.path.join(d, "many.json")

@@ -14,7 +14,7 @@ double bench_clock(clockid_t clock);
  * `seconds`. */
 double bench_time(void (*fn)(void *ctx), void *ctx, double seconds);
 
-/* What one core can do: multiply-adds on registers, in FLOP/s; and copying within the second-level
+/* What one core can do: multiply-adds on registers, in FLOP/s; and adding within the first-level
  * cache, bytes read and written, in B/s. Each takes about a fifth of a second. */
 typedef struct {
     double flops, bytes;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autograd/op.h"
+#include "autograd/sample.h"
 #include "train/cli/bench.h"
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
@@ -57,7 +57,8 @@ static void add_sizes(cost *c, const ag_node *node, double times) {
         if (node->in[i]->wants_grad && i < 2) c->flops_backward += times * f;
     }
     c->flops_forward += times * f;
-    c->bytes_forward += times * (double)sizeof(real) * (in + out);
+    if (node->val.x != node->in[0]->val.x)  // a view moves nothing
+        c->bytes_forward += times * (double)sizeof(real) * (in + out);
     c->bytes_backward += times * (double)sizeof(real) * (in + out + wanted);
 }
 
@@ -116,57 +117,6 @@ static bool measure_step(qkv_trainer *t, double seconds, cost *costs, int *n, do
 
 /* ---- alone ---- */
 
-/* Of a sample: its node of that op. */
-static ag_node *node_of(ag_graph *g, const ag_op *op) {
-    for (int i = ag_count(g) - 1; i >= 0; i--)
-        if (ag_at(g, i)->op == op) return ag_at(g, i);
-    return NULL;
-}
-
-/* y[i] is made of the inputs alone and is as large as each of them: any size will do. */
-static bool fits_any_size(const ag_node *node) {
-    for (int k = 0; k < node->n_in; k++)
-        if (!tensor_same_shape(node->in[k]->val.shape, node->val.shape)) return false;
-    return !node->attr && node->val.shape.rank > 0 && node->val.n > 0;
-}
-
-/* The largest of the samples; its number, or -1. *any: one that fits any size, or -1. */
-static int largest_sample(ag_graph *g, const ag_op *op, int *any) {
-    int largest = -1;
-    size_t most = 0;
-    *any = -1;
-    for (int i = 0; op->sample && op->sample(g, i) && !ag_error(g); i++, ag_graph_reset(g)) {
-        const ag_node *node = node_of(g, op);
-        size_t size = node ? node->val.n : 0;
-        for (int k = 0; node && k < node->n_in; k++) size += node->in[k]->val.n;
-        if (node && (largest < 0 || size > most)) largest = i, most = size;
-        if (node && fits_any_size(node)) *any = i;
-    }
-    ag_graph_reset(g);
-    return largest;
-}
-
-/* A call of the op at these sizes: its own, or on [B,T,D] throughout, or the largest sample's. */
-static ag_node *record(ag_graph *g, const ag_op *op, const ag_sizes *z) {
-    enum { MOST_IN = 16 };
-    if (op->timed) {
-        op->timed(g, z);
-        return node_of(g, op);
-    }
-    int any, largest = largest_sample(g, op, &any);
-    if (any >= 0) {
-        ag_node *in[MOST_IN];
-        op->sample(g, any);
-        const int n = node_of(g, op)->n_in;
-        ag_graph_reset(g);
-        for (int k = 0; k < n && k < MOST_IN; k++) in[k] = ag_sample_x(g, z);
-        ag_node *node = n <= MOST_IN ? ag_apply(op, n, in, NULL, 0) : NULL;
-        if (node && !ag_error(g)) return node;
-        ag_graph_reset(g);
-    }
-    return largest >= 0 && op->sample(g, largest) ? node_of(g, op) : NULL;
-}
-
 static void run_forward(void *node) { ((ag_node *)node)->op->forward(node); }
 static void run_backward(void *ctx) {
     ag_node *node = ctx;
@@ -178,7 +128,7 @@ static bool measure_alone(const ag_op *op, const ag_sizes *z, double seconds, co
                           char *error) {
     ag_params *params = ag_params_new(NULL, 1);
     ag_graph *g = params ? ag_graph_new(params) : NULL;
-    ag_node *node = g ? record(g, op, z) : NULL;
+    ag_node *node = g ? ag_sample_timed(g, op, z) : NULL;
     bool ok = node && ag_backward(node, NULL);
     if (ok) {
         *out = (cost){.name = op->name};
@@ -209,6 +159,10 @@ static rate rate_of(double seconds, double flops, double bytes, bench_peak peak)
 }
 
 static void print_cell(double seconds, rate r) {
+    if (r.rate <= 0) {
+        printf(" %9.1f %11s %5s", 1e6 * seconds, "-", "-");
+        return;
+    }
     printf(" %9.1f %6.0f %s %4.0f%%", 1e6 * seconds, r.rate, r.flops ? "GF/s" : "GB/s",
            100 * r.share);
 }
@@ -260,8 +214,9 @@ int bench_ops(qkv_trainer *t, double seconds, bool json) {
             return cli_error(CLI_FAILED, "bench", "%s", error);
     }
     if (!json) {
-        printf("peak of one core: %.0f GFLOP/s, %.0f GB/s copied in the second-level cache\n",
-               peak.flops / 1e9, peak.bytes / 1e9);
+        printf(
+            "peak of one core: %.0f GFLOP/s, %.0f GB/s read and written in the first-level cache\n",
+            peak.flops / 1e9, peak.bytes / 1e9);
         printf("a step: %.1f us; %d of %d sequences at a time\n\n", 1e6 * whole, z.B, c->batch);
         printf("%-14s %3s %9s %11s %5s %9s %11s %5s  %6s\n", "op", "n", "forward us", "rate",
                "peak", "backward", "rate", "peak", "step");

@@ -93,8 +93,8 @@ int bench_startup(bool json) {
     if (node <= 0) return cli_error(CLI_FAILED, "bench", "%s", error);
     double p = 1e3 * median(process), m = 1e3 * median(make), s = 1e3 * median(step);
     if (json) {
-        cli_print_json(
-            json_pack("{s:f,s:f,s:f}", "process_ms", p, "model_ms", m, "first_step_ms", s));
+        cli_print_json(json_pack("{s:f,s:f,s:f,s:f}", "process_ms", p, "model_ms", m,
+                                 "first_step_ms", s, "node_ns", node));
         return CLI_OK;
     }
     printf("a process that says its version        %7.3f ms\n", p);

@@ -57,8 +57,7 @@ int cli_load_plugin(const char *command, const char *path, const struct qkv_conf
 /* The exit code for what the library said. */
 int cli_code(qkv_run_status s);
 
-/* The name nearest to a misspelt one (at most a third of it wrong), or NULL; names end with NULL.
- * */
+/* The name nearest to a misspelt one (at most a third of it wrong), or NULL. names end with NULL. */
 const char *cli_nearest(const char *name, const char *const *names);
 
 /* A usage error for a task or a block that does not exist, with the nearest that does. */

@@ -35,6 +35,7 @@ enum { MAX_SUBJECTS = 512 };
 /* What can be checked: ops and layers, the built-in ones first. */
 typedef struct {
     const char *kind, *name;
+    const ag_op *op;  // NULL: made of ops
     ag_sample_fn *sample;
     bool has_kinks;
 } subject;
@@ -44,14 +45,15 @@ typedef struct {
     int n;
 } subjects;
 
-static void add(subjects *all, const char *kind, const char *name, ag_sample_fn *sample,
-                bool has_kinks) {
-    if (all->n < MAX_SUBJECTS) all->at[all->n++] = (subject){kind, name, sample, has_kinks};
+static void add(subjects *all, subject s) {
+    if (all->n < MAX_SUBJECTS) all->at[all->n] = s;
+    all->n++;
 }
 
 static void add_lists(subjects *all, const ag_op *const *ops, const nn_layer *layers) {
-    for (; ops && *ops; ops++) add(all, "op", (*ops)->name, (*ops)->sample, (*ops)->has_kinks);
-    for (; layers && layers->name; layers++) add(all, "layer", layers->name, layers->sample, false);
+    for (; ops && *ops; ops++) add(all, (subject){"op", (*ops)->name, *ops, NULL, false});
+    for (; layers && layers->name; layers++)
+        add(all, (subject){"layer", layers->name, NULL, layers->sample, false});
 }
 
 static void collect(subjects *all, const qkv_config_plugin *plugin) {
@@ -59,7 +61,7 @@ static void collect(subjects *all, const qkv_config_plugin *plugin) {
     if (!plugin) return;
     add_lists(all, plugin->ops, plugin->layers);
     for (const qkv_config_plugin_block *b = plugin->blocks; b && b->name; b++)
-        add(all, "block", b->name, b->sample, b->has_kinks);
+        add(all, (subject){"block", b->name, NULL, b->sample, b->has_kinks});
 }
 
 static bool wanted(const subject *s, int n, char **names) {
@@ -109,9 +111,10 @@ static int check_all(const request *r, const subjects *all, int n, char **names)
                "inconclusive", "worst ratio", "verdict");
     for (int i = 0; i < all->n; i++) {
         const subject *s = &all->at[i];
-        ag_check_report report = {.reason = "there are no samples"};
+        ag_check_report report;
         if (!wanted(s, n, names)) continue;
-        wrong += !(s->sample && ag_gradcheck(s->sample, s->has_kinks, &report));
+        wrong += !(s->op ? ag_gradcheck_op(s->op, &report)
+                         : ag_gradcheck(s->sample, s->has_kinks, &report));
         checked++;
         coordinates += report.coordinates;
         print_row(s, &report, r->json);
@@ -152,6 +155,10 @@ int cli_gradcheck(int argc, char **argv) {
     if (r.plugin_path) code = cli_load_plugin("gradcheck", r.plugin_path, &plugin);
     if (code != CLI_OK) return code;
     collect(&all, plugin);
+    if (all.n > MAX_SUBJECTS)
+        return cli_error(CLI_FAILED, "gradcheck",
+                         "%d ops, layers and blocks; %d can be checked at once", all.n,
+                         MAX_SUBJECTS);
     code = check_names(&all, argc - first, argv + first);
     return code == CLI_OK ? check_all(&r, &all, argc - first, argv + first) : code;
 }

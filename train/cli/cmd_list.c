@@ -26,7 +26,8 @@ static void list_layers(void) {
 
 static void list_plots(void) {
     for (const qkv_plot_info *p = qkv_plot_list(); p->name; p++)
-        printf("%-12s %s%s\n", p->name, p->shows, p->runs == 1 ? " (several runs)" : "");
+        printf("%-12s %s%s\n", p->name, p->shows,
+               p->of == QKV_PLOT_OF_RUNS ? " (several runs)" : "");
 }
 
 static const struct {

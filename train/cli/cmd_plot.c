@@ -56,6 +56,31 @@ static int take_option(void *ctx, const char *name, const char *value) {
     return cli_error(CLI_USAGE, "plot", "--format: '%s' is none of png, svg, pdf, txt", value);
 }
 
+/* Do the options go together with n runs? An exit code. */
+static int check_options(const request *r, int n) {
+    static const char *const need[] = {
+        [QKV_PLOT_OF_RUN] = "is of one run; several are drawn in 'compare'",
+        [QKV_PLOT_OF_RUNS] = "is of several runs, one is given",
+        [QKV_PLOT_OF_STUDY] = "is drawn by qkv study",
+        [QKV_PLOT_OF_EXAMPLE] = "is drawn with --attention"};
+    if (n < 1) return cli_error(CLI_USAGE, "plot", "at least one run directory is needed");
+    if (n > 32)
+        return cli_error(CLI_USAGE, "plot", "at most 32 runs can be compared, %d are given", n);
+    if (r->attention && n > 1)
+        return cli_error(CLI_USAGE, "plot", "--attention is of one run, %d are given", n);
+    if (r->out && n == 1)
+        return cli_error(CLI_USAGE, "plot", "--out is for a comparison of several runs");
+    if (r->example >= 0 && !r->attention)
+        return cli_error(CLI_USAGE, "plot", "--example goes with --attention");
+    const qkv_plot_info *p = qkv_plot_list();
+    while (r->only && p->name && strcmp(p->name, r->only)) p++;
+    qkv_plot_of drawn = r->attention ? QKV_PLOT_OF_EXAMPLE
+                        : n > 1      ? QKV_PLOT_OF_RUNS
+                                     : QKV_PLOT_OF_RUN;
+    if (!r->only || p->of == drawn) return CLI_OK;
+    return cli_error(CLI_USAGE, "plot", "--only: '%s' %s", p->name, need[p->of]);
+}
+
 static void copy_to_stdout(const char *path) {
     char error[QKV_IO_ERROR];
     void *text;
@@ -96,8 +121,9 @@ static int plot_example(request *r, const char *run) {
     qkv_trainer *t = qkv_run_open(&qkv_io_posix, run, r->plugin, 1, &progress, &status, error);
     if (!t) return cli_error(cli_code(status), "plot", "%s", error);
     int readout = cli_readout("plot", qkv_trainer_spec(t), r->answer);
-    bool written = readout >= 0 && qkv_run_write_example(&qkv_io_posix, t, run,
-                                                         (uint64_t)r->example, readout, error);
+    bool written = readout >= 0 &&
+                   qkv_run_write_example(&qkv_io_posix, t, run,
+                                         r->example < 0 ? 0 : (uint64_t)r->example, readout, error);
     qkv_trainer_free(t);
     if (readout < 0) return CLI_USAGE;
     if (!written) return cli_error(CLI_FAILED, "plot", "%s", error);
@@ -105,7 +131,7 @@ static int plot_example(request *r, const char *run) {
 }
 
 int cli_plot(int argc, char **argv) {
-    request r = {.format = QKV_PLOT_PNG, .out = NULL};
+    request r = {.format = QKV_PLOT_PNG, .example = -1};
     char error[QKV_IO_ERROR];
     int first = 0;
     bool done;
@@ -113,9 +139,8 @@ int cli_plot(int argc, char **argv) {
     if (code != CLI_OK || done) return code;
     int n = argc - first;
     const char *const *runs = (const char *const *)argv + first;
-    if (n < 1) return cli_error(CLI_USAGE, "plot", "at least one run directory is needed");
-    if (n > 32)
-        return cli_error(CLI_USAGE, "plot", "at most 32 runs can be compared, %d are given", n);
+    code = check_options(&r, n);
+    if (code != CLI_OK) return code;
     for (int i = 0; i < n; i++) {
         char path[QKV_IO_PATH];
         if (!qkv_io_path(path, runs[i], "metrics.csv", error))
@@ -123,12 +148,6 @@ int cli_plot(int argc, char **argv) {
         if (access(path, R_OK) != 0)
             return cli_error(CLI_FAILED, "plot", "'%s' is no run: %s", runs[i], strerror(errno));
     }
-    if (r.out && n == 1)
-        return cli_error(CLI_USAGE, "plot", "--out belongs to a comparison of several runs");
-    if (r.only && n > 1)
-        return cli_error(CLI_USAGE, "plot", "--only is of one run, %d are given", n);
-    if (r.attention && n > 1)
-        return cli_error(CLI_USAGE, "plot", "--attention is of one run, %d are given", n);
     if (r.attention) return plot_example(&r, runs[0]);
     if (n > 1)
         return code_of(

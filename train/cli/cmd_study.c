@@ -12,11 +12,12 @@
 #include "train/io/number.h"
 #include "train/plot/plot.h"
 #include "train/study/study.h"
+#include "train/trainer/pool.h"
 
 static const cli_option options[] = {
     {"seeds", "N", "trainings of each variant", "the study's own"},
     {"first-seed", "N", "the first of them", "the study's own"},
-    {"jobs", "N", "trainings at once; 0: as many as there are processors", "0"},
+    {"jobs", "N", "trainings at once; 0: one for each processor it may use", "0"},
     {"threads", "N", "threads of each training", "1"},
     {"out", "DIR", "where results, tables and pictures go", "runs/study/NAME"},
     {"part", "I/N", "only the I-th of N parts of the trainings (to be merged afterwards)", NULL},
@@ -210,11 +211,8 @@ static int run_study(const request *r, const char *name) {
     if (r->first_seed >= 0) s->first_seed = (int)r->first_seed;
     snprintf(dir, sizeof dir, "runs/study/%s", s->name);
     bar progress = {.on_terminal = cli_terminal(STDERR_FILENO) && !r->quiet, .name = s->name};
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
     qkv_study_options o = {.dir = r->out ? r->out : dir,
-                           .jobs = (int)(r->jobs          ? r->jobs
-                                         : processors > 0 ? processors
-                                                          : 1),
+                           .jobs = r->jobs ? (int)r->jobs : qkv_trainer_processors(),
                            .threads = (int)r->threads,
                            .part = (int)r->part - 1,
                            .parts = (int)r->parts,

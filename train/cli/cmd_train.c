@@ -11,6 +11,7 @@
 #include "train/cli/settings.h"
 #include "train/cli/train_summary.h"
 #include "train/io/number.h"
+#include "train/trainer/pool.h"
 
 enum { DEFAULT_KEEP = 2 };
 
@@ -24,7 +25,7 @@ static const cli_option own[] = {
     {"config", "FILE", "start from a config.json", NULL},
     {"save-every", "N", "steps between checkpoints; 0: only at the end", "0"},
     {"keep", "N", "checkpoints that stay, at least 2", "2"},
-    {"threads", "N", "threads; 0: as many as there are processors. Never changes a result", "0"},
+    {"threads", "N", "threads; 0: one for each processor it may use. Never changes a result", "0"},
     {"detect-anomaly", NULL,
      "look for numbers that are not finite at every node of every step; slower", NULL},
     {"quiet", NULL, "no progress, no summary", NULL},
@@ -113,6 +114,8 @@ static int configure(const request *r, qkv_config *c, data_spec *spec) {
 typedef struct {
     bool shown, on_terminal;
     double began, last;
+    char warned[QKV_IO_ERROR];  // the last warning
+    int repeated;               // how often it came again
 } bar;
 
 static double seconds_now(void) {
@@ -141,9 +144,32 @@ static void end_bar(bar *b) {
     b->shown = false;
 }
 
+/* Do two sentences differ in nothing but numbers, such as a step's? */
+static bool alike(const char *a, const char *b) {
+    for (;; a++, b++) {
+        a += strspn(a, "0123456789");
+        b += strspn(b, "0123456789");
+        if (*a != *b) return false;
+        if (!*a) return true;
+    }
+}
+
+static void end_warnings(bar *b) {
+    if (b->repeated) cli_error(0, "train", "warning: the same %d times more", b->repeated);
+    b->repeated = 0;
+}
+
+/* A full disk says the same at every save: once is enough, and a count. */
 static void warn(void *ctx, const char *sentence) {
-    end_bar(ctx);
+    bar *b = ctx;
+    if (alike(b->warned, sentence)) {
+        b->repeated++;
+        return;
+    }
+    end_bar(b);
+    end_warnings(b);
     cli_error(0, "train", "warning: %s", sentence);
+    snprintf(b->warned, sizeof b->warned, "%s", sentence);
 }
 
 static volatile sig_atomic_t caught;
@@ -193,11 +219,8 @@ int cli_train(int argc, char **argv) {
     code = configure(&r, &c, &spec);
     if (code != CLI_OK) return code;
     bar progress = {.on_terminal = cli_terminal(STDERR_FILENO) && !r.quiet, .began = seconds_now()};
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
     qkv_run_options o = {.dir = r.out ? r.out : free_directory(c.task, dir),
-                         .threads = (int)(r.threads        ? r.threads
-                                          : processors > 0 ? processors
-                                                           : 1),
+                         .threads = r.threads ? (int)r.threads : qkv_trainer_processors(),
                          .force = r.force,
                          .resume = r.resume,
                          .save_every = (int)r.save_every,
@@ -210,6 +233,7 @@ int cli_train(int argc, char **argv) {
     catch_signals();
     qkv_run_status status = qkv_run_train(&qkv_io_posix, &c, &spec, &o, &summary, error);
     end_bar(&progress);
+    end_warnings(&progress);
     if (status == QKV_RUN_STOPPED) return cli_error(CLI_SIGNAL + caught, "train", "%s", error);
     if (status != QKV_RUN_DONE) return cli_error(cli_code(status), "train", "%s", error);
     if (r.json)

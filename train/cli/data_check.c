@@ -14,8 +14,8 @@ typedef struct {
     long scored, wrong_count;  // rows; examples with another number of them
     long outside;              // examples with ids outside their vocabulary
     long unrepeatable;         // examples that came out otherwise the second time
-    long wrong_source, several,
-        unknown;  // rows whose answer stands elsewhere; with none or several right entries
+    // Rows whose answer stands elsewhere; with none or several right entries.
+    long wrong_source, several, unknown;
     long classes[65536];
 } findings;
 

@@ -1,3 +1,4 @@
+/* json.c - one line of JSON on stdout. */
 #include "train/cli/json.h"
 
 #include <stdio.h>

@@ -91,8 +91,8 @@ static int open_object(const char *command, const char *path, const char *shown,
     if (!realpath(path, absolute))
         return cli_error(CLI_FAILED, command, "cannot open the plugin '%s': %s", shown,
                          strerror(errno));
-    void *library =
-        dlopen(absolute, RTLD_NOW | RTLD_LOCAL);  // stays open: the program ends with it
+    // Stays open: the program ends with it.
+    void *library = dlopen(absolute, RTLD_NOW | RTLD_LOCAL);
     if (!library) return cli_error(CLI_FAILED, command, "cannot load the plugin: %s", dlerror());
     const qkv_config_plugin *p = dlsym(library, "qkv_plugin");
     if (!p)

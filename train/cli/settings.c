@@ -128,6 +128,8 @@ int cli_settings_begin(cli_settings *s, int argc, char **argv, bool model, const
         if (model && (value = value_at(n, argv, i, "task"))) task = value;
         if (!model && !task && names_a_task(s, argv[i])) task = argv[i];
     }
+    for (int i = 1; i < n && model && !task; i++)
+        if (value_at(n, argv, i, "data")) task = s->implied = "file";
     return code == CLI_OK ? list(s, task, model, own) : code;
 }
 
@@ -145,7 +147,7 @@ int cli_settings_take(cli_settings *s, const char *name, const char *value) {
 }
 
 const char *cli_settings_task(const cli_settings *s) {
-    const char *task = NULL;
+    const char *task = s->implied;
     for (int i = 0; i < s->n_given; i++)
         if (strcmp(s->given[i].name, "task") == 0) task = s->given[i].value;
     return task;

@@ -12,6 +12,7 @@ typedef struct {
     char text[16384];  // what these point to
     size_t used;
     const struct qkv_config_plugin *plugin;
+    const char *implied;  // the task that --data means where none is named; or NULL
     struct {
         const char *name, *value;
     } given[CLI_MAXOPTIONS];
@@ -28,7 +29,7 @@ int cli_settings_take(cli_settings *s, const char *name, const char *value);
 /* --plugin, which may stand there several times; an exit code. */
 int cli_settings_plugin(cli_settings *s, const char *path);
 
-/* The task that is given, or NULL. */
+/* The task that is given or implied, or NULL. */
 const char *cli_settings_task(const cli_settings *s);
 
 /* Sets what was given, the task first; an exit code, and a message. */

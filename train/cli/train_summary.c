@@ -1,10 +1,12 @@
 /* train_summary.c - what a finished run learned, in words or as one line of JSON. */
 #include <jansson.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "train/cli/json.h"
 #include "train/cli/train_summary.h"
+#include "train/io/text.h"
 
 static void add_number(json_t *o, const char *key, double x) {
     json_object_set_new(o, key, isfinite(x) ? json_real(x) : json_null());
@@ -49,22 +51,45 @@ void cli_summary_json(const qkv_run_summary *s, const qkv_config *c, const data_
     cli_print_json(o);
 }
 
+/* A sentence in lines of a terminal's width. */
+static void print_wrapped(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void print_wrapped(const char *format, ...) {
+    char words[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(words, sizeof words, format, args);
+    va_end(args);
+    tensor_arena *arena = tensor_arena_new(NULL);
+    qkv_io_text text = {.arena = arena, .failed = !arena};
+    qkv_io_text_wrap(&text, words, 0, 2, 80);
+    printf("%s\n", text.failed ? words : text.at);
+    tensor_arena_free(arena);
+}
+
 /* Answers in classes: the share that is right; vectors: how far they are off. */
 static void print_score(const qkv_run_summary *s, const data_spec *spec) {
     const qkv_trainer_scores *r = &s->last.scores;
-    printf("After %d steps (%.2f s) ", s->steps, s->seconds);
+    char more[160] = "";
     if (isnan(r->accuracy)) {
-        printf("the squared error of the answers to fresh questions is %.4f", r->loss);
         if (!isnan(s->levels.blind))
-            printf(";\nsaying the mean of all answers has %.4f, the mean of what is stored %.4f",
-                   s->levels.blind, s->levels.unmatched);
-    } else {
-        printf("%.1f %% of the answers to fresh questions are right", 100 * r->accuracy);
-        if (spec->chance > 0) printf("; a blind guess has %.1f %%", 100 * spec->chance);
-        if (spec->in_context > 0)
-            printf(",\na model that cannot match %.1f %%", 100 * spec->in_context);
+            snprintf(more, sizeof more,
+                     "; saying the mean of all answers has %.4f, the mean of what is stored %.4f",
+                     s->levels.blind, s->levels.unmatched);
+        print_wrapped(
+            "After %d steps (%.2f s) the squared error of the answers to fresh questions is "
+            "%.4f%s.",
+            s->steps, s->seconds, r->loss, more);
+        return;
     }
-    printf(".\n");
+    size_t n = 0;
+    if (spec->chance > 0)
+        n = (size_t)snprintf(more, sizeof more, "; a blind guess has %.1f %%", 100 * spec->chance);
+    if (spec->in_context > 0)
+        snprintf(more + n, sizeof more - n, ", a model that cannot match %.1f %%",
+                 100 * spec->in_context);
+    print_wrapped("After %d steps (%.2f s) %.1f %% of the answers to fresh questions are right%s.",
+                  s->steps, s->seconds, 100 * r->accuracy, more);
 }
 
 /* What the reader should know about the task before he believes the numbers. */
@@ -74,9 +99,10 @@ static void print_task(const qkv_config *c, const data_spec *spec) {
     bool all;
     double seen = cli_summary_seen(c, spec, &all);
     if (seen >= remarkable)
-        printf("Of these questions %s%.1f %% were shown in training, too.\n",
-               all ? "" : "at least ", 100 * seen);
-    if (*qkv_config_recommended(c, list)) printf("As the task %s recommends: %s.\n", c->task, list);
+        print_wrapped("Of these questions %s%.1f %% were shown in training, too.",
+                      all ? "" : "at least ", 100 * seen);
+    if (*qkv_config_recommended(c, list))
+        print_wrapped("As the task %s recommends: %s.", c->task, list);
 }
 
 void cli_summary_words(const qkv_run_summary *s, const qkv_config *c, const data_spec *spec,
@@ -91,18 +117,19 @@ void cli_summary_words(const qkv_run_summary *s, const qkv_config *c, const data
         printf("The run is in %s\n", qkv_io_printable(dir, shown, sizeof shown));
         return;
     }
-    printf("Q and K: %.1f %% of the attention is on the entry that holds the answer",
-           100 * r->answer_attention);
+    char more[160] = "";
     if (s->last.has_circuits)
-        printf(
-            ";\n  %.0f of %d keys are what their own question matches best, values steer %.1f %% "
-            "as much as keys",
-            k->qk_diag * k->rows[QKV_PROBE_QK_KEY], k->rows[QKV_PROBE_QK_KEY], 100 * k->qk_ratio);
-    printf(".\n");
+        snprintf(more, sizeof more,
+                 "; %.0f of %d keys are what their own question matches best, values steer "
+                 "%.1f %% as much as keys",
+                 k->qk_diag * k->rows[QKV_PROBE_QK_KEY], k->rows[QKV_PROBE_QK_KEY],
+                 100 * k->qk_ratio);
+    print_wrapped("Q and K: %.1f %% of the attention is on the entry that holds the answer%s.",
+                  100 * r->answer_attention, more);
     if (s->last.has_circuits)
-        printf(
+        print_wrapped(
             "V and O: %.0f of %d values, once fetched, are said as themselves; keys leak into the "
-            "answer %.1f %% as much.\n",
+            "answer %.1f %% as much.",
             k->ov_diag * k->rows[QKV_PROBE_OV_VALUE], k->rows[QKV_PROBE_OV_VALUE],
             100 * k->ov_ratio);
     printf("The run is in %s\n", qkv_io_printable(dir, shown, sizeof shown));

@@ -35,8 +35,9 @@ typedef struct {
 #undef CHOICE
 #undef FLAG
     data_options of_task;  // what the task's own table describes
-    const struct qkv_config_plugin
-        *plugin;  // where tasks and blocks are looked up beside the built-in ones; may be NULL
+
+    /* Where tasks and blocks are looked up beside the built-in ones; may be NULL. */
+    const struct qkv_config_plugin *plugin;
 } qkv_config;
 
 #define QKV_CONFIG_ARCHS(X)               \

@@ -2,8 +2,8 @@
  *
  * A plugin is one C file (or a shared object made from it) that defines
  *
- *     const qkv_config_plugin qkv_plugin = {QKV_CONFIG_PLUGIN_ABI, sizeof(real), .tasks = ..., .blocks =
- *     ...};
+ *     const qkv_config_plugin qkv_plugin = {
+ *         QKV_CONFIG_PLUGIN_ABI, sizeof(real), .tasks = tasks, .blocks = blocks};
  *
  * and is named with --plugin: its tasks are trained with --task, its blocks with --block, and qkv
  * gradcheck checks its ops, layers and blocks. It calls the library that is inside the program;
@@ -23,9 +23,9 @@ enum { QKV_CONFIG_PLUGIN_ABI = 2 };
 typedef struct {
     const char *name, *summary;
     nn_block_fn *block;
-    ag_node *(*sample)(ag_graph *g,
-                       int i);  // the i-th example for the gradient check; NULL ends the list
-    bool has_kinks;             // as in ag_op
+    /* The i-th example for the gradient check; NULL ends the list. */
+    ag_node *(*sample)(ag_graph *g, int i);
+    bool has_kinks;  // as in ag_op
 } qkv_config_plugin_block;
 
 typedef struct qkv_config_plugin {

@@ -41,7 +41,8 @@ static bool resolve_task(qkv_config *c, data_spec *spec, char *error) {
         qkv_io_fail(error, "there is no block '%.60s' (a plugin's own need --plugin)", c->block);
         return false;
     }
-    if (!data_configure(task, &c->of_task, spec, error, QKV_IO_ERROR)) return false;
+    if (!data_configure_from(task, &c->of_task, &qkv_io_data, spec, error, QKV_IO_ERROR))
+        return false;
     c->of_task = spec->options;
     return true;
 }

@@ -1,3 +1,4 @@
+/* crc32.c - byte by byte, by a table. */
 #include "train/io/crc32.h"
 
 uint32_t qkv_io_crc32(uint32_t crc, const void *data, size_t n) {

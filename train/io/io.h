@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "data/data.h"
 #include "tensor/arena.h"
 
 #ifdef __cplusplus
@@ -49,6 +50,9 @@ typedef struct {
 } qkv_io;
 
 extern const qkv_io qkv_io_posix;  // the system itself
+
+/* How tasks read files: whole, up to 4 GiB. */
+extern const data_files qkv_io_data;
 
 /* What became of reading a file. */
 typedef enum {

@@ -1,3 +1,4 @@
+/* npy.c - a tensor in numpy's format. */
 #include "train/io/npy.h"
 
 #include <stdio.h>

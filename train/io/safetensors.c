@@ -36,8 +36,8 @@ bool qkv_io_stored_size(qkv_io_dtype dtype, int rank, const size_t *dim, size_t 
 }
 
 unsigned char *qkv_io_safetensors_digits(unsigned char *head, size_t n) {
-    static const char key[] =
-        "\"" QKV_IO_ST_CRC "\":\"";  // inside another text its quotes would be escaped
+    // Inside another text its quotes would be escaped.
+    static const char key[] = "\"" QKV_IO_ST_CRC "\":\"";
     const size_t length = sizeof key - 1;
     for (size_t i = 0; i + length + QKV_IO_ST_DIGITS < n; i++)
         if (memcmp(head + i, key, length) == 0) return head + i + length;

@@ -7,10 +7,8 @@
 #define QKV_IO_ST_NOTES "__metadata__"
 #define QKV_IO_ST_CRC   "crc32"
 
-enum {
-    QKV_IO_ST_LENGTH = 8,
-    QKV_IO_ST_DIGITS = 8
-};  // bytes before the header; hexadecimal digits of the checksum
+// Bytes before the header; hexadecimal digits of the checksum.
+enum { QKV_IO_ST_LENGTH = 8, QKV_IO_ST_DIGITS = 8 };
 
 /* Fills s->tensor, s->note and s->data_bytes from the JSON at s->head + 8, and checks it against
  * the file's size. */

@@ -33,6 +33,24 @@ void qkv_io_text_add(qkv_io_text *t, const char *format, ...) {
     t->n += (size_t)n;
 }
 
+void qkv_io_text_wrap(qkv_io_text *t, const char *words, int column, int indent, int width) {
+    bool first = true;
+    for (const char *w = words; *w; first = false) {
+        size_t n = strcspn(w, " ");
+        while (w[n] == ' ' && w[n + 1] == '%') n += 1 + strcspn(w + n + 1, " ");
+        int wide = 0;
+        for (size_t i = 0; i < n; i++) wide += ((unsigned char)w[i] & 0xc0) != 0x80;
+        bool breaks = !first && column + 1 + wide > width;
+        if (breaks)
+            qkv_io_text_add(t, "\n%*s", indent, "");
+        else if (!first)
+            qkv_io_text_put(t, " ", 1);
+        qkv_io_text_put(t, w, n);
+        column = (breaks ? indent : column + !first) + wide;
+        w += n + strspn(w + n, " ");
+    }
+}
+
 void qkv_io_text_number(qkv_io_text *t, double x) {
     char number[QKV_IO_NUMBER];
     if (!isnan(x)) qkv_io_text_add(t, "%s", qkv_io_format_real(x, 9, number));

@@ -20,6 +20,11 @@ typedef struct {
 void qkv_io_text_put(qkv_io_text *t, const char *bytes, size_t n);
 void qkv_io_text_add(qkv_io_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Words, where each blank may become the end of a line of at most `width` characters, the next of
+ * which begins with `indent` blanks; a number stays with its "%". `column` characters stand on the
+ * line already. */
+void qkv_io_text_wrap(qkv_io_text *t, const char *words, int column, int indent, int width);
+
 /* A number with 9 digits and a decimal point whatever the locale; nothing if it is NaN. */
 void qkv_io_text_number(qkv_io_text *t, double x);
 

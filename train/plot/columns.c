@@ -109,8 +109,8 @@ long qkv_plot_columns_write(qkv_io_text *out, const qkv_plot_columns *c) {
         qkv_io_text_add(out, "%s", qkv_io_table_cell(&c->table, row, c->step));
         for (size_t i = 0; i < c->n; i++) {
             const char *cell = qkv_io_table_cell(&c->table, row, c->at[i].index);
-            bool is_number = qkv_io_parse_real(cell, &x);
-            qkv_io_text_add(out, ",%s", is_number ? cell : "");
+            bool is_number = qkv_io_parse_real(cell, &x), is_nan = strcmp(cell, "nan") == 0;
+            qkv_io_text_add(out, ",%s", is_number || is_nan ? cell : "");
             numbers += is_number && !c->at[i].helps;
         }
         qkv_io_text_add(out, "\n");

@@ -24,8 +24,8 @@ typedef struct {
 qkv_plot_status qkv_plot_columns_read(qkv_plot_columns *c, tensor_arena *arena, const char *run,
                                       const char *source, char *why);
 
-/* Adds the rows that have a step; what is no finite number becomes an empty field. Returns how many
- * numbers there were, without those that only help. */
+/* Adds the rows that have a step; what is neither a finite number nor "nan" becomes an empty field.
+ * Returns how many numbers there were, without those that only help. */
 long qkv_plot_columns_write(qkv_io_text *out, const qkv_plot_columns *c);
 
 #endif

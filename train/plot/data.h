@@ -61,8 +61,9 @@ const char *qkv_plot_map_title(const qkv_plot_map *m);
 /* The maps as gnuplot reads them, one block a panel. */
 void qkv_plot_maps_write(qkv_io_text *out, const qkv_plot_maps *m);
 
-/* The maps as characters, at most 80 columns wide; of a large map each character stands for several
- * cells. */
+/* The maps as characters, at most 80 columns wide. Of a map larger than a screen each character
+ * stands for several cells, and of one from before training, where there is a trained one, only the
+ * title. */
 void qkv_plot_maps_text(qkv_io_text *out, const qkv_plot_maps *m);
 
 #endif

@@ -39,5 +39,12 @@ do for [i=1:levels] {
     set arrow i from graph 0, first LEVEL[i] to graph 1, first LEVEL[i] nohead ls 8 back
 }
 
+# A held-out loss that is no number leaves a gap in the curve; the picture says so.
+lost = 0; lost_at = 0
+stats DATA index 0 using (strcol("val_loss") eq "nan" ? (lost = lost + 1, \
+    lost_at = lost > 1 ? lost_at : column("step"), 0) : 0) nooutput
+if (lost) { set label 100 sprintf("held-out loss not a number in %d evaluations, first at step %g", \
+    lost, lost_at) at graph 0.02, graph 0.04 left textcolor rgb RED front }
+
 plot DATA index 0 using "step":"loss" with lines lc rgb SKY lw 1.8 dt 1 title "training batch", \
      '' index 0 using "step":"val_loss" with linespoints ls 5 pi marks(rows, 0) title "held out"

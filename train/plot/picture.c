@@ -1,5 +1,4 @@
-/* picture.c - is a picture whole? gnuplot's exit code does not tell: a full disk is an exit code of
- * 0. */
+/* picture.c - is a picture whole? gnuplot's exit code does not tell: with a full disk it is 0. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>

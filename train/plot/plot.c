@@ -17,11 +17,15 @@ typedef struct {
     const char *source;
 } origin;
 
-#define PLOT(name, kind, source, shows) \
-    {#name, shows, (kind) == RUNS ? 1 : (kind) == TABLE ? 2 : (kind) == ONE ? 3 : 0},
+#define PLOT(name, kind, source, shows)      \
+    {#name, shows,                           \
+     (kind) == RUNS    ? QKV_PLOT_OF_RUNS    \
+     : (kind) == TABLE ? QKV_PLOT_OF_STUDY   \
+     : (kind) == ONE   ? QKV_PLOT_OF_EXAMPLE \
+                       : QKV_PLOT_OF_RUN},
 static const qkv_plot_info list[] = {
 #include "train/plot/plots.def"
-    {NULL, NULL, 0}};
+    {NULL, NULL, QKV_PLOT_OF_RUN}};
 #undef PLOT
 
 #define PLOT(name, kind, source, shows) {kind, source},
@@ -183,11 +187,11 @@ static qkv_plot_status draw_and_report(const job *j, int plot) {
 
 /* Draws those of the wanted kind: the one called `only`, or (NULL) all. The worst status counts:
  * they stand in that order, but for SKIPPED, which any other outweighs. */
-static qkv_plot_status draw_all(job *j, int kind, const char *only) {
+static qkv_plot_status draw_all(job *j, qkv_plot_of of, const char *only) {
     qkv_plot_status worst = QKV_PLOT_SKIPPED;
     j->gnuplot = qkv_plot_gnuplot_find();
     for (int i = 0; list[i].name; i++) {
-        if (list[i].runs != kind || (only && strcmp(only, list[i].name))) continue;
+        if (list[i].of != of || (only && strcmp(only, list[i].name))) continue;
         qkv_plot_status status = draw_and_report(j, i);
         if (worst == QKV_PLOT_SKIPPED || (status != QKV_PLOT_SKIPPED && status > worst))
             worst = status;
@@ -197,34 +201,34 @@ static qkv_plot_status draw_all(job *j, int kind, const char *only) {
 }
 
 /* The same of one directory, into its plots/. */
-static qkv_plot_status draw_one(const char *run, int kind, const char *only, qkv_plot_format format,
-                                qkv_plot_report *report, void *ctx) {
+static qkv_plot_status draw_one(const char *run, qkv_plot_of of, const char *only,
+                                qkv_plot_format format, qkv_plot_report *report, void *ctx) {
     char dir[QKV_IO_PATH], why[QKV_IO_ERROR];
     job j = {dir, &run, 1, format, NULL, report, ctx};
-    if (qkv_io_path(dir, run, "plots", why)) return draw_all(&j, kind, only);
+    if (qkv_io_path(dir, run, "plots", why)) return draw_all(&j, of, only);
     if (report) report(ctx, only ? only : "all", QKV_PLOT_FAILED, why);
     return QKV_PLOT_FAILED;
 }
 
 qkv_plot_status qkv_plot_run(const char *run, qkv_plot_format format, const char *only,
                              qkv_plot_report *report, void *ctx) {
-    return draw_one(run, 0, only, format, report, ctx);
+    return draw_one(run, QKV_PLOT_OF_RUN, only, format, report, ctx);
 }
 
 qkv_plot_status qkv_plot_example(const char *run, qkv_plot_format format, qkv_plot_report *report,
                                  void *ctx) {
-    return draw_one(run, 3, NULL, format, report, ctx);
+    return draw_one(run, QKV_PLOT_OF_EXAMPLE, NULL, format, report, ctx);
 }
 
 qkv_plot_status qkv_plot_study(const char *dir, const char *name, qkv_plot_format format,
                                qkv_plot_report *report, void *ctx) {
-    return draw_one(dir, 2, name, format, report, ctx);
+    return draw_one(dir, QKV_PLOT_OF_STUDY, name, format, report, ctx);
 }
 
 qkv_plot_status qkv_plot_compare(const char *const *runs, int n, const char *dir,
                                  qkv_plot_format format, qkv_plot_report *report, void *ctx) {
     job j = {dir, runs, n, format, NULL, report, ctx};
-    if (n >= 1 && n <= MOST_RUNS) return draw_all(&j, 1, NULL);
+    if (n >= 1 && n <= MOST_RUNS) return draw_all(&j, QKV_PLOT_OF_RUNS, NULL);
     if (report) report(ctx, "compare", QKV_PLOT_FAILED, "from 1 to 32 runs can be compared");
     return QKV_PLOT_FAILED;
 }

@@ -1,8 +1,9 @@
 /* plot.h - the pictures of a run directory, drawn by gnuplot.
  *
  * Each picture is NAME.png (or .svg, .pdf, .txt) in the run's plots/ directory; beside it stay
- * NAME.gp, which drew it, and NAME.csv, the numbers in it: `gnuplot NAME.gp` draws it again. A NAME.gp that was edited is kept as NAME.gp~ . A picture that fails leaves the
- * one from before, with its script and its data, as it was.
+ * NAME.gp, which drew it, and NAME.csv, the numbers in it: `gnuplot NAME.gp` draws it again. A
+ * NAME.gp that was edited is kept as NAME.gp~ . A picture that fails leaves the one from before,
+ * with its script and its data, as it was.
  *
  * Nothing here prints, exits, or changes the process: gnuplot runs as a child in a private
  * directory, without a shell, and reads names (of runs, tokens, matrices) only as data. gnuplot is
@@ -29,10 +30,17 @@ typedef enum {
 typedef void qkv_plot_report(void *ctx, const char *name, qkv_plot_status status, const char *text);
 
 /* What there is to draw, in the order of drawing; a NULL name ends the list. */
+typedef enum {
+    QKV_PLOT_OF_RUN,
+    QKV_PLOT_OF_RUNS,    // of several, by qkv_plot_compare
+    QKV_PLOT_OF_STUDY,   // by qkv_plot_study
+    QKV_PLOT_OF_EXAMPLE  // by qkv_plot_example
+} qkv_plot_of;
+
 typedef struct {
     const char *name;   // "loss": also the stem of its files
     const char *shows;  // half a sentence
-    int runs;  // 0: of one run; 1: of several, by qkv_plot_compare; 2: of a study; 3: of an example
+    qkv_plot_of of;
 } qkv_plot_info;
 const qkv_plot_info *qkv_plot_list(void);
 

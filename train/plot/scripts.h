@@ -1,8 +1,7 @@
 /* scripts.h - the .gp files of this directory, carried inside the program.
  *
- * The definitions are written by embed.sh. A script that is handed out is qkv_plot_common
- * followed by its own lines. Both are lists of lines, each ending in '\n', and the list ends with
- * NULL. */
+ * The definitions are written by embed.sh. A script that is handed out is qkv_plot_common followed
+ * by its own lines. Both are lists of lines, each ending in '\n'; NULL ends a list. */
 #ifndef QKV_PLOT_SCRIPTS_H
 #define QKV_PLOT_SCRIPTS_H
 

@@ -49,14 +49,15 @@ static double strongest(const qkv_plot_map *m, int row, int col, int size, bool 
 }
 
 /* Cells three characters wide, so that [ ] can frame the target; two or one where the map is wide;
- * where it is larger than a screen, size x size cells are one. */
-static void map(qkv_io_text *out, const qkv_plot_map *m, bool attention, double most) {
+ * where it is larger than a screen, size x size cells are one, or (brief) its title is all. */
+static void map(qkv_io_text *out, const qkv_plot_map *m, bool attention, bool brief, double most) {
     int size = 1;
     while ((m->rows + size - 1) / size > DOWN || (m->cols + size - 1) / size > ACROSS) size++;
     int cols = (m->cols + size - 1) / size, room = ACROSS / cols, width = room > 3 ? 3 : room;
     const char *title = qkv_plot_map_title(m);
-    qkv_io_text_add(out, "%s%s%s%s", m->file, *title ? ": " : "", title, size > 1 ? "" : "\n");
-    if (size > 1) qkv_io_text_add(out, " (each place: the strongest of %d x %d)\n", size, size);
+    qkv_io_text_add(out, "%s%s%s\n", m->file, *title ? ": " : "", title);
+    if (size > 1 && brief) return;
+    if (size > 1) qkv_io_text_add(out, "(each place: the strongest of %d x %d)\n", size, size);
     for (int r = 0; r < m->rows; r += size) {
         name(out, qkv_plot_map_row_name(m, r));
         for (int c = 0; c < m->cols; c += size) {
@@ -89,6 +90,9 @@ void qkv_plot_maps_text(qkv_io_text *out, const qkv_plot_maps *all) {
                         : "# and + strongly and weakly positive, = and - negative, . near zero,\n"
                           "each pair (keys, values) against its own largest: from one half, from\n"
                           "one fifth; [ ] where the right symbol stands.\n\n");
+    bool trained = false;
+    for (int i = 0; i < all->n; i++) trained |= strstr(all->map[i].file, "-after") != NULL;
     for (int i = 0; i < all->n; i++)
-        map(out, &all->map[i], attention, shared_reach(all, all->map[i].panel));
+        map(out, &all->map[i], attention, trained && strstr(all->map[i].file, "-before"),
+            shared_reach(all, all->map[i].panel));
 }

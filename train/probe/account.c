@@ -1,8 +1,7 @@
+/* account.c - parameters, FLOPs and cached numbers, counted. */
 #include "train/probe/account.h"
 
 #include <string.h>
-
-#include "autograd/op.h"
 
 const char *const qkv_probe_part_names[] = {"attention",    "feed-forward", "embeddings",
                                             "unembeddings", "norms",        "other"};

@@ -57,8 +57,8 @@ extern const char *const qkv_probe_work_names[QKV_PROBE_WORKS];
 typedef struct {
     qkv_probe_account_sublayer attention, feed_forward;  // no rows where the block is a plugin's
     size_t part[QKV_PROBE_PARTS], total, learned;        // parameters of the whole model
-    double work[QKV_PROBE_WORKS],
-        flops;  // of one token of the sequence, forward; a training step: three times
+    // Of one token of the sequence, forward; a training step: three times.
+    double work[QKV_PROBE_WORKS], flops;
     /* Numbers that are kept of one token, in all layers, so that others can attend to it without
      * computing its keys and values again. -1: unknown (a plugin's block). */
     const char *cache_formula;  // of one layer: "G (d_k + d_v)"

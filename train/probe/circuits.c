@@ -1,3 +1,4 @@
+/* circuits.c - the learned matrices multiplied together, symbol by symbol. */
 #include "train/probe/circuits.h"
 
 #include <math.h>

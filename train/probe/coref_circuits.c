@@ -1,3 +1,4 @@
+/* coref_circuits.c - the words of coref put through the matrices. */
 #include "train/probe/coref_circuits.h"
 
 #include <math.h>

@@ -34,8 +34,7 @@ static void turn(int *x, int n) {
     for (int i = 0; i < n / 2; i++) qkv_probe_swap(x, i, n - 1 - i);
 }
 
-/* Draws a new order of the entries of example b and permutes the streams from..to-1 of its memory.
- */
+/* Draws a new order of example b's entries and permutes the streams from..to-1 of its memory. */
 static void shuffle(qkv_trainer *t, qkv_trainer_worker *w, tally *sum, int b, int from, int to) {
     int n = qkv_trainer_spec(t)->entries;
     rng_choose(&sum->random, n, n, sum->order, sum->scratch);

@@ -1,3 +1,4 @@
+/* explain.c - one example, step by step. */
 #include "train/probe/explain.h"
 
 #include <math.h>

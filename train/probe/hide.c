@@ -1,3 +1,4 @@
+/* hide.c - a table's rows replaced by their mean. */
 #include "train/probe/hide.h"
 
 #include <stdio.h>

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "autograd/op.h"
 #include "tensor/rng.h"
 #include "train/probe/look.h"
 #include "train/probe/measure.h"

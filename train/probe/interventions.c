@@ -1,3 +1,4 @@
+/* interventions.c - change one thing, see what follows. */
 #include "train/probe/interventions.h"
 
 #include <math.h>

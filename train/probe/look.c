@@ -1,10 +1,9 @@
+/* look.c - what the probes share. */
 #include "train/probe/look.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 bool qkv_probe_replay(qkv_trainer_worker *w) {
     ag_set_run(w->graph, (ag_run){.training = false});

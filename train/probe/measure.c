@@ -1,3 +1,4 @@
+/* measure.c - the catalogue of probes, and the list of what they find. */
 #include "train/probe/measure.h"
 
 #include <math.h>

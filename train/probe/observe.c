@@ -1,3 +1,4 @@
+/* observe.c - where a model looks and what it says. */
 #include "train/probe/observe.h"
 
 #include <string.h>

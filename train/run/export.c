@@ -1,3 +1,4 @@
+/* export.c - a model's matrices and maps as files. */
 #include "train/run/export.h"
 
 #include <errno.h>
@@ -10,8 +11,7 @@
 #include "train/probe/circuits.h"
 #include "train/probe/look.h"
 
-/* What stands along one side of a matrix: symbols, answers, positions of the example, or numbers.
- */
+/* What stands along a side of a matrix: symbols, answers, positions of the example, or numbers. */
 typedef struct {
     const data_stream *stream;
     const data_readout *readout;

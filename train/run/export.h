@@ -2,11 +2,10 @@
  *
  *   DIR/weights/NAME           every parameter
  *   DIR/attention/NODE.headH   the weights of each attention head in one example, [T,S]
- *   DIR/circuits/NAME.headH    the four circuits of each head; only of one layer with keys and
- * values
+ *   DIR/circuits/NAME.headH    the four circuits of each head, where a model has them
  *
- * each ending in .npy (numpy's format 1.0) or .csv (a row of labels, then rows that begin with
- * one). Bytes of a name that do not belong into a file's become %XX, so that no name leaves DIR. */
+ * Each ends in .npy (numpy's format 1.0) or .csv (a row of labels, then rows that begin with one).
+ * Bytes of a name that do not belong into a file's become %XX, so that no name leaves DIR. */
 #ifndef QKV_RUN_EXPORT_H
 #define QKV_RUN_EXPORT_H
 

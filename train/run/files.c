@@ -1,3 +1,4 @@
+/* files.c - a run's directory and what describes the run. */
 #include "train/run/files.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* layout.c - what a checkpoint consists of. */
 #include "train/run/layout.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* metrics.c - the rows of metrics.csv. */
 #include "train/run/metrics.h"
 
 #include <math.h>
@@ -31,6 +32,7 @@ static double norm(const real *x, size_t n) {
 }
 
 void qkv_run_metrics_row(qkv_trainer *t, const qkv_run_moment *m, qkv_io_text *out) {
+    enum { VAL_LOSS = 1 };
     const qkv_probe_circuits *c = &m->circuits;
     const double none = (double)NAN, numbers[] = {m->loss,
                                                   m->scores.loss,
@@ -49,6 +51,7 @@ void qkv_run_metrics_row(qkv_trainer *t, const qkv_run_moment *m, qkv_io_text *o
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         qkv_io_text_add(out, ",");
         qkv_io_text_number(out, numbers[i]);
+        if (i == VAL_LOSS && isnan(numbers[i])) qkv_io_text_add(out, "nan");  // was measured
     }
     for (int of_gradients = 0; of_gradients < 2; of_gradients++)
         for (int i = 0; i < ag_params_count(params); i++) {

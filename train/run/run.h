@@ -1,8 +1,8 @@
 /* run.h - one training run in a directory of its own.
  *
  *   config.json                  every resolved option
- *   metrics.csv, levels.csv      what was measured at each evaluated step; loss levels to compare
- *   it with
+ *   metrics.csv                  what was measured at each evaluated step
+ *   levels.csv                   the losses of models that know a part of the answer
  *   step-00000600.safetensors    checkpoints; best.safetensors: the one of lowest held-out loss
  *   probe/                       attention and circuits before and after training
  */

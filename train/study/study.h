@@ -1,23 +1,26 @@
-/* study.h - a claim put to a test: variants of a configuration, several seeds each, measured and
- * judged.
+/* study.h - a claim put to a test: variants of a configuration, each trained with several seeds,
+ * measured and judged.
  *
  * A study is data, a JSON file (the built-in ones are the .json files of this directory):
  *
  *   {"name": "partner", "claim": "one sentence", "seeds": 5,
- *    "base": {"task": "partner", "steps": 1500},              options as in config.json
- *    "groups": [{"name": "...", "set": {...}}],               optional: every variant in each group
+ *    "base": {"task": "partner", "steps": 1500},
+ *    "groups": [{"name": "...", "set": {...}}],
  *    "variants": [{"name": "tied Q=K", "set": {"tie": "qk"}, "in": ["group", ...]}],
- *    "probes": ["interventions"],                             see probes.def; groups, variants may
- *    add some
- *    "columns": ["steps99", {"measure": "answer_attention", "as": "attention on the answer"}],   of the table
+ *    "probes": ["interventions"],
+ *    "columns": ["steps99", {"measure": "answer_attention", "as": "attention on the answer"}],
  *    "bands": [{"variant": "tied Q=K", "group": "...", "measure": "accuracy", "most": 0.55}],
  *    "picture": {"kind": "bars", "measures": ["accuracy"], "title": "...", "label": "..."},
  *    "seen": "text with {variant|measure|format}", "holds": "...", "fails": "..."}
  *
- * Measures: accuracy loss answer_attention distractor in_context all_right (2048 fresh test
- * examples), steps99, seconds, cached (numbers kept for each token: its keys and values, or their
- * latent), qk_* ov_*, whatever the probes find, and MEASURE@STEP for what was evaluated on the way.
- * "A + B" and "A - B" are measures, too. A band holds if every seed is inside.
+ * "base" and "set" hold options as in config.json. There may be groups: then every variant is in
+ * each of them, or in those it names. Probes are those of probes.def; groups and variants may add
+ * some. "columns" are those of the table.
+ *
+ * Measures are accuracy, loss, answer_attention, distractor, in_context, all_right (of 2048 fresh
+ * test examples), steps99, seconds, cached (the numbers kept for each token: its keys and values, or
+ * their latent), qk_* and ov_*, whatever the probes find, and MEASURE@STEP for what was evaluated on
+ * the way. "A + B" and "A - B" are measures, too. A band holds if every seed is inside.
  *
  * Pictures: "bars" has a bar for each variant (several measures: for each of them, under the
  * variant's name). "lines" is over "x": an option or a measure (a curve for each group), or
@@ -104,8 +107,7 @@ typedef struct {
     size_t room;
 } qkv_study_results;
 
-/* Reads the results of this study that are there (a torn last line and other set-ups are left out).
- */
+/* Reads the results of this study that are there, without a torn last line and other set-ups. */
 qkv_io_status qkv_study_results_read(const qkv_io *io, const char *path, const qkv_study *s,
                                      qkv_study_results *out, char *error);
 bool qkv_study_results_add(qkv_study_results *r, const qkv_study_result *one);

@@ -1,11 +1,11 @@
-/* table.c - a study's means as a table of text, at most 100 columns wide where names allow. */
+/* table.c - a study's means as a table of text, at most 80 columns wide where names allow. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "train/study/words.h"
 
-enum { LINE = 100, GAP = 2, CELL = 96 };
+enum { LINE = 80, GAP = 2, CELL = 96 };
 
 /* One line a variant, or (turned) one line a measure. */
 typedef struct {

@@ -28,17 +28,20 @@ static void add_bands(const qkv_study *s, const qkv_study_results *r, qkv_io_tex
     if (s->n_bands) qkv_io_text_add(out, "\nBands, for every seed:\n");
     for (int i = 0; i < s->n_bands; i++) {
         const qkv_study_band *b = &s->band[i];
-        char least[QKV_IO_NUMBER], most[QKV_IO_NUMBER];
+        char least[QKV_IO_NUMBER], most[QKV_IO_NUMBER], said[512];
         qkv_io_format_real(b->least, 6, least);
         qkv_io_format_real(b->most, 6, most);
-        qkv_io_text_add(out, "  %-12s %s%s%s: %s ", words[qkv_study_band_judge(s, r, b)], b->group,
-                        *b->group ? ", " : "", b->variant, called(s, b->measure));
-        if (isinf(b->least))
-            qkv_io_text_add(out, "<= %s\n", most);
-        else if (isinf(b->most))
-            qkv_io_text_add(out, ">= %s\n", least);
-        else
-            qkv_io_text_add(out, "in [%s, %s]\n", least, most);
+        bool below = isinf(b->least), above = isinf(b->most);
+        snprintf(said, sizeof said, "%.100s%s%.100s: %.100s %s%s%s%s%s", b->group,
+                 *b->group ? ", " : "", b->variant, called(s, b->measure),
+                 below   ? "<= "
+                 : above ? ">= "
+                         : "in [",
+                 below ? "" : least, below || above ? "" : ", ", above ? "" : most,
+                 below || above ? "" : "]");
+        qkv_io_text_add(out, "  %-12s ", words[qkv_study_band_judge(s, r, b)]);
+        qkv_io_text_wrap(out, said, 15, 17, 80);
+        qkv_io_text_put(out, "\n", 1);
     }
 }
 
@@ -67,7 +70,7 @@ static void add_placeholder(const qkv_study *s, const qkv_study_results *r, cons
     if (isnan(x))
         qkv_io_text_add(out, "(not measured)");
     else if (format && strcmp(format, "%") == 0)
-        qkv_io_text_add(out, "%.1f\xc2\xa0%%", 100 * x);  // not to be broken
+        qkv_io_text_add(out, "%.1f %%", 100 * x);
     else if (format)
         qkv_io_text_add(out, "%.*f", atoi(format), x);
     else
@@ -94,23 +97,11 @@ static void fill(const qkv_study *s, const qkv_study_results *r, const char *tex
 /* "Label    the sentence, wrapped". */
 static void add_sentence(const qkv_study *s, const qkv_study_results *r, const char *label,
                          const char *text, qkv_io_text *out) {
-    enum { WIDTH = 96, INDENT = 9 };
+    enum { WIDTH = 80, INDENT = 9 };
     qkv_io_text filled = {.arena = out->arena};
     fill(s, r, text, &filled);
-    qkv_io_text_add(out, "\n%-*s", INDENT - 1, label);
-    int column = INDENT;
-    for (const char *word = filled.at; word && *word;) {
-        char one[200];
-        size_t n = strcspn(word, " ");
-        snprintf(one, sizeof one, "%.*s", (int)n, word);
-        if (column > INDENT && column + qkv_io_width(one) > WIDTH) {
-            qkv_io_text_add(out, "\n%*s", INDENT - 1, "");
-            column = INDENT;
-        }
-        qkv_io_text_add(out, " %s", one);
-        column += qkv_io_width(one) + 1;
-        word += n + strspn(word + n, " ");
-    }
+    qkv_io_text_add(out, "\n%-*s", INDENT, label);
+    if (filled.at) qkv_io_text_wrap(out, filled.at, INDENT, INDENT, WIDTH);
 }
 
 void qkv_study_text(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {

@@ -1,3 +1,4 @@
+/* anomaly.c - where a number that is not finite came from. */
 #include "train/trainer/anomaly.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
 /* Sums over one micro-batch. */
 typedef struct {
     double loss;
-    long right, scored, all_right, in_context;
+    long right, scored, sourced, all_right, in_context;
     double *head_attention, distractor;  // distractor: last layer, sum over heads
 } tally;
 
@@ -44,6 +44,7 @@ static void count_answers(const qkv_trainer *t, const qkv_trainer_worker *w, tal
         for (int r = 0; r < s->n_readouts; r++) {
             if (w->target[r][n] < 0) continue;
             sum->scored++;
+            sum->sourced += w->source[r][n] >= 0;
             if (!w->out.logits[r]) continue;
             int answer = qkv_trainer_argmax(
                 w->out.logits[r]->val.x + (size_t)n * (size_t)s->readout[r].classes,
@@ -103,6 +104,7 @@ static void conclude(qkv_trainer *t, const job *j, int micro_batches, qkv_traine
         all.loss += one->loss;
         all.right += one->right;
         all.scored += one->scored;
+        all.sourced += one->sourced;
         all.all_right += one->all_right;
         all.in_context += one->in_context;
         all.distractor += one->distractor;
@@ -118,7 +120,9 @@ static void conclude(qkv_trainer *t, const job *j, int micro_batches, qkv_traine
         .distractor =
             t->spec.has_distractor ? all.distractor / scored / t->config.heads : (double)NAN,
         .head_attention = t->head_attention};
-    for (int h = 0; h < heads; h++) t->head_attention[h] /= scored;
+    for (int h = 0; h < heads; h++)
+        t->head_attention[h] =
+            all.sourced ? t->head_attention[h] / (double)all.sourced : (double)NAN;
     if (!qkv_trainer_has_attention(t)) out->answer_attention = out->distractor = (double)NAN;
     for (int h = 0; h < t->config.heads; h++)
         out->answer_attention += t->head_attention[heads - t->config.heads + h] / t->config.heads;
@@ -126,6 +130,7 @@ static void conclude(qkv_trainer *t, const job *j, int micro_batches, qkv_traine
 
 bool qkv_trainer_evaluate(qkv_trainer *t, const char *split, uint64_t first, int count,
                           qkv_trainer_scores *out, char *error) {
+    count = data_at_most(&t->spec, split, count);
     int micro_batches = (count + t->micro_batch - 1) / t->micro_batch,
         heads = t->config.layers * t->config.heads;
     tensor_arena *arena = tensor_arena_new(t->mem);

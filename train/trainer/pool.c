@@ -1,6 +1,12 @@
+/* pool.c - a few threads that share out numbered items. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE  // sched_getaffinity
+#endif
+
 #include "train/trainer/pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -79,15 +85,22 @@ static void announce(qkv_trainer_pool *p) {
     pthread_mutex_unlock(&p->mutex);
 }
 
+int qkv_trainer_processors(void) {
+    cpu_set_t mine;
+    CPU_ZERO(&mine);
+    if (sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_COUNT(&mine) > 0)
+        return CPU_COUNT(&mine);
+    long all = sysconf(_SC_NPROCESSORS_ONLN);
+    return all > 0 && all <= MAX_THREADS ? (int)all : all > 0 ? MAX_THREADS : 1;
+}
+
 qkv_trainer_pool *qkv_trainer_pool_new(const tensor_allocator *mem, int threads) {
     if (!mem) mem = &tensor_malloc;
     qkv_trainer_pool *p = mem->alloc(mem->ctx, sizeof *p);
     if (!p) return NULL;
     *p = (qkv_trainer_pool){.mem = mem, .size = 1};
     if (threads > MAX_THREADS) threads = MAX_THREADS;
-    p->spins = threads <= sysconf(_SC_NPROCESSORS_ONLN)
-                   ? SPINS
-                   : 0;  // spinning steals from whom it waits for
+    p->spins = threads <= qkv_trainer_processors() ? SPINS : 0;  // or it steals from whom it awaits
     pthread_mutex_init(&p->mutex, NULL);
     pthread_cond_init(&p->wake, NULL);
     pthread_cond_init(&p->done, NULL);

@@ -15,6 +15,9 @@ extern "C" {
 typedef struct qkv_trainer_pool qkv_trainer_pool;
 typedef void qkv_trainer_pool_fn(void *ctx, int item, int worker);
 
+/* The processors on which this process may run (its affinity mask), at least 1. */
+int qkv_trainer_processors(void);
+
 /* A pool of `threads` >= 1, the caller's included. If the system refuses some, the pool is
  * smaller: see the size. NULL when memory is out. */
 qkv_trainer_pool *qkv_trainer_pool_new(const tensor_allocator *mem, int threads);

@@ -60,8 +60,7 @@ static bool is_attention(const qkv_trainer *t, const ag_node *node) {
                                      s->side[s->store].T));
 }
 
-/* Memory and a recorded graph for one worker; false when memory is out or the graph has an error.
- * */
+/* Memory and a recorded graph for one worker; false: memory is out, or the graph has an error. */
 static bool worker_init(qkv_trainer *t, qkv_trainer_worker *w, char *error) {
     const data_spec *s = &t->spec;
     w->B = t->micro_batch;

@@ -1,9 +1,9 @@
 /* trainer.h - a model in training: parameters, and workers that run micro-batches of a batch.
  *
  * A batch is cut into micro-batches of 128 to 512 tokens, dealt to a fixed number of lanes (in the
- * configuration). A lane runs its micro-batches in order and adds gradients into its own flat buffer; the
- * lanes are summed in a fixed tree. Threads take lanes, so any number of threads gives the same
- * bits. A worker records the graph once and replays it for every micro-batch. */
+ * configuration). A lane runs its micro-batches in order and adds gradients into its own flat
+ * buffer; the lanes are summed in a fixed tree. Threads take lanes, so any number of threads gives
+ * the same bits. A worker records the graph once and replays it for every micro-batch. */
 #ifndef QKV_TRAINER_TRAINER_H
 #define QKV_TRAINER_TRAINER_H
 
@@ -19,18 +19,17 @@ typedef struct {
     ag_graph *graph;
     data_batch data;  // `B` examples, [B,T] each
     nn_outputs out;
-    int B, n_rows;                  // examples of a micro-batch; rows that can be scored
-    int count;                      // examples loaded; the other rows are not scored
-    int *rows;                      // [n_rows] b*T + t, or -1
-    int *target[DATA_MAXREADOUTS];  // [n_rows]
-    int *source[DATA_MAXREADOUTS];  // [n_rows] the position where the answer stands, or -1
-    int *distractor
-        [DATA_MAXREADOUTS];  // [n_rows] the position that a confused model would look at, or -1
-    int *source_rows;        // [n_rows] b*T + the first readout's source, or -1
+    int B, n_rows;  // examples of a micro-batch; rows that can be scored
+    int count;      // examples loaded; the other rows are not scored
+    int *rows;      // [n_rows] b*T + t, or -1
+
+    /* [n_rows] of each readout: the class; the position where the answer stands, and that at which a
+     * confused model would look, or -1. */
+    int *target[DATA_MAXREADOUTS], *source[DATA_MAXREADOUTS], *distractor[DATA_MAXREADOUTS];
+    int *source_rows;               // [n_rows] b*T + the first readout's source, or -1
     real weight[DATA_MAXREADOUTS];  // of a scored row in the loss
     ag_node *gate;                  // NULL, or what switches scores on
-    ag_node *
-        *weights;  // [layers] [B,H,T,S]: the attention that reads the store; NULL: a block without
+    ag_node **weights;  // [layers] of [B,H,T,S]: what reads the store; NULL: a block without
 } qkv_trainer_worker;
 
 typedef struct qkv_trainer qkv_trainer;
@@ -48,8 +47,8 @@ const tensor_allocator *qkv_trainer_allocator(const qkv_trainer *t);
 const qkv_optim *qkv_trainer_optim(const qkv_trainer *t);  // its moments are a checkpoint's, too
 ag_params *qkv_trainer_params(qkv_trainer *t);
 const real *qkv_trainer_grads(const qkv_trainer *t);  // flat, as ag_param_entry.offset says
-qkv_trainer_worker *qkv_trainer_any_worker(
-    qkv_trainer *t);  // one worker, for probes; idle between steps
+// One worker, for probes; idle between steps.
+qkv_trainer_worker *qkv_trainer_any_worker(qkv_trainer *t);
 
 /* Has the last layer attention weights that can be looked at? Else answer_attention is NaN and the probes
  * refuse. */

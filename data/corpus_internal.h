@@ -1,0 +1,55 @@
+/* corpus_internal.h - what the files corpus*.c share: walking through a text line by line. */
+#ifndef DATA_CORPUS_INTERNAL_H
+#define DATA_CORPUS_INTERNAL_H
+
+#include "data/corpus.h"
+
+typedef struct {
+    const char *at;
+    size_t n;
+} data_span;
+
+/* Where a walk is, and how it fails. */
+typedef struct {
+    const data_source *source;
+    const char *rest, *end;  // what follows the line
+    data_span line;          // without what ends it
+    long number;             // of the line, from 1
+    char *error;
+    size_t size;
+} data_walk;
+
+data_walk data_walk_of(const data_source *s, char *error, size_t size);
+
+/* The next line that holds an example; false: there is none. */
+bool data_walk_line(data_walk *w);
+
+/* The next word of a line between blanks; false: there is none. */
+bool data_next_word(data_span *rest, data_span *word);
+
+bool data_is_arrow(data_span word);
+
+/* Cuts the mark of a word that asks off its end. "?" alone is a word, and asks. */
+bool data_takes_mark(data_span *word);
+
+/* The next feature of a word, the word itself first. */
+bool data_next_feature(data_span *word, data_span *feature);
+
+/* Checks all lines and counts: c's sizes, and the words of all. False with a sentence. */
+bool data_corpus_survey(data_corpus *c, const data_source *sources, int n, size_t *words,
+                        char *error, size_t size);
+
+/* What is known of an example while the splits are made. */
+typedef struct {
+    unsigned char split;  // a data_split
+    int source;           // which of the texts it is from
+    long number;          // its line there
+    uint64_t hash;        // of what it says, however it is set
+} data_line;
+
+/* Shares the examples out: c's order, count, duplicates, shared and moved. `spare` may be freed
+ * afterwards. */
+bool data_corpus_share(data_corpus *c, data_line *line, const data_source *sources, double held_out,
+                       tensor_arena *spare, char *error, size_t size);
+
+#endif

@@ -1,0 +1,132 @@
+/* file.c - examples from a file of one's own; corpus.h says how they are written.
+ *
+ *     position   0      1        2     3    ...   n-1
+ *     word       the    animal   did   not        tired     -> animal
+ *     feature1   ...
+ *
+ * Each line is an example. Shorter ones are filled up at the end with positions that hold nothing:
+ * where the last word asks, everybody sees only what came before, and never them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "data/source.h"
+
+typedef struct {
+    char data[DATA_TEXT_SIZE], valid[DATA_TEXT_SIZE], test[DATA_TEXT_SIZE];
+    char checksum[DATA_CHECKSUM];
+    double share;
+} options;
+
+static const data_option table[] = {
+    DATA_TEXT(options, data, "data", "", "FILE", "examples, one a line: words => answer"),
+    DATA_TEXT(options, valid, "data-valid", "", "FILE",
+              "examples to watch training by; else a part of --data"),
+    DATA_TEXT(options, test, "data-test", "", "FILE",
+              "examples for the end; else a part of --data"),
+    DATA_REAL(options, share, "data-held-out", 0.1, 0.001, 0.45,
+              "part of --data for each of these two"),
+    DATA_TEXT(options, checksum, "data-checksum", "", "HEX",
+              "of all these files; another one is refused; empty: any"),
+    DATA_END,
+};
+
+typedef struct {
+    data_own own;
+    tensor_arena *arena;  // holds this struct
+    data_corpus corpus;
+    char feature[DATA_CORPUS_STREAMS][16], answer[DATA_MAXREADOUTS][16];  // names
+} file;
+
+static void release(data_own *own) {
+    file *f = (file *)(void *)own;
+    data_corpus_free(&f->corpus);
+    tensor_arena_free(f->arena);
+}
+
+enum { FILES = 3 };
+
+/* Reads the files, and from them the corpus. */
+static bool load(const data_spec *s, options *o, data_corpus *c, char *error, size_t size) {
+    const int n = *o->valid ? FILES : 1;
+    data_source source[FILES] = {
+        {.name = o->data, .split = n == 1 ? DATA_SPLITS : DATA_TRAIN},
+        {.name = o->valid, .split = DATA_VALID},
+        {.name = o->test, .split = DATA_TEST},
+    };
+    const bool ok = data_sources_read(s->files, source, n, o->checksum, error, size) &&
+                    data_corpus_read(NULL, source, n, o->share, c, error, size);
+    data_sources_release(s->files, source, n);
+    return ok;
+}
+
+/* ---- the task ---- */
+
+static void describe(data_spec *s, file *f) {
+    const data_corpus *c = &f->corpus;
+    data_side *side = &s->side[DATA_SEQUENCE];
+    *side = (data_side){.T = c->longest, .n_streams = c->n_streams};
+    for (int i = 0; i < c->n_streams; i++) {
+        snprintf(f->feature[i], sizeof f->feature[i], i ? "feature%d" : "word", i);
+        side->stream[i] =
+            (data_stream){f->feature[i], "", c->stream[i].n, -1, c->stream[i].text, 0, NULL};
+    }
+    for (int r = 0; r < c->n_readouts; r++) {
+        snprintf(f->answer[r], sizeof f->answer[r], c->n_readouts > 1 ? "answer%d" : "answer",
+                 r + 1);
+        s->readout[r] = (data_readout){f->answer[r], "", c->answer[r].n, c->answer[r].text};
+    }
+    s->n_readouts = c->n_readouts;
+    s->scored = c->asking;
+    s->sees = c->last_asks ? DATA_CAUSAL : DATA_FULL;
+    s->entries = c->longest;
+    s->chance = 1.0 / c->answer[0].n;
+    for (int k = 0; k < DATA_SPLITS; k++) s->examples[k] = c->count[k];
+}
+
+static bool configure(data_spec *s, char *error, size_t size) {
+    options *o = (options *)(void *)s->options.byte;
+    if (!*o->data)
+        return snprintf(error, size, "file: which one? --data FILE, with one example a line"),
+               false;
+    if (!*o->valid != !*o->test)
+        return snprintf(error, size, "file: --data-valid and --data-test go together"), false;
+    tensor_arena *arena = tensor_arena_new(NULL);
+    file *f = arena ? tensor_arena_take(arena, 1, sizeof *f) : NULL;
+    bool ok =
+        f ? load(s, o, &f->corpus, error, size) : (snprintf(error, size, "out of memory"), false);
+    if (!ok) return tensor_arena_free(arena), false;
+    f->arena = arena;
+    f->own.release = release;
+    describe(s, f);
+    s->own = &f->own;
+    return true;
+}
+
+static void example(const data_spec *s, rng *r, const data_example *out) {
+    const data_corpus *c = &((const file *)(const void *)s->own)->corpus;
+    const data_split split = data_split_of(out->split);
+    const int e =
+        data_corpus_pick(c, split == DATA_SPLITS ? DATA_TEST : split, out->seed, out->index);
+    (void)r;
+    for (size_t t = 0; t < c->begin[e + 1] - c->begin[e]; t++)
+        for (int i = 0; i < c->n_streams; i++)
+            out->ids[DATA_SEQUENCE][i][t] =
+                c->ids[(c->begin[e] + t) * (size_t)c->n_streams + (size_t)i];
+    for (int a = 0; a < c->asking; a++)
+        for (int k = 0; k < c->n_readouts; k++) {
+            const size_t from =
+                ((size_t)e * (size_t)c->asking + (size_t)a) * (size_t)c->n_readouts + (size_t)k;
+            const int at = c->ask[(size_t)e * (size_t)c->asking + (size_t)a];
+            out->target[k][at] = c->target[from];
+            out->source[k][at] = c->source[from];
+        }
+}
+
+const data_task data_task_file = {
+    .name = "file",
+    .summary = "your own examples, one a line: words => answer",
+    .recommended = "layers=2 heads=4 d-model=64 positions=learned norm=layer d-ff=128",
+    .options = table,
+    .configure = configure,
+    .example = example,
+};

@@ -1,0 +1,23 @@
+/* source.h - the files that tasks read, and whether they are still the same. */
+#ifndef DATA_SOURCE_H
+#define DATA_SOURCE_H
+
+#include "data/corpus.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { DATA_CHECKSUM = 24 };  // room for a checksum as text
+
+/* Reads n files into source[i].text and .n (their names stand in .name), and compares the checksum
+ * of all with `checksum`, which is filled in if it is empty. False with one sentence in error; to be
+ * released in any case. */
+bool data_sources_read(const data_files *files, data_source *source, int n,
+                       char checksum[DATA_CHECKSUM], char *error, size_t size);
+void data_sources_release(const data_files *files, data_source *source, int n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,34 @@
+/* words.h - texts by number, as they first appear. */
+#ifndef DATA_WORDS_H
+#define DATA_WORDS_H
+
+#include <stdint.h>
+
+#include "tensor/arena.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+    const char **text;  // [n]
+    int n;
+    int room, *slot;  // a table of 2 room slots that finds a text: its number + 1; 0: free
+    char *piece;      // copies stand one after the other in larger pieces of the arena
+    size_t left;
+} data_words;
+
+/* The number of a text of so many bytes; -1: it is not there. */
+int data_words_find(const data_words *w, const char *text, size_t length);
+
+/* The same, and a new number, with a copy of the text in the arena, if need be. -1: memory is out.
+ * A vocabulary begins as {0}; what it outgrows stays in the arena, at most as much again. */
+int data_words_number(data_words *w, tensor_arena *arena, const char *text, size_t length);
+
+/* A hash of n bytes that come after what `h` stands for; all its bits are good. Begin with 0. */
+uint64_t data_hash(uint64_t h, const char *bytes, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,523 @@
+"""page.py PAGE QKV NATIVE DIR - tests of the page in a real browser, headless Chromium driven by chromedriver.
+
+PAGE: build/qkv.html; QKV: the program; NATIVE: the program built with the page's arithmetic; DIR: an empty
+directory. Reports in cmocka's words, for run.sh. Called by test_page.sh, which skips it where a part is missing."""
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import time
+
+from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+PAGE, QKV, NATIVE, DIR = (os.path.abspath(a) for a in sys.argv[1:5])
+SHOTS = os.environ.get('SHOTS')  # a directory for pictures of the page, if wanted
+DEFAULT = 600
+
+
+class Browser:
+    """The page, and what the tests do with it."""
+
+    def __init__(self):
+        options = webdriver.ChromeOptions()
+        for word in ('--headless=new', '--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu', '--hide-scrollbars'):
+            options.add_argument(word)
+        options.set_capability('goog:loggingPrefs', {'browser': 'ALL', 'performance': 'ALL'})
+        self.driver = webdriver.Chrome(service=webdriver.chrome.service.Service('/usr/bin/chromedriver'), options=options)
+        self.driver.set_script_timeout(60)
+        self.cdp('Browser.setDownloadBehavior', behavior='allow', downloadPath=DIR)
+        self.screen(1400, 1000)
+
+    def cdp(self, name, **parameters):
+        return self.driver.execute_cdp_cmd(name, parameters)
+
+    def screen(self, width, height, dark=False):
+        self.cdp('Emulation.setDeviceMetricsOverride', width=width, height=height, deviceScaleFactor=1, mobile=False)
+        scheme = {'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}
+        self.cdp('Emulation.setEmulatedMedia', features=[scheme])
+
+    def js(self, text, *arguments):
+        return self.driver.execute_script(text, *arguments)
+
+    def open(self, address='', page=PAGE):
+        """Loads the page anew, and waits until it is still."""
+        self.driver.get('about:blank')
+        self.driver.get('file://' + page + ('#' + address if address else ''))
+        self.until(lambda: self.js('return document.body.dataset.ready'), 'the page is ready')
+        self.still()
+
+    def until(self, true, what, seconds=120):
+        end = time.time() + seconds
+        while not true():
+            if time.time() > end:
+                raise AssertionError('not within %d s: %s' % (seconds, what))
+            time.sleep(0.05)
+
+    def still(self, seconds=120):
+        """Until nothing is asked of the engine any more, twice in a row."""
+        calm = 0
+        end = time.time() + seconds
+        while calm < 3:
+            assert time.time() < end, 'the page does not come to rest'
+            calm = 0 if self.js('return document.body.dataset.waits') else calm + 1
+            time.sleep(0.1)
+
+    def by(self, name):
+        return self.driver.find_element(By.ID, name)
+
+    def text(self, name):
+        return self.js('return document.getElementById(arguments[0]).textContent', name)
+
+    def click(self, name):
+        self.js('document.getElementById(arguments[0]).click()', name)
+        self.still()
+
+    def set(self, name, value):
+        """A value as a person types or chooses it."""
+        self.js('''const e = document.getElementById(arguments[0]);
+                   if (e.type === "checkbox") e.checked = arguments[1]; else e.value = arguments[1];
+                   e.dispatchEvent(new Event(e.type === "range" ? "input" : "change", {bubbles: true}));''', name, value)
+        self.still()
+
+    def go(self, step):
+        self.set('slider', step)
+        self.until(lambda: self.step() == step, 'step %d' % step)
+        self.still()
+
+    def step(self):
+        return int(self.text('where').split()[1])
+
+    def cards(self):
+        return [c.text for c in self.driver.find_elements(By.CSS_SELECTOR, '.card')]
+
+    def chip(self, position, row):
+        return self.driver.find_elements(By.CSS_SELECTOR, '.card')[position].find_elements(By.CSS_SELECTOR, '.chip')[row]
+
+    def says(self):
+        return re.search(r'says (\S+)', self.text('answer')).group(1)
+
+    def share(self, name):
+        """The number that stands in the legend behind a name."""
+        return float(re.search(re.escape(name) + r' ([\d.]+)', self.js('return document.getElementById("shares").getAttribute("aria-label")')).group(1))
+
+    def download(self, button):
+        before = set(os.listdir(DIR))
+        self.js('document.getElementById(arguments[0]).click()', button)
+        new = lambda: [f for f in set(os.listdir(DIR)) - before if not f.endswith('.crdownload')]
+        self.until(new, 'a file of ' + button, 30)
+        self.files = getattr(self, 'files', 0) + 1
+        to = os.path.join(DIR, 'download-%d' % self.files)
+        os.rename(os.path.join(DIR, new()[0]), to)  # the next of the same name is another file
+        return to
+
+    def quiet(self):
+        """Nothing was said on the console."""
+        said = [entry['message'] for entry in self.driver.get_log('browser')]
+        assert said == [], said
+
+
+def tensors(path):
+    raw = open(path, 'rb').read()
+    n = struct.unpack('<Q', raw[:8])[0]
+    head = json.loads(raw[8:8 + n])
+    notes = head.pop('__metadata__')
+    data = {name: raw[8 + n + t['data_offsets'][0]:8 + n + t['data_offsets'][1]] for name, t in head.items()}
+    return data, notes
+
+
+def qkv(*words, program=QKV):
+    return subprocess.run([program, *words], capture_output=True, text=True, cwd=DIR)
+
+
+def native_run(program, name, *words):
+    out = os.path.join(DIR, name)
+    if not os.path.exists(out):
+        done = qkv('train', '--quiet', '--out', out, *words, program=program)
+        assert done.returncode == 0, done.stderr
+    return out
+
+
+def rows(text):
+    """metrics.csv without its last column, the seconds."""
+    return [line.rsplit(',', 1)[0] for line in text.strip().split('\n')]
+
+
+# ---- the tests: each gets the browser ----
+
+def loads_without_error_or_request(b):
+    b.driver.get_log('performance')
+    b.open()
+    assert b.step() == 0 and b.text('play') == '▶ Play'
+    assert 'learned nothing yet' in b.text('say')
+    b.quiet()
+    urls = [json.loads(e['message'])['message'] for e in b.driver.get_log('performance')]
+    urls = [m['params']['request']['url'] for m in urls if m['method'] == 'Network.requestWillBeSent']
+    assert urls and all(u.startswith(('file://' + PAGE, 'blob:', 'data:', 'about:')) for u in urls), urls
+
+
+def is_small(b):
+    assert os.path.getsize(PAGE) < 1000000
+
+
+def trains_the_default_task(b):
+    b.open()
+    b.set('speed', '0')
+    b.js('document.getElementById("play").click()')
+    b.until(lambda: b.step() == DEFAULT, 'the last step')
+    b.still()
+    assert b.share('answers that are right') >= 0.99 and b.share('attention on the answer') > 0.9
+    assert 'Exchange two keys' in b.text('say')
+    assert b.text('play') == '▶ Again'
+
+
+def trains_the_bits_of_a_native_build(b):
+    run = native_run(NATIVE, 'native', '--seed', '1')
+    b.open('step=%d' % DEFAULT)
+    mine, notes = tensors(b.download('save-checkpoint'))
+    theirs, _ = tensors(os.path.join(run, 'step-%08d.safetensors' % DEFAULT))
+    differ = [n for n in theirs if not n.startswith('state.best') and mine.get(n) != theirs[n]]
+    assert set(mine) == set(theirs) and differ == [], differ
+    assert rows(open(b.download('save-metrics')).read()) == rows(open(os.path.join(run, 'metrics.csv')).read())
+
+
+def exchanging_keys_moves_attention(b):
+    b.open('step=300')
+    said = b.says()
+    b.click('swap-keys')
+    assert 'Attention moved, the answer changed.' in b.text('compare'), b.text('compare')
+    assert b.says() != said
+    b.click('undo')
+    assert b.by('compare').get_attribute('hidden') and b.says() == said
+
+
+def exchanging_values_does_not(b):
+    b.open('step=300')
+    said = b.says()
+    b.click('swap-values')
+    assert 'Attention stayed, the answer changed.' in b.text('compare'), b.text('compare')
+    assert b.says() != said and 'not where it is looked for' in b.text('say')
+
+
+def keys_exchange_by_keyboard_and_mouse(b):
+    b.open('step=300')
+    first, second = b.chip(1, 0), b.chip(5, 0)
+    names = first.text, second.text
+    first.send_keys('x')
+    second.send_keys('x')
+    b.still()
+    assert (b.chip(1, 0).text, b.chip(5, 0).text) == names[::-1]
+    ActionChains(b.driver).drag_and_drop(b.chip(1, 0), b.chip(5, 0)).perform()
+    b.still()
+    assert (b.chip(1, 0).text, b.chip(5, 0).text) == names
+    assert b.by('undo').get_attribute('disabled')  # all is as it was drawn
+
+
+def a_click_asks_for_a_key(b):
+    b.open('step=300')
+    b.chip(2, 0).click()
+    b.still()
+    assert b.chip(8, 0).text == b.chip(2, 0).text
+    assert b.says() == b.chip(2, 1).text and 'source' in b.driver.find_elements(By.CSS_SELECTOR, '.card')[2].get_attribute('class')
+
+
+def a_word_can_be_changed(b):
+    b.open('step=300')
+    source = [i for i, c in enumerate(b.driver.find_elements(By.CSS_SELECTOR, '.card')) if 'source' in c.get_attribute('class')][0]
+    chip = b.chip(source, 1)
+    before = int(chip.text[1:])
+    chip.send_keys(Keys.ARROW_UP)
+    b.still()
+    assert b.chip(source, 1).text == 'v%d' % ((before + 1) % 32) and b.says() == b.chip(source, 1).text
+    b.js('document.querySelector("input[value=word]").click()')
+    b.chip(source, 1).click()
+    b.js('const p = document.querySelector(".picker"); p.value = arguments[0]; p.dispatchEvent(new Event("change"))', str((before + 7) % 32))
+    b.still()
+    assert b.says() == 'v%d' % ((before + 7) % 32)
+
+
+def heads_matrices_and_parts_can_be_taken_away(b):
+    b.open('step=300')
+    share = lambda: float(re.search(r'answers: ([\d.]+) % before, ([\d.]+) % now', b.text('say')).group(2))
+    b.set('silent', '0')
+    assert share() < 20
+    b.click('undo')
+    b.set('random', 'layer0.attn.wq')
+    assert share() < 50
+    b.set('random', '')
+    b.set('hide-keys', True)
+    b.set('hide-values', True)
+    assert share() > 98 and b.js('return location.hash').endswith('hide=3')
+
+
+def the_slider_shows_an_earlier_step(b):
+    b.open('step=170')
+    cards, answer, first = b.cards(), b.text('answer'), tensors(b.download('save-checkpoint'))[0]
+    b.click('end')
+    b.until(lambda: b.step() == DEFAULT, 'the end')
+    assert b.cards() != cards
+    b.go(170)
+    assert (b.cards(), b.text('answer')) == (cards, answer)
+    assert tensors(b.download('save-checkpoint'))[0] == first
+    b.click('one')
+    assert b.step() == 171
+    b.click('back-one')
+    assert b.step() == 170 and b.cards() == cards
+    b.click('restart')
+    assert b.step() == 0
+
+
+def a_link_restores_a_state(b):
+    b.open('task=partner&seed=3&steps=200&step=150')
+    b.click('next-example')
+    b.click('swap-keys')
+    b.set('random', 'layer0.attn.wv')
+    seen = b.cards(), b.text('compare'), b.text('say')
+    address = b.js('return location.hash')[1:]
+    b.open(address)
+    assert (b.cards(), b.text('compare'), b.text('say')) == seen
+    assert b.by('task').get_attribute('value') == 'partner' and b.by('seed').get_attribute('value') == '3'
+    assert b.js('return qkvState.command()') == 'qkv train --task partner --seed 3 --steps 200'
+
+
+def the_command_does_the_same(b):
+    b.open('task=pairs&d-model=16&wo=false&steps=40&freeze=embed.*&step=40')
+    command = b.js('return qkvState.command()')
+    out = os.path.join(DIR, 'command')
+    done = subprocess.run(command.replace('qkv', NATIVE, 1) + ' --quiet --out ' + out, shell=True, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    mine, _ = tensors(b.download('save-checkpoint'))
+    theirs, _ = tensors(os.path.join(out, 'step-00000040.safetensors'))
+    assert all(mine[n] == theirs[n] for n in theirs if not n.startswith('state.best'))
+
+
+def bad_input_is_answered_in_words(b):
+    b.open()
+    for name, value in (('lr', 'abc'), ('heads', '3'), ('steps', '-5'), ('d-model', '10x')):
+        b.set('option-' + name, value)
+        said = qkv('train', '--' + name, value).stderr.strip()
+        assert said == 'qkv train: ' + b.text('trouble'), (said, b.text('trouble'))
+        assert b.by('option-' + name).get_attribute('aria-invalid') == 'true'
+        assert b.by('option-' + name).get_attribute('value') == value
+        b.set('option-' + name, {'lr': '0.003', 'heads': '1', 'steps': '600', 'd-model': '32'}[name])
+        assert b.by('trouble').get_attribute('hidden'), b.text('trouble')
+    for address in ('heads=3', 'colour=red', 'step=x', 'set=9.9.9.9', 'random=nothing', 'task=pear'):
+        b.open(address)
+        assert not b.by('trouble').get_attribute('hidden') and b.text('trouble'), address
+        assert b.text('answer'), address  # and a run is shown all the same
+    b.quiet()
+
+
+def a_native_checkpoint_opens(b):
+    run = native_run(QKV, 'other', '--task', 'cross', '--steps', '150', '--seed', '5')
+    b.open()
+    path = os.path.join(run, 'step-00000150.safetensors')
+    b.by('open-checkpoint').send_keys(path)
+    b.until(lambda: b.by('task').get_attribute('value') == 'cross', 'the run')
+    b.still()
+    assert b.step() == 150 and b.by('seed').get_attribute('value') == '5'
+    mine, theirs = tensors(b.download('save-checkpoint'))[0], tensors(path)[0]
+    assert all(mine[n] == theirs[n] for n in theirs if not n.startswith('state.best'))
+    damaged = os.path.join(DIR, 'damaged.safetensors')
+    raw = bytearray(open(path, 'rb').read())
+    raw[-5] ^= 1
+    open(damaged, 'wb').write(raw)
+    b.by('open-checkpoint').send_keys(damaged)
+    b.until(lambda: 'damaged' in b.text('trouble'), 'a sentence')
+
+
+def a_saved_checkpoint_loads_in_qkv(b):
+    b.open('step=300&seed=4')
+    path = b.download('save-checkpoint')
+    run = os.path.join(DIR, 'saved')
+    os.mkdir(run)
+    os.rename(path, os.path.join(run, 'step-00000300.safetensors'))
+    _, notes = tensors(os.path.join(run, 'step-00000300.safetensors'))
+    open(os.path.join(run, 'config.json'), 'w').write(notes['config'])
+    done = qkv('eval', run)
+    assert done.returncode == 0 and re.search(r'(99|100)\.\d %', done.stdout), done.stdout + done.stderr
+    more = qkv('train', '--resume', '--out', run, '--steps', '310', '--quiet')
+    assert more.returncode == 0, more.stderr
+
+
+def a_run_is_viewed(b):
+    run = native_run(QKV, 'viewed', '--save-every', '200', '--keep', '9')
+    done = qkv('view', run, '--page', PAGE)
+    assert done.returncode == 0, done.stderr
+    b.open(page=os.path.join(run, 'view.html'))
+    assert b.step() == DEFAULT and '3 of its states' in b.text('foot')
+    assert rows(open(b.download('save-metrics')).read()) == rows(open(os.path.join(run, 'metrics.csv')).read())
+    for step in (400, 600):
+        b.go(step)
+        mine = tensors(b.download('save-checkpoint'))[0]
+        theirs = tensors(os.path.join(run, 'step-%08d.safetensors' % step))[0]
+        differ = [n for n in theirs if not n.startswith("state.best") and mine[n] != theirs[n]]
+        assert differ == [], (step, differ)
+    b.quiet()
+    missing = qkv('view', run, '--page', os.path.join(run, 'config.json'))
+    assert missing.returncode == 3 and 'is not the page' in missing.stderr
+    assert qkv('view', DIR + '/none').returncode == 1
+
+
+def pictures_can_be_saved(b):
+    b.open('step=100')
+    svg = open(b.download('save-svg')).read()
+    assert svg.startswith('<svg') and svg.count('<rect') > 2000 and 'Q and K' in svg and 'step 100' in svg
+    import xml.dom.minidom
+    xml.dom.minidom.parseString(svg)
+    png = open(b.download('save-png'), 'rb').read()
+    assert png[:4] == b'\x89PNG' and len(png) > 20000
+
+
+def every_story_can_be_told(b):
+    b.open()
+    stories = b.js('return Object.entries(qkvStories.stories).map(([n, s]) => [n, s.map(x => x.set || null)])')
+    assert len(stories) >= 13
+    for name, steps in stories:
+        b.set('story', name)
+        assert b.by('trouble').get_attribute('hidden'), (name, b.text('trouble'))
+        assert b.text('story-title') != name and len(b.text('story-answer')) > 12, name
+        for given in steps:
+            wrong = given and b.driver.execute_async_script('''const done = arguments[1];
+                qkvState.read(""); location.hash = Object.entries(arguments[0]).map(([k, v]) => k + "=" + v).join("&");
+                setTimeout(() => done(""), 50)''', given)
+            b.still()
+            assert not wrong and b.by('trouble').get_attribute('hidden'), (name, given, b.text('trouble'))
+    b.click('story-findings')
+    assert 'Is Q_it' in b.text('dialog-body')
+    b.quiet()
+
+
+def every_task_is_shown(b):
+    b.open()
+    for task in b.js('return [...document.getElementById("task").options].map(o => o.value)'):
+        b.set('task', task)
+        b.click('ten')
+        assert b.step() == 10 and b.by('trouble').get_attribute('hidden'), (task, b.text('trouble'))
+    b.quiet()
+
+
+def every_control_has_a_name(b):
+    b.open('step=20')
+    b.click('more')
+    b.js('document.getElementById("files").open = true')
+    roles = {'button', 'combobox', 'textbox', 'checkbox', 'slider', 'radio', 'spinbutton', 'listbox', 'image', 'DisclosureTriangle'}
+    tree = b.cdp('Accessibility.getFullAXTree')['nodes']
+    nodes = [n for n in tree if not n.get('ignored') and n['role']['value'] in roles]
+    assert len(nodes) > 90
+    nameless = [n['role']['value'] for n in nodes if not n.get('name', {}).get('value', '').strip()]
+    assert nameless == [], nameless
+
+
+def every_control_is_reached_by_tab(b):
+    b.open('step=20')
+    controls = '''[...document.querySelectorAll("button, select, input, summary")].filter((e) => e.checkVisibility() && !e.disabled
+        && !(e.type === "radio" && !e.checked) && getComputedStyle(e).visibility === "visible")'''
+    b.js('document.activeElement.blur(); window.met = new Set(); document.addEventListener("focusin", (e) => met.add(e.target))')
+    count = b.js('return %s.length' % controls)
+    for _ in range(count + 10):
+        ActionChains(b.driver).send_keys(Keys.TAB).perform()
+    left = b.js('return %s.filter((e) => !met.has(e)).map((e) => e.id || e.outerHTML)' % controls)
+    assert count > 40 and left == [], left
+    b.by('where').click()
+    ActionChains(b.driver).send_keys('.').perform()
+    b.still()
+    assert b.step() == 21
+
+
+CONTRAST = '''
+const lum = (c) => { const [r, g, b] = c.map((v) => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+const rgba = (s) => { const n = s.match(/[\\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
+const under = (e) => { for (; e; e = e.parentElement) { const c = rgba(getComputedStyle(e).backgroundColor); if (c[3] > 0.9) return c.slice(0, 3); } return [255, 255, 255]; };
+const bad = [];
+for (const e of document.querySelectorAll("body *")) {
+    if (!e.checkVisibility() || !e.childNodes || e.closest(":disabled, svg, script")) continue;
+    if (![...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim())) continue;
+    const a = lum(rgba(getComputedStyle(e).color).slice(0, 3)), b = lum(under(e)), ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) bad.push(e.tagName + "." + e.className + " " + e.textContent.slice(0, 20) + " " + ratio.toFixed(2));
+}
+return bad;'''
+
+
+def readable_at_any_width_light_and_dark(b):
+    for width in (390, 1400):
+        for dark in (False, True):
+            b.screen(width, 900, dark)
+            b.open('step=150&set=0.0.3.6_0.0.7.0')
+            assert b.js('return document.documentElement.scrollWidth') <= width
+            bad = b.js(CONTRAST)
+            assert bad == [], (width, dark, bad[:5])
+            small = b.js('''return [...document.querySelectorAll("canvas")].filter((c) => {
+                const x = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, seen = new Set();
+                for (let i = 0; i < x.length; i += 4) seen.add(x[i] << 16 | x[i + 1] << 8 | x[i + 2]);
+                return seen.size < 8 || c.clientWidth < 0.3 * Math.min(innerWidth, 700); }).map((c) => c.id)''')
+            assert small == [], small
+            if SHOTS:
+                high = b.js('return document.documentElement.scrollHeight')
+                b.screen(width, high, dark)
+                time.sleep(0.3)
+                b.driver.save_screenshot(os.path.join(SHOTS, 'page-%d-%s.png' % (width, 'dark' if dark else 'light')))
+    b.screen(1400, 1000)
+
+
+def is_quick_enough(b):
+    """Time of the page's own thread, so that a busy machine does not count: for a frame, and to the first drawing."""
+    b.cdp('Performance.enable', timeDomain='threadTicks')
+    b.open()
+    spent = lambda: {m['name']: m['value'] for m in b.cdp('Performance.getMetrics')['metrics']}['TaskDuration']
+    drawn = spent()
+    b.js('''window.frames_seen = 0; new MutationObserver(() => window.frames_seen++)
+        .observe(document.getElementById("where"), {childList: true, characterData: true, subtree: true});
+        document.getElementById("play").click()''')
+    b.until(lambda: b.step() == DEFAULT, 'the end')
+    frame = (spent() - drawn) / b.js('return window.frames_seen')
+    b.cdp('Performance.disable')
+    print('    drawn after %.0f ms, a frame takes %.1f ms of the page\'s thread' % (1000 * drawn, 1000 * frame))
+    assert drawn < 1 and frame < 1 / 30
+
+
+def says_so_without_vectors(b):
+    script = b.cdp('Page.addScriptToEvaluateOnNewDocument', source='WebAssembly.validate = () => false')
+    b.driver.get('about:blank')
+    b.driver.get('file://' + PAGE)
+    b.until(lambda: 'WebAssembly with SIMD' in b.text('trouble'), 'a sentence')
+    b.cdp('Page.removeScriptToEvaluateOnNewDocument', identifier=script['identifier'])
+
+
+TESTS = [loads_without_error_or_request, is_small, trains_the_default_task, trains_the_bits_of_a_native_build,
+         exchanging_keys_moves_attention, exchanging_values_does_not, keys_exchange_by_keyboard_and_mouse,
+         a_click_asks_for_a_key, a_word_can_be_changed, heads_matrices_and_parts_can_be_taken_away,
+         the_slider_shows_an_earlier_step, a_link_restores_a_state, the_command_does_the_same,
+         bad_input_is_answered_in_words, a_native_checkpoint_opens, a_saved_checkpoint_loads_in_qkv, a_run_is_viewed,
+         pictures_can_be_saved, every_story_can_be_told, every_task_is_shown, every_control_has_a_name,
+         every_control_is_reached_by_tab, readable_at_any_width_light_and_dark, is_quick_enough, says_so_without_vectors]
+
+
+def main():
+    wanted = sys.argv[5:]
+    tests = [t for t in TESTS if not wanted or t.__name__ in wanted]
+    print('registered %d' % len(tests), flush=True)
+    failed = []
+    browser = Browser()
+    for test in tests:
+        print('[ RUN      ] ' + test.__name__, flush=True)
+        try:
+            test(browser)
+            print('[       OK ] ' + test.__name__, flush=True)
+        except Exception as e:  # whatever went wrong, the others are run
+            failed.append(test.__name__)
+            print('    %s: %s' % (type(e).__name__, str(e)[:1500]))
+            print('[  FAILED  ] ' + test.__name__, flush=True)
+            browser.screen(1400, 1000)
+    browser.driver.quit()
+    print('[==========] %d test(s) run.\n[  PASSED  ] %d test(s).' % (len(tests), len(tests) - len(failed)))
+    for name in failed:
+        print('[  FAILED  ] ' + name)
+    sys.exit(bool(failed))
+
+
+main()

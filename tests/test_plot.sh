@@ -1,0 +1,275 @@
+#!/bin/sh
+# test_plot.sh - pictures and words: what a picture says is true of the run, can be read, and is drawn
+# again from any directory; what is damaged is refused. QKV is the program's path. Reports in cmocka's
+# words, for run.sh.
+#
+# Pictures are looked at as SVG, whose texts stand in the file.
+QKV=${QKV:-build/qkv}
+case $QKV in /*) ;; *) QKV=$(pwd)/$QKV ;; esac
+root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+dir=$(mktemp -d) || exit 1
+child=
+trap '[ -z "$child" ] || kill -KILL "$child" 2>/dev/null; rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+. "$root/tests/suite.sh" || exit 1
+cd "$dir" || exit 1
+unset NO_COLOR GNUTERM
+
+say() { echo "    $*" >&2; false; }
+
+# ran CODE ARGS...: the program ends with that code, and leaves `out` and `err`.
+ran() {
+    code=$1
+    shift
+    "$QKV" "$@" >out 2>err </dev/null
+    status=$?
+    [ $status -eq "$code" ] || say "qkv $*: exit $status, expected $code; $(cat err)"
+}
+
+# run NAME ARGS...: a short run, made once.
+run() {
+    [ -e "$1/config.json" ] && return
+    where=$1
+    shift
+    ran 0 train --out "$where" --steps 20 --batch 16 --eval-examples 64 --threads 1 --quiet "$@"
+}
+
+# has FILE TEXT..., lacks FILE TEXT...
+has() {
+    file=$1
+    shift
+    for text; do grep -qF -e "$text" "$file" || { say "$file does not say '$text'"; return 1; }; done
+}
+lacks() { ! grep -qF -e "$2" "$1" || say "$1 says '$2'"; }
+
+svg() { ran 0 plot --format svg "$@"; }
+no_line_over() {
+    awk -v most="$2" 'length > most { print; bad = 1 } END { exit bad }' "$1" || say "longer than $2"
+}
+
+# ---- how pictures are drawn ----
+
+any_terminal_in_the_environment() {
+    needs gnuplot || return
+    run pairs || return 1
+    for term in qt nonesuch dumb; do
+        GNUTERM=$term && export GNUTERM
+        ran 0 plot pairs --only loss && [ ! -s err ] || { unset GNUTERM; return 1; }
+        rm pairs/plots/loss.png
+        gnuplot pairs/plots/loss.gp 2>/dev/null
+        unset GNUTERM
+        [ -s pairs/plots/loss.png ] || { say "with GNUTERM=$term the script draws nothing"; return 1; }
+    done
+}
+
+scripts_draw_from_any_directory() {
+    needs gnuplot || return
+    run pairs && ran 0 plot pairs || return 1
+    for script in pairs/plots/*.gp; do
+        rm "${script%.gp}.png"
+        (cd / && gnuplot "$dir/$script") || return 1
+        [ -s "${script%.gp}.png" ] || { say "$script draws nothing"; return 1; }
+        (cd pairs && gnuplot -c "plots/${script##*/}" svg) && [ -s "${script%.gp}.svg" ] || return 1
+    done
+}
+
+# A gnuplot that takes its time; the picture is given up, and the next one tidies.
+a_killed_drawing_is_swept_up() {
+    needs gnuplot flock || return
+    run pairs || return 1
+    mkdir -p slow && printf '#!/bin/sh\nexec sleep 5\n' >slow/gnuplot && chmod +x slow/gnuplot
+    PATH=$dir/slow:$PATH "$QKV" plot pairs --only loss >/dev/null 2>&1 &
+    child=$!
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        [ -z "$(ls -d pairs/plots/.drawing-* 2>/dev/null)" ] || break
+        sleep 0.2
+    done
+    kill -TERM $child
+    wait $child 2>/dev/null
+    child=
+    [ -n "$(ls -d pairs/plots/.drawing-*)" ] || { say "nothing was being drawn"; return 1; }
+    mkdir pairs/plots/.drawing-living
+    flock -n pairs/plots/.drawing-living sleep 3 &
+    child=$!
+    sleep 0.3
+    ran 0 plot pairs --only loss || return 1
+    left=$(ls -A pairs/plots | grep drawing)
+    kill $child 2>/dev/null
+    wait $child 2>/dev/null
+    child=
+    [ "$left" = .drawing-living ] || say "left: $left"
+}
+
+damaged_maps_are_exit_3() {
+    run pairs && cp -r pairs cut && truncate -s -20 cut/probe/attention-after.csv || return 1
+    ran 3 plot cut --only attention --format txt && has err 'ends within a row' || return 1
+    head -n 20 pairs/probe/attention-after.csv >cut/probe/attention-after.csv
+    ran 3 plot cut --only attention --format txt && has err attention-after.csv || return 1
+    cp pairs/probe/attention-after.csv cut/probe
+    sed -i '4s/,[^,]*//' cut/probe/attention-after.csv
+    ran 3 plot cut --only attention --format txt && has err 'row 3' || return 1
+    cp pairs/probe/attention-after.csv cut/probe && sed -i '3s/$/,more/' cut/metrics.csv
+    ran 3 plot cut --only loss --format svg && has err 'row 2'
+}
+
+# The last row of a run that was killed may be torn, and its number wrong: it is not drawn.
+a_torn_row_is_not_drawn() {
+    needs gnuplot || return
+    run pairs && rm -rf torn && cp -r pairs torn && printf '30,0.1' >>torn/metrics.csv || return 1
+    svg torn --only loss && [ "$(grep -c ^30 torn/plots/loss.csv)" -eq 0 ] || say "the torn row is drawn"
+}
+
+# ---- what they say ----
+
+circuits_say_who_is_asked_for() {
+    needs gnuplot || return
+    run partner --task partner --keys 10 --values 10 --pairs 4 || return 1
+    svg partner --only circuits || return 1
+    has partner/plots/circuits.svg 'queries find their key' 'values are answered' 'frame: the key that' &&
+        lacks partner/plots/circuits.svg diagonal || return 1
+    # The partner of key 2 is key 3; a value is its own.
+    awk -F, '$1 == 0 && $5 == 1 { if ($4 == "") exit 1; if ($3 != ($2 % 2 ? $2 - 1 : $2 + 1)) bad = 1; n++ }
+        $1 == 2 && $5 == 1 && $2 != $3 { bad = 1 }
+        END { exit bad || n != 10 }' partner/plots/circuits.csv || say "the wrong cells are framed"
+}
+
+# With given embeddings and no W^Q, W^K the match is there before anything is learned.
+learning_knows_what_was_there() {
+    needs gnuplot || return
+    run given --embed-init unit --freeze 'embed.*' --no-wq --no-wk || return 1
+    svg given --only learning && has given/plots/learning.svg 'Q and K match from the start' &&
+        lacks given/plots/learning.svg 'step 0)' && has given/plots/learning.svg 'the key it asks for'
+}
+
+one_example_is_labelled_whole() {
+    needs gnuplot || return
+    run attributes --task attributes || return 1
+    svg attributes --attention || return 1
+    name=$(sed -n '2s/^[^"]*"\([^"]*\)".*/\1/p' attributes/probe/example-0.csv)
+    [ ${#name} -gt 16 ] &&
+        has attributes/plots/example.svg ">$name<" 'the position that looks' 'Frame: where the right'
+}
+
+an_entry_that_asks_keeps_its_name() {
+    run pointer --task pointer || return 1
+    lacks pointer/probe/attention-after.csv '"self"' || return 1
+    has pairs/probe/attention-after.csv '"self"' || return 1
+    needs gnuplot || return
+    svg pointer --only attention || return 1
+    sed -n '2s/.*"\([^"]*\)","[^"]*"$/\1/p' pointer/plots/attention.csv | grep -q '^k[0-9]* v[0-9]*$' ||
+        say "the first column is '$(sed -n 2p pointer/plots/attention.csv)'"
+}
+
+runs_side_by_side() {
+    needs gnuplot || return
+    run pairs && run other --seed 2 && rm -rf twin && cp -r pairs twin || return 1
+    svg pairs other twin --out beside || return 1
+    has beside/compare.svg 'share of right answers' 'loss on held-out' chance 'twin (the same as run 1)' ||
+        return 1
+    run partner --task partner --keys 10 --values 10 --pairs 4 && svg pairs partner --out beside &&
+        lacks beside/compare.svg 'chance' || return 1
+    set -- && for i in 1 2 3 4 5 6 7 8 9 10; do cp -r other many-$i && set -- "$@" many-$i; done
+    svg "$@" --out beside || return 1
+    # Hue and dash of a curve together are its own.
+    ways=$(grep -o "ls 101+i" beside/compare.gp | wc -l)
+    [ "$ways" -eq 2 ] || { say "curves are not drawn by the common table"; return 1; }
+    rm -rf many-*
+}
+
+no_steps_no_negative_axis() {
+    needs gnuplot || return
+    ran 0 train --out none --steps 0 --threads 1 --quiet && svg none || return 1
+    for picture in none/plots/loss.svg none/plots/learning.svg none/plots/norms.svg; do
+        lacks $picture '>-1<' && lacks $picture '>-0.5<' || return 1
+    done
+}
+
+a_loss_that_is_no_number_is_shown() {
+    needs gnuplot || return
+    run pairs && rm -rf nan && cp -r pairs nan || return 1
+    sed -i '3,4s/^\([^,]*,[^,]*\),[^,]*/\1,nan/' nan/metrics.csv
+    svg nan --only loss && has nan/plots/loss.svg 'not a number in 2 evaluations, first at step 10'
+}
+
+why_there_is_no_map() {
+    run two --task two && run deep --layers 2 && run pairs || return 1
+    ran 0 plot two --only attention --format txt && has err 'the task has no keys and values' || return 1
+    ran 0 plot deep --only circuits --format txt && has err 'more than one layer' || return 1
+    rm -rf never && cp -r pairs never && rm -r never/probe || return 1
+    ran 0 plot never --only circuits --format txt && has err 'has written no such maps'
+}
+
+only_says_where_a_picture_comes_from() {
+    run pairs || return 1
+    ran 2 plot pairs --only example && has err '--attention' || return 1
+    ran 2 plot pairs --only compare && has err 'several' || return 1
+    ran 2 plot pairs --only bars && has err 'qkv study' || return 1
+    ran 2 plot pairs pairs --only loss && has err compare || return 1
+    ran 2 plot pairs --out elsewhere && has err --out && [ ! -e elsewhere ] || return 1
+    ran 2 plot pairs --example 3 && has err --attention
+}
+
+maps_fit_a_terminal() {
+    run wide --keys 64 --values 64 || return 1
+    ran 0 plot wide --only circuits --format txt && no_line_over out 80 && [ "$(wc -l <out)" -le 130 ] &&
+        has out 'the strongest of 3 x 3' 'queries find their key'
+}
+
+words_fit_a_terminal() {
+    for task in pairs partner; do
+        ran 0 train --task $task --out words --force --steps 2 --threads 1 && no_line_over out 80 || return 1
+    done
+    cat >narrow.json <<'END'
+{"name": "narrow", "seeds": 1, "base": {"steps": 2},
+ "claim": "A claim that is so long that it takes more than one line of a terminal to be said at all.",
+ "columns": ["accuracy", "loss", "answer_attention", "in_context", "all_right", "qk_diag", "ov_diag"],
+ "bands": [{"variant": "a variant with a long name", "measure": "answer_attention", "least": 0.25,
+            "most": 0.87654321}],
+ "variants": [{"name": "a variant with a long name"}, {"name": "another variant, longer still"}]}
+END
+    ran 0 study narrow.json --out narrow --jobs 1 && LC_ALL=C.UTF-8 no_line_over out 80
+}
+
+# ---- processors, other programs ----
+
+# What the process with that number has as threads, at most, while it runs.
+threads_of() {
+    most=0
+    while ! grep -q '^State:.Z' "/proc/$1/status"; do
+        now=$(sed -n 's/^Threads:[^0-9]*//p' "/proc/$1/status")
+        [ "${now:-0}" -le $most ] || most=$now
+    done 2>/dev/null
+    echo $most
+}
+
+one_processor_one_thread() {
+    needs taskset || return
+    first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+    echo '{"name": "s", "seeds": 4, "base": {"steps": 100}, "variants": [{"name": "v"}]}' >s.json
+    for what in 'train --steps 400' 'study s.json'; do
+        taskset -c "$first" "$QKV" $what --out alone --quiet &
+        child=$!
+        most=$(threads_of $child)
+        wait $child || return 1
+        child=
+        rm -rf alone
+        [ "$most" -eq 1 ] || { say "qkv $what: $most threads on one processor"; return 1; }
+    done
+}
+
+missing_programs_are_named() {
+    [ -e "$root/examples/Makefile" ] || cannot "no examples/" || return
+    make -s -C "$root/examples" PKG_CONFIG=nonesuch >out 2>err && { say "make succeeds"; return 1; }
+    has err 'there is no nonesuch' && lacks err 'does not find qkv' || return 1
+    needs python3 || return
+    python3 -c 'import torch' 2>/dev/null && return
+    python3 "$root/tests/bench/models.py" "$QKV" >out 2>err && { say "models.py needs no torch"; return 1; }
+    [ "$(wc -l <err)" -eq 1 ] && has err 'has no torch'
+}
+
+suite any_terminal_in_the_environment scripts_draw_from_any_directory a_killed_drawing_is_swept_up \
+    damaged_maps_are_exit_3 a_torn_row_is_not_drawn circuits_say_who_is_asked_for \
+    learning_knows_what_was_there one_example_is_labelled_whole an_entry_that_asks_keeps_its_name \
+    runs_side_by_side no_steps_no_negative_axis a_loss_that_is_no_number_is_shown why_there_is_no_map \
+    only_says_where_a_picture_comes_from maps_fit_a_terminal words_fit_a_terminal \
+    one_processor_one_thread missing_programs_are_named

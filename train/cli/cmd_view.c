@@ -1,0 +1,203 @@
+/* cmd_view.c - qkv view: a run as one HTML file, the page with the run in it. */
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "train/cli/cli.h"
+
+/* Checkpoints that go into the page: as many as fit into so many bytes, the newest always. */
+enum { MOST_BYTES = 48 << 20, MOST_STATES = 64, MOST_PAGE = 64 << 20 };
+
+static const cli_option options[] = {
+    {"out", "FILE", "the file to write", "RUN/view.html"},
+    {"page", "FILE", "the page without a run, as `make page` builds it", "beside the program"},
+    {NULL, NULL, NULL, NULL}};
+
+typedef struct {
+    const char *out, *page;
+} request;
+
+static int take_option(void *ctx, const char *name, const char *value) {
+    request *r = ctx;
+    *(strcmp(name, "out") == 0 ? &r->out : &r->page) = value;
+    return CLI_OK;
+}
+
+/* ---- the page without a run ---- */
+
+/* Where it lies: beside the program, as in a build directory, or in PREFIX/share/qkv. */
+static bool find_page(char path[QKV_IO_PATH]) {
+    static const char *const places[] = {"qkv.html", "../share/qkv/qkv.html"};
+    char program[QKV_IO_PATH];
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n <= 0) return false;
+    program[n] = '\0';
+    *(strrchr(program, '/') + 1) = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        int length = snprintf(path, QKV_IO_PATH, "%s%s", program, places[i]);
+        if (length < QKV_IO_PATH && access(path, R_OK) == 0) return true;
+    }
+    return false;
+}
+
+/* Its text; *at: where the run goes in the place of "null". */
+static int read_page(const request *r, char **text, char **at) {
+    static const char mark[] = "<script type=\"application/json\" id=\"run\">";
+    char path[QKV_IO_PATH], error[QKV_IO_ERROR], shown[200];
+    void *data;
+    size_t n;
+    if (!r->page && !find_page(path))
+        return cli_error(CLI_FAILED, "view",
+                         "the page is not there: `make page` builds it beside the program, `make "
+                         "install` puts it into share/qkv, --page names another");
+    if (r->page) snprintf(path, sizeof path, "%s", r->page);
+    if (qkv_io_read_file(&qkv_io_posix, NULL, path, MOST_PAGE, &data, &n, error) != QKV_IO_OK)
+        return cli_error(CLI_FAILED, "view", "%s", error);
+    *text = data;
+    *at = strstr(*text, mark);
+    if (*at && strncmp(*at + strlen(mark), "null<", 5) == 0) {
+        *at += strlen(mark);
+        return CLI_OK;
+    }
+    tensor_malloc.release(NULL, data);
+    return cli_error(CLI_DAMAGED, "view", "'%s' is not the page that qkv builds",
+                     qkv_io_printable(path, shown, sizeof shown));
+}
+
+/* ---- the run ---- */
+
+/* n bytes in base64, as a JSON string; NULL: memory is out. */
+static json_t *base64(const unsigned char *x, size_t n) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char *text = malloc((n + 2) / 3 * 4 + 1), *to = text;
+    for (size_t i = 0; text && i < n; i += 3) {
+        unsigned long three = (unsigned long)x[i] << 16;
+        if (i + 1 < n) three |= (unsigned long)x[i + 1] << 8;
+        if (i + 2 < n) three |= x[i + 2];
+        for (int k = 0; k < 4; k++) *to++ = digits[three >> (18 - 6 * k) & 63];
+        if (i + 2 >= n) to[-1] = '=';
+        if (i + 1 >= n) to[-2] = '=';
+    }
+    json_t *string = text ? json_stringn(text, (size_t)(to - text)) : NULL;
+    free(text);
+    return string;
+}
+
+/* The steps of the checkpoints in a run directory, rising. */
+typedef struct {
+    int step[MOST_STATES], n;
+} steps;
+
+static bool add_step(void *ctx, const char *name) {
+    steps *s = ctx;
+    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
+    long step = strncmp(name, "step-", 5) == 0 ? strtol(name + 5, NULL, 10) : -1;
+    if (step < 0 || step > INT_MAX || s->n == MOST_STATES) return true;
+    if (!qkv_run_checkpoint_path(path, ".", (int)step, error) || strcmp(path + 2, name) != 0)
+        return true;
+    int at = s->n++;
+    for (; at > 0 && s->step[at - 1] > step; at--) s->step[at] = s->step[at - 1];
+    s->step[at] = (int)step;
+    return true;
+}
+
+/* The checkpoints up to `latest` that are whole, from the oldest that has room. */
+static json_t *checkpoints(const char *dir, int latest) {
+    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
+    steps s = {.n = 0};
+    size_t total = 0;
+    json_t *list = json_array();
+    if (qkv_io_posix.list(qkv_io_posix.ctx, dir, add_step, &s) < 0) s.n = 0;
+    for (int i = s.n - 1; i >= 0; i--) {
+        void *data;
+        size_t n;
+        if (s.step[i] > latest || !qkv_run_checkpoint_path(path, dir, s.step[i], error) ||
+            qkv_run_checkpoint_check(&qkv_io_posix, NULL, path, error) != QKV_IO_OK ||
+            qkv_io_read_file(&qkv_io_posix, NULL, path, SIZE_MAX / 4, &data, &n, error) !=
+                QKV_IO_OK)
+            continue;
+        total += n;
+        bool room = total <= MOST_BYTES || s.step[i] == latest;
+        if (room) json_array_insert_new(list, 0, base64(data, n));
+        tensor_malloc.release(NULL, data);
+        if (!room) break;
+    }
+    return list;
+}
+
+/* {name, config, metrics, checkpoints}; "/" escaped, so that nothing ends the script it stands in. */
+static char *describe(const char *dir, qkv_trainer *t, int latest) {
+    char path[QKV_IO_PATH], error[QKV_IO_ERROR], shown[QKV_IO_PATH];
+    void *metrics = NULL;
+    size_t n = 0;
+    if (qkv_io_path(path, dir, "metrics.csv", error))
+        qkv_io_read_file(&qkv_io_posix, NULL, path, (size_t)1 << 28, &metrics, &n, error);
+    char *config = qkv_config_to_json(qkv_trainer_config(t));
+    json_t *root =
+        json_pack("{s:s, s:o, s:o, s:o}", "name", qkv_io_printable(dir, shown, sizeof shown),
+                  "config", config ? json_loads(config, 0, NULL) : NULL, "metrics",
+                  json_stringn(metrics ? metrics : "", n), "checkpoints", checkpoints(dir, latest));
+    char *text = root ? json_dumps(root, JSON_COMPACT | JSON_ESCAPE_SLASH) : NULL;
+    json_decref(root);
+    free(config);
+    if (metrics) tensor_malloc.release(NULL, metrics);
+    return text;
+}
+
+/* ---- the file ---- */
+
+static int write_view(const char *path, const char *page, const char *at, const char *run) {
+    char error[QKV_IO_ERROR], shown[QKV_IO_PATH];
+    size_t before = (size_t)(at - page), n = strlen(run);
+    const char *rest = at + strlen("null");
+    size_t after = strlen(rest);
+    char *all = malloc(before + n + after);
+    if (!all) return cli_error(CLI_FAILED, "view", "out of memory");
+    memcpy(all, page, before);
+    memcpy(all + before, run, n);
+    memcpy(all + before + n, rest, after);
+    bool ok = qkv_io_write_file(&qkv_io_posix, path, all, before + n + after, error);
+    free(all);
+    if (!ok) return cli_error(CLI_FAILED, "view", "%s", error);
+    printf("The run is in %s; any browser opens it.\n",
+           qkv_io_printable(path, shown, sizeof shown));
+    return CLI_OK;
+}
+
+static int view(const char *dir, const request *r, qkv_trainer *t, int latest) {
+    char path[QKV_IO_PATH], error[QKV_IO_ERROR], *page = NULL, *at = NULL;
+    if (sizeof(real) != sizeof(float))
+        return cli_error(CLI_FAILED, "view", "the page computes in single precision only");
+    if (!r->out && !qkv_io_path(path, dir, "view.html", error))
+        return cli_error(CLI_FAILED, "view", "%s", error);
+    int code = read_page(r, &page, &at);
+    if (code != CLI_OK) return code;
+    char *run = describe(dir, t, latest);
+    code = run ? write_view(r->out ? r->out : path, page, at, run)
+               : cli_error(CLI_FAILED, "view", "out of memory");
+    free(run);
+    tensor_malloc.release(NULL, page);
+    return code;
+}
+
+int cli_view(int argc, char **argv) {
+    char error[QKV_IO_ERROR];
+    request r = {NULL, NULL};
+    int first = 0;
+    bool done;
+    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    if (code != CLI_OK || done) return code;
+    if (argc - first != 1)
+        return cli_error(CLI_USAGE, "view", "one run directory is needed, %d are given",
+                         argc - first);
+    qkv_run_progress progress;
+    qkv_run_status status;
+    qkv_trainer *t = qkv_run_open(&qkv_io_posix, argv[first], NULL, 1, &progress, &status, error);
+    if (!t) return cli_error(cli_code(status), "view", "%s", error);
+    code = view(argv[first], &r, t, progress.step);
+    qkv_trainer_free(t);
+    return code;
+}

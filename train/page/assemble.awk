@@ -1,0 +1,24 @@
+# assemble.awk - awk -v engine=FILE -f assemble.awk page.html: the page as one file. A line "@include FILE"
+# stands for that file, "@engine" for the engine in base64.
+
+function put(file,   line, status) {
+    while ((status = (getline line < file)) > 0) {
+        if (line ~ /<\/script|<!--/ && file !~ /\.md$/) { wrong(file ": holds what would end its element"); return }
+        gsub(/<\/script/, "<\\/script", line)
+        print line
+    }
+    if (status < 0) wrong(file ": cannot be read")
+    close(file)
+}
+function wrong(why) { print why > "/dev/stderr"; failed = 1 }
+
+$1 == "@include" { put($2); next }
+$1 == "@engine" {
+    command = "base64 '" engine "'"
+    lines = 0
+    while ((command | getline line) > 0) { print line; lines++ }
+    if (close(command) || !lines) wrong(engine ": cannot be read")
+    next
+}
+{ print }
+END { exit failed }

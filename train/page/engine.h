@@ -1,0 +1,97 @@
+/* engine.h - a run that can be touched: what the page (page.html) calls, compiled to WebAssembly.
+ *
+ * One handle holds one run at one step. It can be moved to any step, forwards by training, backwards
+ * by going on from a kept state: a run is a function of its configuration, so a step is had again
+ * bit for bit. Beside it stands one held-out example, as it was drawn and as it was changed by hand;
+ * everything that looks takes `changed`: the example and the model with what was changed, or without.
+ *
+ * A const char * that is returned is JSON or CSV, valid until the next call. false (or NULL): one
+ * sentence in qkv_page_error(). No call but qkv_page_go(), qkv_page_start() and qkv_page_restored()
+ * changes what is trained. */
+#ifndef QKV_PAGE_ENGINE_H
+#define QKV_PAGE_ENGINE_H
+
+#include <stdbool.h>
+
+#include "tensor/real.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct qkv_page qkv_page;
+
+qkv_page *qkv_page_open(void);  // NULL: memory is out
+void qkv_page_close(qkv_page *p);
+const char *qkv_page_error(const qkv_page *p);
+
+/* What is the same for all runs: the tasks; version, precision, compiler; the name of the checkpoints. */
+const char *qkv_page_table(qkv_page *p);
+
+/* ---- a run ---- */
+
+/* A new run at step 0. options: lines NAME=VALUE, names as on the command line or in config.json,
+ * on top of what the task recommends. When it fails the old run stays. */
+bool qkv_page_start(qkv_page *p, const char *options);
+
+/* The run: what can be chosen for its task and what is, its symbols, what there is to look at. NULL
+ * before a run. */
+const char *qkv_page_describe(qkv_page *p);
+
+int qkv_page_step(const qkv_page *p);
+/* Towards a step from 0 to the option --steps, training at most `most` steps; it is not there yet while
+ * qkv_page_step() says another one. */
+bool qkv_page_go(qkv_page *p, int step, int most);
+
+/* Rows of metrics.csv in the order in which they were measured, from the given one on; row 0 is the
+ * header. Steps between evaluations have none. */
+const char *qkv_page_rows(qkv_page *p, int from);
+
+/* ---- the example ---- */
+
+bool qkv_page_example(qkv_page *p, int number);  // held-out example, as drawn
+const char *qkv_page_words(qkv_page *p);         // its ids as drawn and as changed
+
+/* Changes one symbol; id -1: none. The question looked at is the scored position `position`. */
+bool qkv_page_set(qkv_page *p, int side, int stream, int position, int id);
+bool qkv_page_ask(qkv_page *p, int position);
+
+/* ---- changes of the model ---- */
+
+enum { QKV_PAGE_HIDE_KEYS_FROM_V = 1, QKV_PAGE_HIDE_VALUES_FROM_K = 2 };
+bool qkv_page_hide(qkv_page *p, int what);               // a sum of these, for the last layer
+bool qkv_page_silence(qkv_page *p, int head);            // counted through all layers; -1: none
+bool qkv_page_randomise(qkv_page *p, const char *name);  // a matrix, at its own size; "": none
+
+/* ---- looking ---- */
+
+/* What is answered, and how the last layer's head comes to it (-1: the head that looks most at the
+ * answer). Nodes then hold the example. */
+const char *qkv_page_look(qkv_page *p, bool changed, int head);
+
+/* The value of a node since the last look: the part of the example alone. dim gets up to 4 sizes, 0
+ * after the last. NULL: there is none of that name. */
+const real *qkv_page_node(qkv_page *p, const char *name, int *dim);
+
+/* Attention [entries,S] of one head of the last layer when the key drawn for each entry in turn is
+ * asked for, then answers as classes [entries]. NULL: the task has no keys, or several questions. */
+const real *qkv_page_questions(qkv_page *p, bool changed, int head);
+
+/* A map of circuits.h (0 to 3) [rows,cols]; then the six numbers of qkv_probe_circuits. NULL: none. */
+const real *qkv_page_circuit(qkv_page *p, bool changed, int head, int which);
+
+/* Accuracy and attention on the answer over held-out examples, with the changes of the model. */
+const char *qkv_page_score(qkv_page *p, bool changed);
+
+/* ---- checkpoints ---- */
+
+/* What a checkpoint consists of: name, dtype, shape, where it stands in memory, bytes. */
+const char *qkv_page_tensors(qkv_page *p);
+
+/* Parameters and moments were overwritten in place by those of a run after `step` steps. */
+bool qkv_page_restored(qkv_page *p, int step);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,91 @@
+/* engine_internal.h - what the files of the engine share. */
+#ifndef QKV_PAGE_ENGINE_INTERNAL_H
+#define QKV_PAGE_ENGINE_INTERNAL_H
+
+#include "train/page/engine.h"
+#include "train/probe/hide.h"
+#include "train/probe/observe.h"
+#include "train/run/layout.h"
+#include "train/run/metrics.h"
+
+/* The bytes of kept states at first allowed (when there are more, every second one goes); the steps
+ * between them. */
+enum { QKV_PAGE_STATES = 64 << 20, QKV_PAGE_SPACING = 10 };
+
+/* Parameters and moments after `step` steps. */
+typedef struct {
+    int step;
+    bool pinned;  // never goes: the beginning, and what was opened
+    real *x;
+} qkv_page_state;
+
+/* A row of metrics.csv, malloc'd. */
+typedef struct {
+    int step;
+    char *text;
+} qkv_page_row;
+
+/* An example: ids of each side's streams. */
+typedef struct {
+    int *ids[DATA_SIDES][DATA_MAXSTREAMS];
+} qkv_page_ids;
+
+/* What is changed by hand in the model, and how it is undone. */
+typedef struct {
+    int hide, silent;  // silent: layer * heads + head, or -1
+    ag_param_entry *random;
+} qkv_page_changes;
+
+typedef struct {
+    qkv_trainer *t;
+    tensor_arena *arena;
+    bool has_circuits, has_gradient, diverged;
+    int step;
+    qkv_run_moment now;
+    qkv_trainer_step gradient;
+    double began;
+    qkv_page_row *row;
+    int rows, rows_room;
+    qkv_page_state *state;
+    int states, states_room, spacing;
+    size_t budget;         // bytes of states
+    int number, question;  // the example; the scored position that is looked at
+    qkv_page_ids drawn, changed;
+    qkv_page_changes changes;
+    qkv_run_layout layout;
+    qkv_run_layout_state progress;
+} qkv_page_run;
+
+struct qkv_page {
+    qkv_page_run *run;  // NULL before the first
+    tensor_arena *scratch;
+    char error[QKV_IO_ERROR];
+};
+
+/* An empty text in the scratch memory, which is emptied. */
+qkv_io_text qkv_page_text_new(qkv_page *p);
+
+/* JSON: a string; a number, null if it is not finite; the finished text, NULL when memory ran out. */
+void qkv_page_text_string(qkv_io_text *out, const char *s);
+void qkv_page_text_real(qkv_io_text *out, double x);
+const char *qkv_page_text_end(qkv_page *p, qkv_io_text *out);
+
+/* Loads the example into the first `rows` rows of the worker, only the question scored. False: there
+ * is no run. */
+bool qkv_page_load(qkv_page *p, bool changed, int rows);
+
+/* Can every key be asked for, and be answered with a class? */
+bool qkv_page_can_ask(const qkv_page_run *r);
+
+/* The model's changes, put on for what is loaded, and taken off again. */
+typedef struct {
+    qkv_page_run *r;
+    qkv_probe_patch patch[2];
+    int patches;
+    ag_node *mix;
+    real *kept;  // of a matrix that is random for now
+} qkv_page_applied;
+bool qkv_page_apply(qkv_page *p, bool changed, qkv_page_applied *a);
+void qkv_page_undo(qkv_page_applied *a);
+
+#endif
