@@ -3,10 +3,10 @@
  * The further away a key stands, the lower its score; each head has a slope of its own, none of them
  * learned. Source: Press et al., "Train Short, Test Long: Attention with Linear Biases Enables Input
  * Length Extrapolation", 2022, section 3 (there H is a power of two). */
-#include <math.h>
 #include <stdlib.h>
 
 #include "autograd/attend.h"
+#include "tensor/scalar.h"
 
 typedef struct {
     ag_mask mask;
@@ -29,7 +29,7 @@ static void forward(ag_node *node) {
     const ag_mask mask = ((const attr *)node->attr)->mask;
     const int *dim = node->val.shape.dim, B = dim[0], H = dim[1], T = dim[2], S = dim[3];
     for (int h = 0; h < H; h++) {
-        const real slope = (real)pow(2, -8.0 * (h + 1) / H);
+        const real slope = (real)tensor_pow(2, -8.0 * (h + 1) / H);
         for (int b = 0; b < B; b++) {
             const size_t at = ((size_t)b * (size_t)H + (size_t)h) * (size_t)T * (size_t)S;
             plane(node->in[0]->val.x + at, T, S, slope, node->val.x + at);

@@ -24,10 +24,10 @@ static void row(const real *x, int S, ag_mask mask, int t, real *y) {
     int begin[2], end[2], ranges = ag_visible(mask, t, S, begin, end);
     real max = 0;
     for (int i = 0; i < ranges; i++) max = row_max(x + begin[i], end[i] - begin[i], max);
-    real sum = real_exp(-max);
+    real sum = vec_exp(vec_set(-max))[0];
     row_zero(y, S);
     for (int i = 0; i < ranges; i++)
-        for (int s = begin[i]; s < end[i]; s++) sum += y[s] = real_exp(x[s] - max);
+        sum += row_exp(x + begin[i], end[i] - begin[i], max, y + begin[i], end[i] - begin[i]);
     row_scale(y, S, 1 / sum);
 }
 
@@ -50,10 +50,13 @@ static void backward(ag_node *node) {
         real *dx = DX + r * (size_t)S, mean = 0;
         int begin[2], end[2], ranges = ag_visible(mask, (int)(r % (size_t)T), S, begin, end);
         for (int i = 0; i < ranges; i++)
-            mean += row_dot(y + begin[i], dy + begin[i], end[i] - begin[i]);
+            mean += row_cut_dot(dy + begin[i], y + begin[i], end[i] - begin[i]);
         // y[s] = exp(x[s]) / (1 + sum of exp x)
-        for (int i = 0; i < ranges; i++)
-            for (int s = begin[i]; s < end[i]; s++) dx[s] += y[s] * (dy[s] - mean);
+        for (int i = 0; i < ranges; i++) ROW_EACH(k, end[i] - begin[i]) {
+                const int n = end[i] - begin[i], at = begin[i];
+                row_add(dx + at, k, n,
+                        vec_cut(row_get(dy + at, k, n, 0) - mean, row_get(y + at, k, n, 0)));
+            }
     }
 }
 
