@@ -330,6 +330,29 @@ static void schedules_have_their_shape(void **state) {
     assert_close(rate(&c, 500), 0.2, 1e-15);
 }
 
+/* Whatever gradients have a square, no weight moves by much more than the rate, and moments stay
+ * numbers that are normal or 0. */
+static void steps_are_bounded_by_the_rate(void **state) {
+    (void)state;
+    const double small = (double)REAL_MIN, root = sqrt(small);
+    const double grads[] = {1, 1e-3 / root, root / 1e3, root, root * 30, small, small / 4};
+    for (int method = QKV_OPTIM_ADAM; method <= QKV_OPTIM_ADAMW; method++)
+        for (size_t k = 0; k < sizeof grads / sizeof *grads; k++) {
+            qkv_config c = config_of(method);
+            c.eps = 1e-30, c.beta1 = 0.9, c.beta2 = 0.999, c.weight_decay = 0, c.lr = 0.01;
+            real w = 1, m = 0, s = 0;
+            for (int t = 0; t < 40; t++) {
+                const real g = (real)(t < 20 ? grads[k] : t % 2 ? -grads[k] : 0), before = w;
+                qkv_optim_rule rule = rule_at(&c, t, 1);
+                qkv_optim_apply(&rule, false, 1, &w, &g, (real *[]){&m, &s});
+                assert_true(fabs((double)(w - before)) <= 1.01 * c.lr);
+                assert_true(isfinite((double)m) && isfinite((double)s));
+                assert_true(m == 0 || real_abs(m) >= REAL_MIN);
+                assert_true(s == 0 || s >= REAL_MIN);
+            }
+        }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(equal_to_a_naive_implementation),
     cmocka_unit_test(equal_to_pytorch),
@@ -338,6 +361,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(clipping_shortens_only_what_is_too_long),
     cmocka_unit_test(a_tiny_gradient_makes_no_huge_step),
     cmocka_unit_test(what_a_square_cannot_hold_is_refused),
+    cmocka_unit_test(steps_are_bounded_by_the_rate),
     cmocka_unit_test(schedules_are_finite_and_below_the_peak),
     cmocka_unit_test(schedules_have_their_shape),
 };

@@ -164,6 +164,10 @@ nn_block_fn *qkv_config_block(const qkv_config *c);
 /* The optimiser's part. */
 qkv_optim_settings qkv_config_optim(const qkv_config *c);
 
+/* The factor that a list "PATTERN=X,PATTERN=X" (rates, gradients, gains) has for a parameter: the
+ * last that fits, else 1. False with a sentence when the list is malformed. */
+bool qkv_config_factor(const char *list, const char *name, double *factor, char *error);
+
 /* The model's part of a resolved configuration, for nn_model(). */
 nn_model_config qkv_config_model(const qkv_config *c, const data_spec *spec);
 

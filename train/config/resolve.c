@@ -190,6 +190,10 @@ nn_model_config qkv_config_model(const qkv_config *c, const data_spec *spec) {
                                            .plain_o = !c->wo,
                                            .scale = (nn_scale)c->scale,
                                            .rotary = c->positions == NN_POSITIONS_ROTARY,
+                                           .alibi = c->positions == NN_POSITIONS_ALIBI,
+                                           .qk_norm = c->qk_norm,
+                                           .softmax_one = c->softmax_one,
+                                           .soft_cap = c->soft_cap,
                                            .gated = c->scores_from > 0,
                                            .dropout = c->dropout,
                                            .mask = mask_of(c, spec),
@@ -205,5 +209,6 @@ nn_model_config qkv_config_model(const qkv_config *c, const data_spec *spec) {
                              .embed_init = (nn_embed_init)c->embed_init,
                              .embed_std = c->embed_std,
                              .dropout = c->dropout,
+                             .label_smoothing = c->label_smoothing,
                              .init = init};
 }

@@ -1,4 +1,4 @@
-/* optimizer.h - how a gradient becomes a step: SGD with momentum, Adam and AdamW.
+/* optimizer.h - how a gradient becomes a step: SGD with momentum, Adam, AdamW and Muon.
  *
  *     qkv_optim adam;
  *     qkv_optim_init(&adam, arena, params, qkv_optim_adam(0.003));
@@ -6,7 +6,7 @@
  *
  * Source: Kingma and Ba, "Adam", 2015, algorithm 1 (eps outside the root, both moments
  * bias-corrected); Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019,
- * algorithm 2. */
+ * algorithm 2; Muon: see muon.c. */
 #ifndef QKV_OPTIM_OPTIMIZER_H
 #define QKV_OPTIM_OPTIMIZER_H
 
@@ -29,13 +29,20 @@ typedef struct {
      * decay: the strength of weight decay here. */
     void (*update)(const qkv_optim_rule *r, real decay, size_t n, real *w, const real *g,
                    real *const m[QKV_OPTIM_MOMENTS]);
+    /* NULL, or the same for a matrix [rows,cols] that is no table of embeddings; with memory for
+     * QKV_OPTIM_SCRATCH times its numbers. */
+    void (*matrix)(const qkv_optim_rule *r, real decay, int rows, int cols, real *w, const real *g,
+                   real *const m[QKV_OPTIM_MOMENTS], real *scratch);
 } qkv_optim_method;
 
-/* The methods: X(constant, word, function, what it keeps ...). */
-#define QKV_OPTIM_METHODS(X)                          \
-    X(QKV_OPTIM_SGD, "sgd", sgd, "mean")              \
-    X(QKV_OPTIM_ADAM, "adam", adam, "mean", "square") \
-    X(QKV_OPTIM_ADAMW, "adamw", adamw, "mean", "square")
+enum { QKV_OPTIM_SCRATCH = 4 };
+
+/* The methods: X(constant, word, function, the same for a matrix, what it keeps ...). */
+#define QKV_OPTIM_METHODS(X)                                   \
+    X(QKV_OPTIM_SGD, "sgd", sgd, NULL, "mean")                 \
+    X(QKV_OPTIM_ADAM, "adam", adam, NULL, "mean", "square")    \
+    X(QKV_OPTIM_ADAMW, "adamw", adamw, NULL, "mean", "square") \
+    X(QKV_OPTIM_MUON, "muon", adamw, qkv_optim_muon, "mean", "square")
 enum { QKV_OPTIM_METHODS(TENSOR_CONSTANT) };
 extern const qkv_optim_method qkv_optim_methods[];  // by these numbers; a NULL name ends it
 
@@ -46,8 +53,8 @@ typedef struct {
     qkv_optim_schedule schedule;
     double momentum;           // of sgd
     double beta1, beta2, eps;  // of adam: decay of mean and mean square; added to the root
-    double weight_decay;       // on matrices only; decoupled in adamw, else in the gradient
-    double clip;               // greatest gradient norm; 0: no limit
+    double weight_decay;  // on matrices only; decoupled in adamw and muon, else in the gradient
+    double clip;          // greatest gradient norm; 0: no limit
 } qkv_optim_settings;
 
 /* Adam as its authors recommend it, at a constant rate. */
@@ -78,7 +85,11 @@ typedef struct {
     qkv_optim_settings settings;
     ag_params *params;
     real *moment[QKV_OPTIM_MOMENTS];  // flat, as ag_param_entry.offset says
-    int step;                         // steps taken
+    real *scratch;  // QKV_OPTIM_SCRATCH times as large; NULL: the method needs none
+    /* [parameters] what a parameter's rate, and its gradient, is multiplied by; NULL: 1. The
+     * caller's. */
+    const double *rate, *gradient;
+    int step;  // steps taken
 } qkv_optim;
 
 /* For all parameters there are; more may not be added later. params and arena must outlive it, and

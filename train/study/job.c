@@ -10,8 +10,16 @@ typedef struct {
     qkv_trainer *t;
     qkv_run_moment now;
     qkv_probe_measures *out;
+    const qkv_study_variant *variant;
     const volatile sig_atomic_t *stop;
+    int qk90, ov90;
+    char *error;
+    bool failed;  // a probe on the way did
 } bench;
+
+static void first_time(int *first, double x, double enough, int step) {
+    if (*first < 0 && x >= enough) *first = step;
+}
 
 /* What the model does now, under plain names or, on the way, as NAME@STEP. */
 static void add_scores(bench *b, const char *at) {
@@ -27,13 +35,30 @@ static bool run_probes(const qkv_study_variant *v, qkv_probe_time when, bench *b
     return true;
 }
 
+/* The probes that run at every evaluation; their measures get "@STEP". */
+static bool look(bench *b, const char *at) {
+    int before = b->out->n;
+    if (!run_probes(b->variant, QKV_PROBE_DURING, b, b->error)) return false;
+    for (int i = before; i < b->out->n; i++) {
+        char *name = b->out->at[i].name;
+        const size_t n = strlen(name);
+        snprintf(name + n, QKV_PROBE_MEASURE - n, "%s", at);
+    }
+    return true;
+}
+
 static bool evaluated(void *ctx, int step, const qkv_trainer_scores *s) {
     bench *b = ctx;
     char at[24];
     snprintf(at, sizeof at, "@%d", step);
     qkv_run_moment_see(b->t, s, &b->now);
     add_scores(b, at);
-    return true;
+    if (b->now.has_circuits) {
+        first_time(&b->qk90, b->now.circuits.qk_diag, 0.9, step);
+        first_time(&b->ov90, b->now.circuits.ov_diag, 0.9, step);
+    }
+    b->failed = !look(b, at);
+    return !b->failed;
 }
 
 static bool updated(void *ctx, int done, const qkv_trainer_step *s) {
@@ -48,6 +73,7 @@ static bool train(bench *b, int *steps99, int *step, char *error) {
     qkv_trainer_outcome end =
         qkv_trainer_train(b->t, step, qkv_trainer_config(b->t)->steps, &course, &calls, error);
     *steps99 = course.steps99;
+    if (b->failed) return false;
     if (end == QKV_TRAINER_LEFT) return qkv_io_fail(error, "stopped");
     return end == QKV_TRAINER_ENDED;
 }
@@ -64,6 +90,8 @@ static bool measure(const qkv_study_variant *v, bench *b, char *error) {
     int cached = account.cache_sequence ? account.cache_sequence : account.cache_memory;
     if (cached >= 0) qkv_probe_measure_add(b->out, cached, "cached");
     if (steps99 >= 0) qkv_probe_measure_add(b->out, steps99, "steps99");
+    if (b->qk90 >= 0) qkv_probe_measure_add(b->out, b->qk90, "qk90");
+    if (b->ov90 >= 0) qkv_probe_measure_add(b->out, b->ov90, "ov90");
     return run_probes(v, QKV_PROBE_AFTER, b, error);
 }
 
@@ -79,7 +107,7 @@ bool qkv_study_job(const qkv_study *s, int variant, int seed,
     qkv_config c;
     data_spec spec;
     if (qkv_config_make(&parts, &c, &spec, error) != QKV_CONFIG_OK) return false;
-    bench b = {.out = out, .stop = stop};
+    bench b = {.variant = v, .out = out, .stop = stop, .qk90 = -1, .ov90 = -1, .error = error};
     tensor_arena *arena = tensor_arena_new(NULL);
     if (arena)
         b.t = qkv_trainer_new(NULL, &c, &spec, threads, error);
