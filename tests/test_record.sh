@@ -189,6 +189,7 @@ a_run_begins_from_another() {
         rm -r gone && ran 0 train --out two --resume --steps 60 --quiet && same_metrics other two &&
         same_tensors other/step-00000060.safetensors two/step-00000060.safetensors || return 1
     same_dir source "$before" || return 1
+    refused 2 'cannot replace' train --from source@20 --out source --force && same_dir source "$before" || return 1
     refused 2 'no state at step 41' train --from source@41 --steps 60 --out never &&
         refused 2 '--steps 40' train --from source --out never &&
         refused 2 'does not fit' train --from source --steps 60 --d-model 16 --out never &&
@@ -297,11 +298,15 @@ signals_save() {
     done
 }
 
-# `timeout` asks twice, one right after the other.
+# `timeout` asks twice, one right after the other: to the program, and to its group.
 asking_twice_at_once_is_asking_once() {
-    command -v timeout >/dev/null || return $SKIP
-    timeout 2 "$QKV" train --out twice --steps 100000000 $small >/dev/null 2>err
-    [ $? -eq 124 ] && ls twice/step-*.safetensors >/dev/null && grep -q 'stopped after' err
+    "$QKV" train --out twice --steps 100000000 --d-model 256 --batch 2048 --eval-examples 1 --quiet >/dev/null 2>err &
+    child=$!
+    await twice/metrics.csv && sleep 0.5 && kill -TERM $child && sleep 0.05 && kill -TERM $child
+    wait $child
+    [ $? -eq 143 ] || return 1
+    child=
+    ls twice/step-*.safetensors >/dev/null && grep -q 'stopped after' err
 }
 
 # ---- what is replaced ----

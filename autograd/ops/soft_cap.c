@@ -1,8 +1,9 @@
 /* soft_cap.c - y = cap tanh(x / cap): x where it is small, never beyond +-cap.
- *   dy/dx = 1 - (y / cap)^2
+ *   dy/dx = 1 - tanh(x / cap)^2, from x: where y is rounded to the cap it still has its digits
  * Source: Bello et al., "Neural Combinatorial Optimization with Reinforcement Learning", 2016,
  * appendix A.1; in attention: Gemma Team, "Gemma 2", 2024, section 2. */
 #include "autograd/unary.h"
+#include "tensor/gate.h"
 
 typedef struct {
     double cap;
@@ -16,12 +17,12 @@ static bool shape(ag_node *node) {
 
 static void forward(ag_node *node) {
     const real cap = (real)((const attr *)node->attr)->cap, inverse = 1 / cap;
-    AG_EACH(node, y[i] = cap * real_tanh(inverse * x[i]))
+    AG_VECTORS(node, y = cap * vec_tanh(inverse * x))
 }
 
 static void backward(ag_node *node) {
     const real inverse = 1 / (real)((const attr *)node->attr)->cap;
-    AG_EACH_BACK(node, dx[i] += dy[i] * (1 - (inverse * y[i]) * (inverse * y[i])))
+    AG_VECTORS_BACK(node, slope = vec_sigmoid_slope(2 * inverse * x, 4))
 }
 
 static ag_node *sample(ag_graph *g, int i) {

@@ -65,6 +65,9 @@ int cli_unknown_task(const char *command, const char *name, const struct qkv_con
 int cli_unknown_block(const char *command, const char *name,
                       const struct qkv_config_plugin *plugin);
 
+/* The readout of that name; NULL: the first. -1, with a usage error, if the task has none such. */
+int cli_readout(const char *command, const data_spec *s, const char *name);
+
 /* Is the stream a terminal that understands cursor movement and colour? */
 bool cli_terminal(int fd);
 

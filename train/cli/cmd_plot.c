@@ -15,6 +15,7 @@ static const cli_option options[] = {
     {"attention", NULL, "one example's attention, every layer and head", NULL},
     {"example", "I", "which held-out example (with --attention)", "0"},
     {"at", "STEP", "its state after so many steps (with --attention)", "the newest"},
+    {"answer", "NAME", "which of several answers is framed (with --attention)", NULL},
     {"plugin", "FILE", "the plugin with the run's task or block (with --attention)", NULL},
     {"out", "DIR", "where a comparison of several runs goes (not with --attention)",
      "runs/compare"},
@@ -22,7 +23,7 @@ static const cli_option options[] = {
 
 typedef struct {
     qkv_plot_format format;
-    const char *only, *out;
+    const char *only, *out, *answer;
     bool attention;
     long example;
     cli_state state;
@@ -45,6 +46,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
                                 value);
     }
     if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
+    if (strcmp(name, "answer") == 0) return r->answer = value, CLI_OK;
     if (strcmp(name, "attention") == 0) return r->attention = true, CLI_OK;
     bool taken;
     int code = cli_take_state("plot", &r->state, name, value, &taken);
@@ -123,9 +125,12 @@ static int plot_example(request *r, const char *run) {
     int code;
     qkv_trainer *t = cli_open_run("plot", run, &r->state, true, &progress, &code);
     if (!t) return code;
-    bool written = qkv_run_write_example(&qkv_io_posix, t, run,
-                                         r->example < 0 ? 0 : (uint64_t)r->example, error);
+    int readout = cli_readout("plot", qkv_trainer_spec(t), r->answer);
+    bool written = readout >= 0 &&
+                   qkv_run_write_example(&qkv_io_posix, t, run,
+                                         r->example < 0 ? 0 : (uint64_t)r->example, readout, error);
     qkv_trainer_free(t);
+    if (readout < 0) return CLI_USAGE;
     if (!written) return cli_error(CLI_FAILED, "plot", "%s", error);
     return code_of(qkv_plot_example(run, r->format, report, r));
 }

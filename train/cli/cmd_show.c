@@ -170,18 +170,6 @@ static void print_other_answers(const view *v) {
     printf(")");
 }
 
-/* The readout of that name; NULL: the first. -1, with a message, if there is none. */
-static int readout_named(const data_spec *s, const char *name) {
-    char has[256] = "";
-    for (int r = 0; r < s->n_readouts; r++) {
-        size_t n = strlen(has);
-        if (!name || strcmp(s->readout[r].name, name) == 0) return r;
-        snprintf(has + n, sizeof has - n, "%s%s", n ? ", " : "", s->readout[r].name);
-    }
-    cli_error(CLI_USAGE, "show", "--answer: there is no '%s'; %s has %s", name, s->task->name, has);
-    return -1;
-}
-
 static int show(view *v, const request *r) {
     const qkv_config *c = qkv_trainer_config(v->t);
     qkv_probe_explanation e;
@@ -231,7 +219,7 @@ int cli_show(int argc, char **argv) {
               .arena = tensor_arena_new(NULL),
               .head = (int)r.head,
               .colour = cli_terminal(STDOUT_FILENO) && !(no_colour && *no_colour)};
-    v.readout = readout_named(v.spec, r.answer);
+    v.readout = cli_readout("show", v.spec, r.answer);
     code = v.readout < 0 ? CLI_USAGE
            : v.arena     ? show(&v, &r)
                          : cli_error(CLI_FAILED, "show", "out of memory");

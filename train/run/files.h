@@ -32,6 +32,6 @@ bool qkv_run_write_probes(const qkv_io *io, qkv_trainer *t, const qkv_probe_circ
 /* probe/example-K.csv of a held-out example, K being its attention maps in order; earlier ones are
  * removed. */
 bool qkv_run_write_example(const qkv_io *io, qkv_trainer *t, const char *dir, uint64_t example,
-                           char *error);
+                           int readout, char *error);
 
 #endif

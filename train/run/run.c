@@ -186,11 +186,21 @@ static qkv_run_status go_on(run *l, qkv_run_past *past) {
     return qkv_run_past_read(l->io, l->t, l->dir, path, &l->progress, past, l->error);
 }
 
+/* Would the run replace the one that it begins from? Its config.json could not be repeated. */
+static bool replaces_its_source(const run *l) {
+    size_t length;
+    qkv_config_from_step(l->c->from, &length);
+    return l->o->dir && strlen(l->o->dir) == length && strncmp(l->o->dir, l->c->from, length) == 0;
+}
+
 /* Before anything is written. */
 static qkv_run_status begin(run *l) {
     l->progress = qkv_run_progress_start();
     l->course = qkv_trainer_course_start();
     if (l->o->resume || !*l->c->from) return QKV_RUN_DONE;
+    if (replaces_its_source(l))
+        return qkv_io_fail(l->error, "--from: a run cannot replace the one that it begins from"),
+               QKV_RUN_USAGE;
     qkv_run_status s = qkv_run_begin_from(l->io, l->t, l->o->threads, &l->progress, l->error);
     if (s == QKV_RUN_DONE) warn(l, l->error);
     return s;

@@ -84,6 +84,9 @@ static bool worker_init(qkv_trainer *t, qkv_trainer_worker *w, char *error) {
     w->out = nn_model(w->graph, &model, &batch);
     if (ag_error(w->graph)) return qkv_io_fail(error, "%s", ag_error(w->graph));
     w->gate = ag_find(w->graph, "gate");
+    if (t->config.scores_from > 0 && !w->gate)
+        return qkv_io_fail(error, "--scores-from: the block '%s' has no node 'gate' to open",
+                           t->config.block);
     for (int l = 0; l < t->config.layers; l++) {
         char name[64];
         snprintf(name, sizeof name, "layer%d.%s.weights", l, qkv_trainer_looker(s));
