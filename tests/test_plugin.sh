@@ -103,7 +103,8 @@ block_is_trained_and_looked_at() {
 task_is_learned() {
     gives 0 train --plugin "$examples/successor.c" --task successor --steps 300 --out run
     grep -Eq '(99|100)\.[0-9] % of the answers' out
-    prints '12 of 12 keys'
+    tr -s '\n ' '  ' <out >line
+    grep -qF '12 of 12 keys' line
     gives 0 data successor --plugin "$examples/successor.c" --check
 }
 
@@ -161,6 +162,31 @@ END
     sed 's/"share", 0.5/"lr", 0.5/; s/share/lr/g' plugin.c >clash.c
     gives 1 data own --plugin clash.c
     says 'one that every run has'
+}
+
+# What an author forgets: scratch that is used and not asked for, a source that is no position.
+task_writes_where_it_may_not() {
+    edited successor.c '/s->scratch = /d'
+    gives 2 train --plugin plugin.c --task successor --steps 2
+    says 'uses more scratch memory than it asks for' && alone
+    gives 2 data successor --plugin plugin.c
+    says 'scratch' && alone
+    edited successor.c 's/source\[0\]\[n\] = t/source[0][n] = 999/'
+    gives 2 train --plugin plugin.c --task successor --steps 2
+    says 'no position of the store' && alone
+    edited successor.c 's/target\[0\]\[n\] = value\[t\]/target[0][n + 1] = value[t]/'
+    gives 2 train --plugin plugin.c --task successor --steps 2
+    says 'beyond the positions of the sequence' && alone
+    [ ! -e runs ]
+}
+
+# The compiled object lies in TMPDIR.
+temporary_directory() {
+    mkdir own
+    TMPDIR=$PWD/own gives 0 gradcheck --plugin "$examples/square.c" square
+    [ -z "$(ls own)" ]
+    TMPDIR=$PWD/none gives 1 train --plugin "$examples/square.c" --steps 1
+    says "none': No such file" && says TMPDIR && alone
 }
 
 # Two plugins: what both have, side by side; the same name twice is refused.
@@ -416,6 +442,8 @@ try task_is_learned
 try run_is_resumed
 try options_of_a_task
 try two_plugins
+try task_writes_where_it_may_not
+try temporary_directory
 try shared_object
 try empty_plugin
 try missing_file
