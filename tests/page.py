@@ -363,6 +363,42 @@ def a_run_is_viewed(b):
     assert qkv('view', DIR + '/none').returncode == 1
 
 
+OWN = """# colours
+%s
+"""
+
+
+def own_sentences_are_trained_on(b):
+    names, things = ('Ann', 'Bob', 'Cid', 'Dan'), ('box', 'cup', 'hat', 'pen')
+    lines = ['%s has %s and %s has %s who has %s => %s' % (n, t, m, u, w, n if w == t else m)
+             for n in names for m in names for t in things for u in things if n != m and t != u for w in (t, u)]
+    b.open()
+    b.set('task', 'file')
+    assert b.by('trouble').get_attribute('hidden') and 'Emma' in b.js('return document.getElementById("own-text").value')
+    b.js('document.getElementById("own-text").value = arguments[0]', 'who => ? => what')
+    b.click('own-train')
+    assert b.text('trouble').startswith('sentences.txt, line 1'), b.text('trouble')
+    b.js('document.getElementById("own-text").value = arguments[0]', OWN % '\n'.join(lines))
+    b.click('own-train')
+    assert b.by('trouble').get_attribute('hidden'), b.text('trouble')
+    assert ' has ' in ' '.join(b.cards()).replace('\n', ' ')
+    b.set('option-steps', '150')
+    b.go(150)
+    path = b.download('own-save')
+    os.rename(path, os.path.join(DIR, 'sentences.txt'))
+    command = b.js('return qkvState.command()')
+    assert command == 'qkv train --task file --data sentences.txt --steps 150', command
+    done = subprocess.run(command.replace('qkv', NATIVE, 1) + ' --quiet --out own', shell=True, cwd=DIR, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    mine = rows(open(b.download('save-metrics')).read())
+    assert mine == rows(open(os.path.join(DIR, 'own', 'metrics.csv')).read())
+    assert qkv('view', 'own', '--page', PAGE).returncode == 0
+    b.open(page=os.path.join(DIR, 'own', 'view.html'))
+    assert b.step() == 150 and b.by('trouble').get_attribute('hidden'), b.text('trouble')
+    b.open('task=file&data=sentences.txt&text=' + 'a%20b%20%3D%3E%20a%0Ab%20a%20%3D%3E%20b%0A' * 20 + '&step=3')
+    assert b.step() == 3 and b.by('trouble').get_attribute('hidden'), b.text('trouble')
+
+
 def pictures_can_be_saved(b):
     b.open('step=100')
     svg = open(b.download('save-svg')).read()
@@ -493,7 +529,7 @@ TESTS = [loads_without_error_or_request, is_small, trains_the_default_task, trai
          a_click_asks_for_a_key, a_word_can_be_changed, heads_matrices_and_parts_can_be_taken_away,
          the_slider_shows_an_earlier_step, a_link_restores_a_state, the_command_does_the_same,
          bad_input_is_answered_in_words, a_native_checkpoint_opens, a_saved_checkpoint_loads_in_qkv, a_run_is_viewed,
-         pictures_can_be_saved, every_story_can_be_told, every_task_is_shown, every_control_has_a_name,
+         own_sentences_are_trained_on,         pictures_can_be_saved, every_story_can_be_told, every_task_is_shown, every_control_has_a_name,
          every_control_is_reached_by_tab, readable_at_any_width_light_and_dark, is_quick_enough, says_so_without_vectors]
 
 
@@ -515,6 +551,8 @@ def main():
             browser.screen(1400, 1000)
     browser.driver.quit()
     print('[==========] %d test(s) run.\n[  PASSED  ] %d test(s).' % (len(tests), len(tests) - len(failed)))
+    if failed:
+        print('[  FAILED  ] %d test(s), listed below:' % len(failed))
     for name in failed:
         print('[  FAILED  ] ' + name)
     sys.exit(bool(failed))

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/check.h"
+#include "tests/tasks.h"
 #include "train/page/engine_internal.h"
 #include "train/run/run.h"
 
@@ -265,8 +266,10 @@ static void changes_of_the_model_are_undone(void **state) {
 static void every_task_can_be_looked_at(void **state) {
     (void)state;
     for (int i = 0; data_tasks[i]; i++) {
-        char options[64];
-        snprintf(options, sizeof options, "task=%s\neval-examples=8", data_tasks[i]->name);
+        char options[128];
+        snprintf(options, sizeof options, "task=%s\neval-examples=8%s%s", data_tasks[i]->name,
+                 task_reads_a_file(data_tasks[i]) ? "\ndata=" : "",
+                 task_reads_a_file(data_tasks[i]) ? TASK_FILE : "");
         qkv_page *p = page_with(options);
         go(p, 2);
         assert_non_null(qkv_page_describe(p));

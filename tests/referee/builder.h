@@ -26,4 +26,11 @@ bool chance(builder *b, int k, int of);  // true k times of `of`
 /* Records the i-th sample of an op on nodes of the graph. False when there is none. */
 bool add_sample(builder *b, const ag_op *op, int i);
 
+/* ---- writing, to stdout ---- */
+
+void die(const char *why) __attribute__((noreturn));
+void write_ints(const char *key, int n, const int *x);  // ,"key":[..]
+void write_node(const ag_node *x);            // {"op":..}, a comma before all but the first
+void write_numbers(size_t n, const real *x);  // as they stand in memory
+
 #endif

@@ -18,16 +18,16 @@ typedef struct {
 
 static void forward(ag_node *node) {
     meter *m = (meter *)node->op;
-    double began = bench_clock(CLOCK_MONOTONIC);
+    double began = qkv_io_seconds();
     m->real_op->forward(node);
-    m->forward += bench_clock(CLOCK_MONOTONIC) - began;
+    m->forward += qkv_io_seconds() - began;
 }
 
 static void backward(ag_node *node) {
     meter *m = (meter *)node->op;
-    double began = bench_clock(CLOCK_MONOTONIC);
+    double began = qkv_io_seconds();
     m->real_op->backward(node);
-    m->backward += bench_clock(CLOCK_MONOTONIC) - began;
+    m->backward += qkv_io_seconds() - began;
 }
 
 static void attach(ag_node *node, meter *m) {
@@ -81,12 +81,12 @@ static bool run_steps(qkv_trainer *t, meter *meters, double seconds, cost *costs
     for (; steps < 3 || now - began < seconds; steps++) {
         if (steps == 0) {
             for (int i = 0; i < ag_count(g); i++) meters[i].forward = meters[i].backward = 0;
-            began = bench_clock(CLOCK_MONOTONIC);
+            began = qkv_io_seconds();
         }
         qkv_trainer_step s;
         if (!qkv_trainer_gradient(t, steps + 2, &s, error)) return false;
         qkv_trainer_update(t, steps + 2, &s);
-        now = bench_clock(CLOCK_MONOTONIC);
+        now = qkv_io_seconds();
     }
     *whole = (now - began) / steps;
     for (int i = 0; i < ag_count(g); i++) {

@@ -135,8 +135,9 @@ static const data_task task_noise = {.name = "noise",
                                      .example = noise};
 
 static bool configure(const request *r, qkv_config *c, data_spec *spec, char *error) {
+    const qkv_config_parts none = {.json = NULL};
+    if (r->pairs) return qkv_config_make(&none, c, spec, error) == QKV_CONFIG_OK;
     qkv_config_default(c);
-    if (r->pairs) return qkv_config_resolve(c, spec, error);
     c->batch = (int)r->batch;
     c->d_model = (int)r->d_model;
     c->heads = (int)r->heads;
@@ -173,11 +174,11 @@ enum { MOST_STEPS = 1000000, WARM_UP = 5 };
 static bool measure(qkv_trainer *t, double seconds, samples *out, char *error) {
     double end = 0;
     for (int step = 0; out->n < MOST_STEPS; step++) {
-        double wall = bench_clock(CLOCK_MONOTONIC), cpu = bench_clock(CLOCK_PROCESS_CPUTIME_ID);
+        double wall = qkv_io_seconds(), cpu = qkv_io_clock(CLOCK_PROCESS_CPUTIME_ID);
         qkv_trainer_step s;
         if (!qkv_trainer_gradient(t, step, &s, error)) return false;
         qkv_trainer_update(t, step, &s);
-        double now = bench_clock(CLOCK_MONOTONIC);
+        double now = qkv_io_seconds();
         out->loss_last = s.loss;
         if (step == 0) out->loss_first = s.loss;
         if (step < WARM_UP) {
@@ -185,7 +186,7 @@ static bool measure(qkv_trainer *t, double seconds, samples *out, char *error) {
             continue;
         }
         out->wall[out->n] = now - wall;
-        out->cpu[out->n++] = bench_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+        out->cpu[out->n++] = qkv_io_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
         if (now > end && out->n >= 3) break;
     }
     qsort(out->wall, (size_t)out->n, sizeof *out->wall, ascending);

@@ -128,7 +128,25 @@ static json_t *checkpoints(const char *dir, int latest) {
     return list;
 }
 
-/* {name, config, metrics, checkpoints}; "/" escaped, so that nothing ends the script it stands in. */
+/* The files that the task reads, by the names which the configuration has. */
+static json_t *files(const qkv_config *c) {
+    static const char *const named_by[] = {"data", "data-valid", "data-test"};
+    char name[QKV_CONFIG_TEXT_SIZE + 64], error[QKV_IO_ERROR];
+    json_t *all = json_object();
+    for (size_t i = 0; i < sizeof named_by / sizeof *named_by; i++) {
+        const data_option *o = qkv_config_option_named(c, named_by[i]);
+        void *text;
+        size_t n;
+        if (!o || !*qkv_config_get(c, o, name, sizeof name) ||
+            qkv_io_read_file(&qkv_io_posix, NULL, name, MOST_BYTES, &text, &n, error) != QKV_IO_OK)
+            continue;
+        json_object_set_new(all, name, json_stringn(text, n));
+        tensor_malloc.release(NULL, text);
+    }
+    return all;
+}
+
+/* {name, config, files, metrics, checkpoints}; "/" escaped, so that nothing ends the script it stands in. */
 static char *describe(const char *dir, qkv_trainer *t, int latest) {
     char path[QKV_IO_PATH], error[QKV_IO_ERROR], shown[QKV_IO_PATH];
     void *metrics = NULL;
@@ -137,9 +155,10 @@ static char *describe(const char *dir, qkv_trainer *t, int latest) {
         qkv_io_read_file(&qkv_io_posix, NULL, path, (size_t)1 << 28, &metrics, &n, error);
     char *config = qkv_config_to_json(qkv_trainer_config(t));
     json_t *root =
-        json_pack("{s:s, s:o, s:o, s:o}", "name", qkv_io_printable(dir, shown, sizeof shown),
-                  "config", config ? json_loads(config, 0, NULL) : NULL, "metrics",
-                  json_stringn(metrics ? metrics : "", n), "checkpoints", checkpoints(dir, latest));
+        json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", qkv_io_printable(dir, shown, sizeof shown),
+                  "config", config ? json_loads(config, 0, NULL) : NULL, "files",
+                  files(qkv_trainer_config(t)), "metrics", json_stringn(metrics ? metrics : "", n),
+                  "checkpoints", checkpoints(dir, latest));
     char *text = root ? json_dumps(root, JSON_COMPACT | JSON_ESCAPE_SLASH) : NULL;
     json_decref(root);
     free(config);

@@ -50,6 +50,7 @@ const qkvEngine = (() => {
 
         return {
             table: () => json(c.qkv_page_table(p)),
+            lend: (name, string) => given(name, (n) => given(string, (at) => done(c.qkv_page_lend(n, at)))),
             start: (options) => given(options, (at) => done(c.qkv_page_start(p, at))),
             describe: () => json(c.qkv_page_describe(p)),
             step: () => c.qkv_page_step(p),

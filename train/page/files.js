@@ -78,5 +78,5 @@ const qkvFiles = (() => {
         document.addEventListener("click", (e) => { if (!by("files").contains(e.target) || e.target.tagName === "BUTTON") by("files").open = false; });
     }
 
-    return { build };
+    return { build, give };
 })();

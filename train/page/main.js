@@ -43,7 +43,7 @@
     /* Begins a run with these options; a bad one is answered in words, which are returned, and the old run stays. */
     async function start(given, keepExample) {
         try {
-            began(await call("start", { options: given }), given);
+            began(await call("start", { options: given, files: qkvOwn.files(given) }), given);
         } catch (e) {
             trouble(e.message);
             if (run) qkvOptions.show(run);
@@ -65,6 +65,7 @@
         by("slider").max = run.steps;
         qkvOptions.show(run);
         qkvExample.build(run, value.words, change);
+        qkvOwn.show(run);
         qkvMaps.build(run, () => request());
         qkvCurves.build(run);
         if (brought && sameRun()) qkvCurves.bring(brought.metrics);
@@ -329,8 +330,9 @@
 
     /* The run that qkv view put into the page: its rows, and its states by checkpoint. */
     async function openRun() {
-        const run = await call("begin", { text: JSON.stringify(brought.config) });
+        const run = await call("begin", { text: JSON.stringify(brought.config), files: brought.files });
         brought.options = run.options;
+        qkvOwn.bring(brought.files);
         for (const c of brought.checkpoints) run.step = (await call("restore", { file: bytes(c), same: true })).step;
         await opened(run, brought.name);
         document.title = "qkv: " + brought.name;
@@ -347,6 +349,7 @@
             return trouble("The engine cannot be started: " + e.message);
         }
         qkvOptions.build(table, (given) => start(given));
+        qkvOwn.build((given) => start(given), () => state.given);
         qkvStories.build(act);
         const redraw = controls();
         touch();

@@ -9,6 +9,7 @@ const qkvOptions = (() => {
     async function give(name, value) {
         const given = { ...state.given };
         if (name === "task") for (const other of Object.keys(given)) delete given[other];
+        if (name === "task") Object.assign(given, { task: value }, qkvOwn.first(value));
         const unsaid = name === "task" ? value === "pairs" : run && value === run.base[name];
         if (unsaid) delete given[name]; else given[name] = value;
         const wrong = await change(given);

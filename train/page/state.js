@@ -2,8 +2,9 @@
 "use strict";
 
 const qkvState = (() => {
+    const MOST_TEXT = 4000; // characters of somebody's own sentences that an address can hold
     const nothing = () => ({ set: [], hide: 0, silent: -1, random: "" });
-    const state = { given: {}, step: 0, example: 0, ask: -1, head: -1, map: "", story: "", ...nothing() };
+    const state = { given: {}, step: 0, example: 0, ask: -1, head: -1, map: "", story: "", text: "", ...nothing() };
 
     const changedWords = () => state.set.length > 0;
     const changedModel = () => state.hide !== 0 || state.silent >= 0 || state.random !== "";
@@ -30,6 +31,7 @@ const qkvState = (() => {
         hide: { to: () => state.hide || "", from: (v) => { state.hide = whole(v, 0); } },
         silent: { to: () => (state.silent >= 0 ? state.silent : ""), from: (v) => { state.silent = whole(v, 0); } },
         random: { to: () => state.random, from: (v) => { state.random = v; } },
+        text: { to: () => (state.text.length <= MOST_TEXT ? state.text : ""), from: (v) => { state.text = v; } },
         story: { to: () => state.story, from: (v) => { state.story = v; } },
     };
 
@@ -47,7 +49,7 @@ const qkvState = (() => {
 
     /* Throws a sentence if the address is none of ours. */
     function read(hash) {
-        Object.assign(state, { given: {}, step: 0, example: 0, ask: -1, head: -1, map: "", story: "", ...nothing() });
+        Object.assign(state, { given: {}, step: 0, example: 0, ask: -1, head: -1, map: "", story: "", text: "", ...nothing() });
         for (const part of hash.replace(/^#/, "").split("&")) {
             if (!part) continue;
             const at = part.indexOf("="), name = at < 0 ? part : part.slice(0, at);
@@ -58,7 +60,7 @@ const qkvState = (() => {
 
     /* The command that trains the same; quotes where a shell would see more than a word. */
     function command() {
-        const word = (s) => /^[A-Za-z0-9_.,+-]+$/.test(s) ? s : "'" + s.replace(/'/g, "'\\''") + "'";
+        const word = (s) => /^[A-Za-z0-9_.,+/-]+$/.test(s) ? s : "'" + s.replace(/'/g, "'\\''") + "'";
         const options = Object.entries(state.given).map(([name, value]) =>
             value === "true" ? " --" + name : value === "false" ? " --no-" + name : " --" + name + " " + word(value));
         return "qkv train" + options.join("");

@@ -19,17 +19,18 @@
         return { ...fields, version: table.version, precision: table.precision, compiler: table.compiler, flags: "wasm32" };
     }
 
-    function start(options) {
+    function start(options, files = {}) {
+        for (const [name, text] of Object.entries(files)) engine.lend(name, text);
         engine.start(lines(options));
         run = engine.describe();
         return { run, words: engine.words() };
     }
 
     /* The same from config.json's text, whose fields the engine takes, too; options: by their names. */
-    function begin(text) {
+    function begin(text, files) {
         const fields = JSON.parse(text), options = {};
         for (const remark of ["version", "precision", "compiler", "flags"]) delete fields[remark];
-        const began = start(fields);
+        const began = start(fields, files);
         for (const o of run.table) if (fields[o.field] !== undefined) options[o.name] = String(fields[o.field]);
         return { ...began, options };
     }
@@ -102,8 +103,8 @@
             engine = await qkvEngine.open(m.bytes);
             return (table = engine.table());
         },
-        start: (m) => start(m.options),
-        begin: (m) => begin(m.text),
+        start: (m) => start(m.options, m.files),
+        begin: (m) => begin(m.text, m.files),
         frame, change, save, restore,
         score: (m) => [engine.score(false), m.changed ? engine.score(true) : null],
     };

@@ -120,6 +120,13 @@ bool qkv_probe_attention_map(qkv_trainer *t, qkv_probe_map_change change, qkv_io
     return !out->failed;
 }
 
+/* Ends a row of a map with its title, which stands in the first. */
+static void add_title(qkv_io_text *out, int row, int col, const char *title) {
+    qkv_io_text_put(out, ",", 1);
+    if (row == 0 && col == 0) qkv_io_text_label(out, title);
+    qkv_io_text_put(out, "\n", 1);
+}
+
 /* What a circuit's map says, measured. */
 static void finding(const qkv_probe_circuits *c, qkv_probe_circuit i, char *out, size_t size) {
     int rows = c->rows[i];
@@ -144,9 +151,7 @@ void qkv_probe_circuit_map(const data_spec *s, const qkv_probe_circuits *c, qkv_
             add_cell(out, r, k, (double)c->map[i][r * c->cols[i] + k], right,
                      data_symbol(qkv_probe_circuit_rows(s, i), r, row),
                      data_symbol(qkv_probe_circuit_cols(s, i), k, col));
-            qkv_io_text_put(out, ",", 1);
-            qkv_io_text_label(out, title);
-            qkv_io_text_put(out, "\n", 1);
+            add_title(out, r, k, title);
         }
 }
 
@@ -165,9 +170,7 @@ static void add_head(const qkv_trainer_worker *w, const ag_node *weights, int he
             add_cell(out, t, s, (double)weights->val.x[((ptrdiff_t)head * T + t) * S + s], target,
                      data_position(&w->data, rows, 0, t, row, sizeof row),
                      data_position(&w->data, cols, 0, s, col, sizeof col));
-            qkv_io_text_put(out, ",", 1);
-            qkv_io_text_label(out, title);
-            qkv_io_text_add(out, "\n");
+            add_title(out, t, s, title);
         }
 }
 

@@ -1,6 +1,6 @@
 /* attention_map.h - what the pictures of attention and circuits show, as CSV: a line a cell, its
- * row, column and number, whether it is the right one (target), the names of both, and perhaps a
- * title, the same in every line. */
+ * row, column and number, whether it is the right one (target), the names of both, and perhaps, in
+ * the first line, a title. */
 #ifndef QKV_PROBE_ATTENTION_MAP_H
 #define QKV_PROBE_ATTENTION_MAP_H
 

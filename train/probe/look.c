@@ -5,9 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tensor/flush.h"
+
 bool qkv_probe_replay(qkv_trainer_worker *w) {
     ag_set_run(w->graph, (ag_run){.training = false});
-    return ag_forward(w->graph);
+    const tensor_flush before = tensor_flush_begin();  // as when it was trained
+    const bool ok = ag_forward(w->graph);
+    tensor_flush_end(before);
+    return ok;
 }
 
 bool qkv_probe_see(qkv_trainer *t, const char *split, int count, double total,
