@@ -191,7 +191,7 @@ static void idle_options_are_named(void **state) {
     } cases[] = {
         {"pairs", "seed", "1", "momentum", "--optimizer sgd, which is adam"},
         {"pairs", "optimizer", "sgd", "momentum", NULL},
-        {"pairs", "optimizer", "sgd", "beta2", "--optimizer adam|adamw, which is sgd"},
+        {"pairs", "optimizer", "sgd", "beta2", "belongs to --optimizer adam|adamw"},
         {"pairs", "optimizer", "adamw", "beta2", NULL},
         {"pairs", "seed", "1", "activation", "--d-ff, which is 0"},
         {"pairs", "d_ff", "8", "activation", NULL},
