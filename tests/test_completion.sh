@@ -99,6 +99,7 @@ a_program_that_is_not_there() {
     only && [ ! -s said ]
 }
 
-tests='commands options_of_every_command choices names options_of_a_task numbers_have_no_names directories_and_files
+tests='commands options_of_every_command choices names options_of_a_task numbers_have_no_names
+directories_and_files
 a_program_that_is_not_there'
 suite $tests

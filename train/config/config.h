@@ -171,9 +171,9 @@ bool qkv_config_factor(const char *list, const char *name, double *factor, char 
 /* The model's part of a resolved configuration, for nn_model(). */
 nn_model_config qkv_config_model(const qkv_config *c, const data_spec *spec);
 
-/* config.json: every option, the task's too, then version, precision, compiler and flags. The result is malloc'd;
- * NULL: out of memory. Reading changes only fields that are named; an unknown name (one of
- * another task, too) or a wrong type is an error. */
+/* config.json: every option, the task's too, then version, precision, compiler and flags. The result
+ * is malloc'd; NULL: out of memory. Reading changes only fields that are named; an unknown name (one
+ * of another task, too) or a wrong type is an error. */
 char *qkv_config_to_json(const qkv_config *c);
 bool qkv_config_from_json(qkv_config *c, const char *text, size_t n, char *error);
 

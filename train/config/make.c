@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "train/config/config.h"
-#include "train/io/number.h"
 
 static bool apply(qkv_config *c, const qkv_config_setting *s, char *error) {
     char why[QKV_IO_ERROR];
@@ -64,20 +63,4 @@ qkv_config_status qkv_config_make(const qkv_config_parts *p, qkv_config *c, data
     bool block = qkv_config_block(c) != NULL;
     if (qkv_config_resolve(c, spec, error)) return QKV_CONFIG_OK;
     return block ? QKV_CONFIG_UNFIT : QKV_CONFIG_NO_BLOCK;
-}
-
-int qkv_config_from_step(const char *from, size_t *length) {
-    const char *at = strrchr(from, '@');
-    long step;
-    *length = strlen(from);
-    if (!at || at == from || !qkv_io_parse_int(at + 1, &step) || step < 0 || step > 1000000000)
-        return 0;
-    *length = (size_t)(at - from);
-    return (int)step;
-}
-
-bool qkv_config_from_is_file(const char *from) {
-    static const char ending[] = ".safetensors";
-    size_t n = strlen(from), k = sizeof ending - 1;
-    return n > k && strcmp(from + n - k, ending) == 0;
 }
