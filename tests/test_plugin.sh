@@ -129,10 +129,10 @@ END
 
 # A task's own options: in the help, on the command line in any place, in config.json and back.
 options_of_a_task() {
-    sed -e 's/bool hold_out;/bool hold_out; double share; int way; char from[32];/
+    sed -e 's/bool hold_out;/bool hold_out; double share; int way; char place[32];/
 s/^    DATA_END,/    DATA_REAL(options, share, "share", 0.5, 0, 1, "a share"),\
     DATA_CHOICE(options, way, "way", "down", "up|down", "a way"),\
-    DATA_TEXT(options, from, "from-where", "here", "FILE", "a place"),\
+    DATA_TEXT(options, place, "from-where", "here", "FILE", "a place"),\
     DATA_END,/
 s/data_task_pairs/own/; s/^const data_task/static &/; s/"pairs", *\.sum/"own", .sum/; s/= "pairs",/= "own",/
 s/"pairs: n/"n/; s/steps=/steps=/' "$root/data/pairs.c" >plugin.c
@@ -146,7 +146,7 @@ END
     prints '(default here)' && prints '(default down)' && prints '(default 0.5)'
     gives 0 train --way up --steps 2 --from-where there --share 0.1 --hold-out --task own \
         --plugin plugin.c --quiet --out run --pairs 3
-    grep -q '"way": "up"' run/config.json && grep -q '"from": "there"' run/config.json
+    grep -q '"way": "up"' run/config.json && grep -q '"place": "there"' run/config.json
     grep -q '"share": 0.1,' run/config.json && grep -q '"hold_out": true' run/config.json
     gives 0 train --plugin plugin.c --resume --out run --steps 4 --quiet
     gives 0 train --plugin plugin.c --config run/config.json --out run2 --quiet

@@ -121,7 +121,7 @@ static void run_forward(void *node) { ((ag_node *)node)->op->forward(node); }
 static void run_backward(void *ctx) {
     ag_node *node = ctx;
     for (int i = 0; i < node->n_in; i++) node->in[i]->has_grad = false;
-    node->op->backward(node);
+    if (node->op->backward) node->op->backward(node);
 }
 
 static bool measure_alone(const ag_op *op, const ag_sizes *z, double seconds, cost *out,
