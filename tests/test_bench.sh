@@ -60,7 +60,8 @@ every_op_is_timed() {
     python "
 names = [r['op'] for r in rows]
 assert sorted(names) == open('catalogue').read().split(), set(names) ^ set(open('catalogue').read().split())
-assert all(r['forward_us'] >= 0 and r['backward_us'] > 0 and r['forward_rate'] >= 0 for r in rows)
+assert all(r['forward_us'] >= 0 and r['backward_us'] >= 0 and r['forward_rate'] >= 0 for r in rows)
+assert len([r for r in rows if r['backward_us'] == 0]) < 3  # through a few nothing learns
 step = {r['op']: r for r in rows if r['nodes']}
 assert {'linear', 'scores', 'softmax', 'mix', 'embedding', 'layer_norm', 'relu', 'add'} <= set(step), step
 assert step['linear']['nodes'] == 7 and step['layer_norm']['nodes'] == 3 and step['add']['nodes'] == 2

@@ -59,7 +59,7 @@ static void add_sizes(cost *c, const ag_node *node, double times) {
     c->flops_forward += times * f;
     if (node->val.x != node->in[0]->val.x)  // a view moves nothing
         c->bytes_forward += times * (double)sizeof(real) * (in + out);
-    c->bytes_backward += times * (double)sizeof(real) * (in + out + wanted);
+    if (node->wants_grad) c->bytes_backward += times * (double)sizeof(real) * (in + out + wanted);
 }
 
 /* ---- within a step ---- */
@@ -133,7 +133,8 @@ static bool measure_alone(const ag_op *op, const ag_sizes *z, double seconds, co
     if (ok) {
         *out = (cost){.name = op->name};
         out->forward = bench_time(run_forward, node, seconds / 2);
-        out->backward = bench_time(run_backward, node, seconds / 2);
+        if (node->wants_grad && op->backward)  // nothing may learn through it
+            out->backward = bench_time(run_backward, node, seconds / 2);
         add_sizes(out, node, 1);
     } else
         qkv_io_fail(error, "%s: %s", op->name,
@@ -154,6 +155,7 @@ typedef struct {
 } rate;
 
 static rate rate_of(double seconds, double flops, double bytes, bench_peak peak) {
+    if (seconds <= 0) return (rate){0, 0, flops > 0};
     if (flops > 0) return (rate){flops / seconds / 1e9, flops / seconds / peak.flops, true};
     return (rate){bytes / seconds / 1e9, bytes / seconds / peak.bytes, false};
 }
