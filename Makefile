@@ -175,7 +175,7 @@ PYTHON ?= python3
 
 # Accuracy: every op over the whole range of numbers against mpmath; the table goes into docs/accuracy.md.
 ACCURACY := $(B)/accuracy/float $(B)/accuracy/double
-REFEREE_PARTS := tests/referee/builder.c tests/referee/makers.c tests/referee/write.c tests/accuracy/values.c
+REFEREE_PARTS := tests/referee/builder.c tests/referee/write.c tests/accuracy/values.c
 $(B)/accuracy/float: $(call objs,float,$(REFEREE_PARTS)) $(B)/libqkv.a
 $(B)/accuracy/double: $(call objs,double,$(REFEREE_PARTS)) $(B)/libqkv-double.a
 $(ACCURACY):

@@ -67,8 +67,16 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_alibi(ag_sample(g, AG_SAMPLE_NORMAL, c[i].shape), c[i].mask);
 }
 
-const ag_op ag_op_alibi = {
-    .name = "alibi", .shape = shape, .forward = forward, .backward = backward, .sample = sample};
+static const char *arguments(const ag_node *node) {
+    return ag_text_mask(node->graph, ((const attr *)node->attr)->mask);
+}
+
+const ag_op ag_op_alibi = {.name = "alibi",
+                           .shape = shape,
+                           .forward = forward,
+                           .backward = backward,
+                           .sample = sample,
+                           .arguments = arguments};
 
 ag_node *ag_alibi(ag_node *x, ag_mask mask) {
     return ag_apply(&ag_op_alibi, AG_IN(x), &(attr){mask}, sizeof(attr));

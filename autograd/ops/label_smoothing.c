@@ -75,11 +75,20 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_label_smoothing(x, targets, i < 2 ? NULL : &weight, 0.2);
 }
 
+static const char *arguments(const ag_node *node) {
+    const attr *a = node->attr;
+    const size_t rows = tensor_rows(node->in[0]->val.shape);
+    return ag_text(node->graph, "\"targets\":%s,\"p\":%.17g,%s",
+                   ag_text_ints(node->graph, rows, a->targets), a->p,
+                   ag_text_weight(node->graph, a->weight));
+}
+
 const ag_op ag_op_label_smoothing = {.name = "label_smoothing",
                                      .shape = shape,
                                      .forward = forward,
                                      .backward = backward,
-                                     .sample = sample};
+                                     .sample = sample,
+                                     .arguments = arguments};
 
 ag_node *ag_label_smoothing(ag_node *logits, const int *targets, const real *weight, double p) {
     return ag_apply(&ag_op_label_smoothing, AG_IN(logits), &(attr){targets, weight, p},

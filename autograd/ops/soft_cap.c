@@ -31,8 +31,16 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_soft_cap(ag_sample(g, AG_SAMPLE_NORMAL, s), i % 2 ? 0.7 : 3);
 }
 
-const ag_op ag_op_soft_cap = {
-    .name = "soft_cap", .shape = shape, .forward = forward, .backward = backward, .sample = sample};
+static const char *arguments(const ag_node *node) {
+    return ag_text(node->graph, "\"cap\":%.17g", ((const attr *)node->attr)->cap);
+}
+
+const ag_op ag_op_soft_cap = {.name = "soft_cap",
+                              .shape = shape,
+                              .forward = forward,
+                              .backward = backward,
+                              .sample = sample,
+                              .arguments = arguments};
 
 ag_node *ag_soft_cap(ag_node *x, double cap) {
     return ag_apply(&ag_op_soft_cap, AG_IN(x), &(attr){cap}, sizeof(attr));

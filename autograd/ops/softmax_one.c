@@ -76,11 +76,16 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_softmax_one(ag_sample(g, AG_SAMPLE_NORMAL, c[i].shape), c[i].mask);
 }
 
+static const char *arguments(const ag_node *node) {
+    return ag_text_mask(node->graph, ((const attr *)node->attr)->mask);
+}
+
 const ag_op ag_op_softmax_one = {.name = "softmax_one",
                                  .shape = shape,
                                  .forward = forward,
                                  .backward = backward,
-                                 .sample = sample};
+                                 .sample = sample,
+                                 .arguments = arguments};
 
 ag_node *ag_softmax_one(ag_node *x, ag_mask mask) {
     return ag_apply(&ag_op_softmax_one, AG_IN(x), &(attr){mask}, sizeof(attr));

@@ -125,8 +125,8 @@ def evaluate(node, inputs, given):
     if op in COMPOSED:
         return COMPOSED[op](inputs, node)
     if op == "dropout":  # of weights, before mix
-        fell = given[node["fell"]]
-        return [x * Number(mpf(k)) for x, k in zip(inputs[0][0], fell)]
+        factor = 1 / (1 - mpf(node["p"]))
+        return [x * constant(factor * k) for x, k in zip(inputs[0][0], node["kept"])]
     sys.exit(f"accuracy: no definition of '{op}' in definitions.py")
 
 
@@ -141,14 +141,17 @@ def judge(case, numbers, form):
         yield from composed(nodes, root, given, gradients, cotangent, form)
         return
     inputs = [given[i] for i in node["in"]]
-    got = [gradients.get(i) for i in node["in"]]
+    twice = len(set(node["in"])) < len(node["in"])  # x + x: the gradients are one
+    got = [None if twice else gradients.get(i) for i in node["in"]]
     if op in PAIRS:
         yield from pair(op, form.ulps, *inputs, given[root], got)
         return
     no_gradient = lambda got, exact: 0
     slope = form.ulps if got[0] is not None else no_gradient
     if op == "dropout":  # its factor is the library's own, rounded once
-        for a, y, dx, kept in zip(inputs[0], given[root], got[0] or given[root], given[node["fell"]]):
+        factor = array.array(form.code, [1 / (1 - node["p"])])[0]
+        fell = [factor * k for k in node["kept"]]
+        for a, y, dx, kept in zip(inputs[0], given[root], got[0] or given[root], fell):
             if math.isfinite(a):
                 yield from unary(op, {"kept": mpf(kept)}, form.ulps, slope, [a], [y], [dx])
             elif kept == 0:

@@ -72,6 +72,7 @@ UNARY = {
     "silu": (lambda x, n: below(x, 20000, lambda v: v * logistic(far(v))),
              lambda x, n: gate_slope(far(x), far(x), 1)),
     "dropout": (lambda x, n: x * n["kept"], lambda x, n: n["kept"]),
+    "soft_cap": (lambda x, n: n["cap"] * tanh(far(x / n["cap"])), lambda x, n: sech_squared(far(x / n["cap"]))),
 }
 # value and slope at -infinity, then at infinity; an op that is not here is not asked there
 AT_INFINITY = {
@@ -168,7 +169,7 @@ def permute(inputs, node):
 
 def cut(inputs, node):
     x, shape = inputs[0]
-    axis, begin, end = node["cut"]
+    axis, begin = node["axis"], node["begin"]
     axis %= len(shape)
     begin += shape[axis] * (begin < 0)
     return [x[at(shape, [i + begin * (k == axis) for k, i in enumerate(index)])] for index in indices(node["shape"])]
@@ -283,6 +284,45 @@ def softmax(inputs, node):
     return out
 
 
+def softmax_one(inputs, node):
+    x, shape = inputs[0]
+    T = shape[-2] if len(shape) > 1 else 1
+    out = []
+    for r, row in enumerate(rows(x, shape[-1])):
+        visible = seen(node["mask"], r % T, shape[-1])
+        weights = [constant(0)] * shape[-1]
+        top = max([row[s] for s in visible] + [constant(0)], key=lambda x: x.v)
+        e = [exponential(row[s] - top) for s in visible]
+        sum_of_all = total(e + [exponential(constant(0) - top)])
+        for s, power in zip(visible, e):
+            weights[s] = power / sum_of_all
+        out += weights
+    return out
+
+
+def alibi(inputs, node):
+    x, (B, H, T, S) = inputs[0]
+    out = []
+    for r, (b, h, t) in enumerate(indices((B, H, T))):
+        slope = mpf(2) ** (-mpf(8) * (h + 1) / H)
+        row = [constant(0)] * S
+        for s in seen(node["mask"], t, S):
+            row[s] = x[r * S + s] - constant(slope) * constant(mpf(abs(t - s)))
+        out += row
+    return out
+
+
+def label_smoothing(inputs, node):
+    x, shape = inputs[0]
+    terms = []
+    for row, target in zip(rows(x, shape[-1]), node["targets"]):
+        if target >= 0:
+            terms.append(row[target] - mean(row))
+    scored = sum(t >= 0 for t in node["targets"])
+    weight = mpf(node["weight"]) if node["weight"] is not None else mpf(1) / max(1, scored)
+    return [total(terms + [constant(0)]) * constant(mpf(node["p"]) * weight if scored else 0)]
+
+
 def log_softmax(inputs, node):
     x, shape = inputs[0]
     out = []
@@ -328,11 +368,12 @@ def squared_error(inputs, node):
 
 
 COMPOSED = {
+    "stop_gradient": lambda inputs, node: [Number(x.v, x.m) for x in inputs[0][0]],
     "matmul": matmul, "linear": linear, "permute": permute, "slice": cut, "concat": concat,
     "reshape": lambda inputs, node: inputs[0][0], "embedding": embedding, "gather": gather,
     "sum": lambda inputs, node: reduced(inputs, node, total),
     "mean": lambda inputs, node: reduced(inputs, node, mean),
     "max": lambda inputs, node: reduced(inputs, node, first_greatest),
     "layer_norm": layer_norm, "rms_norm": rms_norm, "rope": rope, "scores": scores, "softmax": softmax,
-    "log_softmax": log_softmax, "mix": mix, "cross_entropy": cross_entropy, "squared_error": squared_error,
+    "log_softmax": log_softmax, "softmax_one": softmax_one, "alibi": alibi, "label_smoothing": label_smoothing, "mix": mix, "cross_entropy": cross_entropy, "squared_error": squared_error,
 }

@@ -3,8 +3,8 @@
  *     values SEED ELEMENTS WIDE [spoil]
  *
  * WIDE is ",add,exp,...,": ops to be tried over the whole range of numbers, at least ELEMENTS of them;
- * the others are tried on shapes and arguments drawn by the referee's makers, their inputs normal
- * numbers of any size. On stdout first {"ops":[..],"bytes":4}, the names of ops.def and the size of a
+ * the others are tried on the shapes and arguments of their samples, their inputs normal numbers of
+ * any size. On stdout first {"ops":[..],"bytes":4}, the names of ops.def and the size of a
  * number; then for each case one line of JSON
  *
  *     {"op":"exp","wide":1,"spoiled":0,"root":1,"nodes":[..]}
@@ -68,28 +68,14 @@ static void fill(builder *b, bool wide, bool finite) {
 
 /* ---- a case ---- */
 
-static ag_node *record(builder *b, const maker *m, bool wide) {
-    if (!wide) {
-        if (m->make)
-            m->make(b);
-        else if (m->unary)
-            m->unary(pick(b));
-        else
-            m->pair(pick(b), leaf(b, tensor_dims(0), false));
-    } else if (m->make) {
-        m->make(b);
-    } else {
-        ag_node *x = leaf(b, tensor_dims(1, 120), false);
-        if (m->unary)
-            m->unary(x);
-        else
-            m->pair(x, leaf(b, tensor_dims(1, 120), false));
-    }
-    for (int i = ag_count(b->graph) - 1; i >= 0; i--) {
-        ag_node *x = ag_at(b->graph, i);
-        if (x->op && strcmp(x->op->name, m->op) == 0) return x;
-    }
-    die("a maker did not make its op");
+/* The op's node, of its sample of that number: over the whole range with leaves of 120 numbers each. */
+static ag_node *record(builder *b, const ag_op *op, int sample, bool wide) {
+    b->elements = wide ? 120 : -1;
+    if (!add_sample(b, op, sample))
+        die(ag_error(b->graph) ? ag_error(b->graph) : "a sample is gone");
+    for (int i = ag_count(b->graph) - 1; i >= 0; i--)
+        if (ag_at(b->graph, i)->op == op) return ag_at(b->graph, i);
+    die("a sample does not make its op");
 }
 
 /* The greatest normal number of n made larger by one part in 2^digits; false if there is none. */
@@ -119,7 +105,7 @@ static void write_case(const builder *b, const ag_node *root, bool wide, bool sp
     const int n = ag_count(b->graph);
     printf("{\"op\":\"%s\",\"wide\":%d,\"spoiled\":%d,\"root\":%d,\"nodes\":[", root->op->name,
            wide, spoiled, root->index);
-    for (int i = 0; i < n; i++) write_node(b, ag_at(b->graph, i));
+    for (int i = 0; i < n; i++) write_node(ag_at(b->graph, i));
     printf("]}\n");
     for (int i = 0; i < n; i++) write_numbers(ag_at(b->graph, i)->val.n, ag_at(b->graph, i)->val.x);
     for (int i = 0; i < n; i++) {
@@ -130,16 +116,31 @@ static void write_case(const builder *b, const ag_node *root, bool wide, bool sp
     write_numbers(root->val.n, cotangent);
 }
 
+/* How many samples an op has. */
+static int samples_of(const ag_op *op) {
+    ag_params *params = ag_params_new(NULL, 1);
+    ag_graph *g = params ? ag_graph_new(params) : NULL;
+    int n = 0;
+    if (!g) die("out of memory");
+    while (op->sample(g, n) && !ag_error(g)) n++, ag_graph_reset(g);
+    ag_graph_free(g);
+    ag_params_free(params);
+    if (n == 0) die("an op has no samples");
+    return n;
+}
+
 /* Returns how many numbers were tried. */
-static size_t one_case(uint64_t seed, const maker *m, int number, bool wide, bool want_spoiled) {
-    builder b = {.random = rng_stream(seed, m->op, (uint64_t)number), .training = true};
+static size_t one_case(uint64_t seed, const ag_op *op, int samples, int number, bool wide,
+                       bool want_spoiled) {
+    builder b = {.random = rng_stream(seed, op->name, (uint64_t)number)};
+    b.run = (ag_run){.seed = seed, .step = (uint64_t)number, .training = true};
     b.params = ag_params_new(NULL, seed);
     b.graph = b.params ? ag_graph_new(b.params) : NULL;
     if (!b.graph) die("out of memory");
-    ag_set_run(b.graph, (ag_run){.seed = seed, .step = (uint64_t)number, .training = true});
-    ag_node *root = record(&b, m, wide);
+    ag_set_run(b.graph, b.run);
+    ag_node *root = record(&b, op, number % samples, wide);
     const size_t n = root->val.n;
-    fill(&b, wide, m->pair != NULL);
+    fill(&b, wide, root->n_in > 1);
     real *cotangent = malloc((n + 1) * sizeof *cotangent);
     if (!cotangent || !ag_forward(b.graph)) die("no forward pass");
     for (size_t i = 0; i < n; i++) cotangent[i] = wide ? 1 : (real)rng_normal(&b.random);
@@ -167,11 +168,12 @@ int main(int argc, char **argv) {
     printf("{\"ops\":[");
     for (int i = 0; ag_ops[i]; i++) printf(i ? ",\"%s\"" : "\"%s\"", ag_ops[i]->name);
     printf("],\"bytes\":%zu}\n", sizeof(real));
-    for (int i = 0; i < n_makers; i++) {
-        const bool wide = is_wide(argv[3], makers[i].op);
+    for (int i = 0; ag_ops[i]; i++) {
+        const bool wide = is_wide(argv[3], ag_ops[i]->name);
+        const int samples = samples_of(ag_ops[i]);
         size_t done = 0;
-        for (int number = 0; done < (wide ? wanted : wanted / 4) || number < 4; number++)
-            done += 1 + one_case(seed, &makers[i], number, wide, spoils && number % 2);
+        for (int number = 0; done < (wide ? wanted : wanted / 4) || number < samples; number++)
+            done += 1 + one_case(seed, ag_ops[i], samples, number, wide, spoils && number % 2);
     }
     return fflush(stdout) == 0 ? 0 : 1;
 }

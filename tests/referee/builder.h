@@ -18,6 +18,7 @@ typedef struct {
     ag_run run;
     int leaves;      // made so far, for their names
     bool has_kinks;  // the op whose sample is being recorded
+    int elements;    // > 0: every leaf is new, and has so many; -1: new, and of its own shape
 } builder;
 
 int below(builder *b, int n);            // 0..n-1; 0 if n < 1
