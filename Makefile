@@ -138,6 +138,7 @@ $(B)/tests/fuzz: $(call objs,float,$(FUZZ_SRC)) $(B)/libqkv.a
 	$(call say,LD)
 	$(Q)$(CC) $(FLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) -lcmocka $(LIBS)
 
+ACCURACY := $(B)/accuracy/float $(B)/accuracy/double
 test: $(TEST_BINS) $(B)/qkv $(B)/qkv-double $(ACCURACY)
 	@sh tests/test_runner.sh >/dev/null  # a broken runner must not judge itself
 	@QKV=$(abspath $(B)/qkv) sh tests/run.sh $(TEST_BINS) $(TEST_SH)
@@ -173,8 +174,9 @@ referee: $(B)/referee
 # A python3 that has mpmath (make deps: Debian's).
 PYTHON ?= python3
 
-# Accuracy: every op over the whole range of numbers against mpmath; the table goes into docs/accuracy.md.
-ACCURACY := $(B)/accuracy/float $(B)/accuracy/double
+# Accuracy: every op over the whole range of numbers, ELEMENTS of them, against mpmath; the table goes into
+# docs/accuracy.md.
+ELEMENTS ?= 20000
 REFEREE_PARTS := tests/referee/builder.c tests/referee/write.c tests/accuracy/values.c
 $(B)/accuracy/float: $(call objs,float,$(REFEREE_PARTS)) $(B)/libqkv.a
 $(B)/accuracy/double: $(call objs,double,$(REFEREE_PARTS)) $(B)/libqkv-double.a
@@ -183,7 +185,7 @@ $(ACCURACY):
 	$(call say,LD)
 	$(Q)$(CC) $(FLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) $(LIBS)
 accuracy: $(ACCURACY)
-	$(PYTHON) tests/accuracy/accuracy.py $(ACCURACY) --table docs/accuracy.md
+	$(PYTHON) tests/accuracy/accuracy.py $(ACCURACY) --elements $(ELEMENTS) --table docs/accuracy.md
 	$(PYTHON) tests/accuracy/accuracy.py $(ACCURACY) --control
 
 # Speed beside PyTorch and JAX, where they can be imported by TORCH and JAX; BENCH: options of tests/bench/race.py.
@@ -301,7 +303,7 @@ help:
 	@echo 'make pictures     trains what the pictures of README and docs show again, and compares their data'
 	@echo 'make coverage     what of the source the tests reach, by gcov; fails below a floor'
 	@echo 'make referee      random graphs over all ops against PyTorch (N=10000)'
-	@echo 'make accuracy     every op against mpmath over the whole range of numbers; writes docs/accuracy.md'
+	@echo 'make accuracy     every op against mpmath over the whole range of numbers; writes docs/accuracy.md (ELEMENTS=)'
 	@echo 'make bench        a training step beside PyTorch and JAX (TORCH=, JAX=: their pythons; BENCH="--threads 2")'
 	@echo 'make torture      2000 kills, 10000 power losses, hostile names, full disks (KILLS=, STATES=)'
 	@echo 'make fuzz         clang and libFuzzer on the readers of files and options (RUNS=)'

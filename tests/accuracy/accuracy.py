@@ -105,7 +105,7 @@ def composed(nodes, root, given, gradients, cotangent, form):
             leaves[i] = made[-1]
         else:
             inputs = [(made[k], nodes[k]["shape"]) for k in node["in"]]
-            made.append(evaluate(dict(node, double=ldexp(mpf(1), -53) / form.unit), inputs, given))
+            made.append(evaluate(dict(node, double=ldexp(mpf(1), -53) / form.unit), inputs))
     floor = form.normal * max([1.0, *map(abs, cotangent)])  # a weight below the smallest normal number is 0
 
     def roundings(got, exact, error):
@@ -120,13 +120,10 @@ def composed(nodes, root, given, gradients, cotangent, form):
             yield "gradient", roundings(g, number.g, number.a), ""
 
 
-def evaluate(node, inputs, given):
+def evaluate(node, inputs):
     op = node["op"]
     if op in COMPOSED:
         return COMPOSED[op](inputs, node)
-    if op == "dropout":  # of weights, before mix
-        factor = 1 / (1 - mpf(node["p"]))
-        return [x * constant(factor * k) for x, k in zip(inputs[0][0], node["kept"])]
     sys.exit(f"accuracy: no definition of '{op}' in definitions.py")
 
 
@@ -177,7 +174,7 @@ def run(program, args):
     command = [program, str(args.seed), str(args.elements), wide] + ["spoil"] * args.control
     child = subprocess.Popen(command, stdout=subprocess.PIPE)
     head = json.loads(child.stdout.readline())
-    form, worst, wrong = Format(head["bytes"]), {}, []
+    form, worst, wrong, spoiled = Format(head["bytes"]), {}, [], set()
     for line in child.stdout:
         case = json.loads(line)
         limit, found = LIMIT if case["wide"] else ROUNDINGS, False
@@ -189,13 +186,15 @@ def run(program, args):
                 entry[:2] = off, where
         if args.control and found != bool(case["spoiled"]):
             sys.exit(f"accuracy: control failed: {case['op']} was {'not ' * (not case['spoiled'])}spoiled")
-        if found and not args.control:
+        if case["spoiled"]:
+            spoiled.add(case["op"])
+        elif found:
             wrong.append(case["op"])
     if child.wait() != 0:
         sys.exit(f"accuracy: {program} failed")
-    never = [op for op in head["ops"] if (op, "value") not in worst]
+    never = [op for op in head["ops"] if (op, "value") not in worst or args.control and op not in spoiled]
     if never:
-        sys.exit(f"accuracy: never tried: {', '.join(never)}")
+        sys.exit(f"accuracy: never {'spoiled' if args.control else 'tried'}: {', '.join(never)}")
     return form.name, head["ops"], worst, sorted(set(wrong))
 
 
@@ -206,8 +205,10 @@ def cell(entry, where):
     return f"{entry[0]:.2f}" + (place if where and entry[0] > 0.5 else "")
 
 
-def table(results):
+def table(results, elements):
     ops = results[0][1]
+    yield f"From `make accuracy ELEMENTS={elements}`."
+    yield ""
     for title, chosen, where in (("Elementwise: units of the last place", [*UNARY, *PAIRS], True),
                                  ("All others: roundings an operation", list(COMPOSED), False)):
         yield f"| {title} | " + " | ".join(f"{name}, {what}" for name, *_ in results
@@ -242,7 +243,7 @@ def main():
     if args.control:
         print("control: every spoiled case was found, and no other")
         return
-    lines = list(table(results))
+    lines = list(table(results, args.elements))
     print("\n".join(lines))
     wrong = [f"{op} ({name})" for name, _, _, ops in results for op in ops]
     if wrong:

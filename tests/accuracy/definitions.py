@@ -9,7 +9,8 @@ import math
 
 from mpmath import cos, erfc, exp, log, mpf, npdf, pi, sin, sqrt, tanh
 
-from number import Number, constant, exponential, hyperbolic_tangent, logarithm_of_1_plus, root, total  # sets the digits, first
+from number import (Number, constant, exponential, hyperbolic_tangent,  # sets the digits, first
+                    logarithm_of_1_plus, root, total)
 
 # ---- of one number: (value, slope, and both at -infinity and infinity) ----
 
@@ -315,7 +316,8 @@ def alibi(inputs, node):
 
 def soft_cap(inputs, node):
     cap = mpf(node["cap"])
-    return [constant(cap) * hyperbolic_tangent(x * constant(1 / cap)) for x in inputs[0][0]]
+    cap, inverse = Number(cap, cap), Number(1 / cap, 2 / cap)  # both are rounded first
+    return [cap * hyperbolic_tangent(x * inverse) for x in inputs[0][0]]
 
 
 def label_smoothing(inputs, node):
@@ -381,5 +383,6 @@ COMPOSED = {
     "mean": lambda inputs, node: reduced(inputs, node, mean),
     "max": lambda inputs, node: reduced(inputs, node, first_greatest),
     "layer_norm": layer_norm, "rms_norm": rms_norm, "rope": rope, "scores": scores, "softmax": softmax,
-    "log_softmax": log_softmax, "softmax_one": softmax_one, "alibi": alibi, "soft_cap": soft_cap, "label_smoothing": label_smoothing, "mix": mix, "cross_entropy": cross_entropy, "squared_error": squared_error,
+    "softmax_one": softmax_one, "log_softmax": log_softmax, "alibi": alibi, "soft_cap": soft_cap, "mix": mix,
+    "cross_entropy": cross_entropy, "label_smoothing": label_smoothing, "squared_error": squared_error,
 }

@@ -72,7 +72,7 @@ def hyperbolic_tangent(x):
     far = max(min(x.v, mpf(20000)), mpf(-20000))
     v, e = tanh(far), exp(-2 * abs(far))
     slope = 4 * e / (1 + e) ** 2
-    return applied(x, v, slope, slope * (4 + 2 * abs(v) * x.m))
+    return applied(x, v, slope, slope * (1 + 2 * abs(v) * x.m))
 
 
 def root(x):
