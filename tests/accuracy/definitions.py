@@ -9,7 +9,7 @@ import math
 
 from mpmath import cos, erfc, exp, log, mpf, npdf, pi, sin, sqrt, tanh
 
-from number import Number, constant, exponential, logarithm_of_1_plus, root, total  # sets the digits, first
+from number import Number, constant, exponential, hyperbolic_tangent, logarithm_of_1_plus, root, total  # sets the digits, first
 
 # ---- of one number: (value, slope, and both at -infinity and infinity) ----
 
@@ -72,7 +72,6 @@ UNARY = {
     "silu": (lambda x, n: below(x, 20000, lambda v: v * logistic(far(v))),
              lambda x, n: gate_slope(far(x), far(x), 1)),
     "dropout": (lambda x, n: x * n["kept"], lambda x, n: n["kept"]),
-    "soft_cap": (lambda x, n: n["cap"] * tanh(far(x / n["cap"])), lambda x, n: sech_squared(far(x / n["cap"]))),
 }
 # value and slope at -infinity, then at infinity; an op that is not here is not asked there
 AT_INFINITY = {
@@ -150,9 +149,10 @@ def matmul(inputs, node):
 
 
 def linear(inputs, node):
-    (x, _), (w, (I, O)) = inputs[:2]
+    (x, shape), (w, (I, O)) = inputs[:2]
     bias = inputs[2][0] if len(inputs) > 2 else [None] * O
-    return [product(row, w[o::O], bias[o]) for row in rows(x, I) for o in range(O)]
+    each = rows(x, I) if I else [[]] * math.prod(shape[:-1])
+    return [product(row, w[o::O], bias[o]) for row in each for o in range(O)]
 
 
 def permute(inputs, node):
@@ -189,10 +189,11 @@ def concat(inputs, node):
 def embedding(inputs, node):
     width = node["shape"][-1]
     out = []
-    for n in range(math.prod(node["of"])):
+    of = node["shape"][:-1]
+    for n in range(math.prod(of)):
         found = []
         for (table, _), ids in zip(inputs, node["ids"]):
-            row = ids[n] if ids is not None else n % (node["of"][-1] if node["of"] else 1)
+            row = ids[n] if ids is not None else n % (of[-1] if of else 1)
             if row >= 0:
                 found.append(table[row * width:(row + 1) * width])
         out += [total([row[d] for row in found]) if found else constant(0) for d in range(width)]
@@ -312,6 +313,11 @@ def alibi(inputs, node):
     return out
 
 
+def soft_cap(inputs, node):
+    cap = mpf(node["cap"])
+    return [constant(cap) * hyperbolic_tangent(x * constant(1 / cap)) for x in inputs[0][0]]
+
+
 def label_smoothing(inputs, node):
     x, shape = inputs[0]
     terms = []
@@ -375,5 +381,5 @@ COMPOSED = {
     "mean": lambda inputs, node: reduced(inputs, node, mean),
     "max": lambda inputs, node: reduced(inputs, node, first_greatest),
     "layer_norm": layer_norm, "rms_norm": rms_norm, "rope": rope, "scores": scores, "softmax": softmax,
-    "log_softmax": log_softmax, "softmax_one": softmax_one, "alibi": alibi, "label_smoothing": label_smoothing, "mix": mix, "cross_entropy": cross_entropy, "squared_error": squared_error,
+    "log_softmax": log_softmax, "softmax_one": softmax_one, "alibi": alibi, "soft_cap": soft_cap, "label_smoothing": label_smoothing, "mix": mix, "cross_entropy": cross_entropy, "squared_error": squared_error,
 }

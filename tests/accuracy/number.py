@@ -6,7 +6,7 @@ what it inherits and what it adds. gradient() walks back from the results as bac
 the same count. So |computed - v| / (u m) says how many such errors there are: of the order of 1 for any sound
 order of operations, however much cancels.
 """
-from mpmath import exp, log1p, mp, mpf, sqrt
+from mpmath import exp, log1p, mp, mpf, sqrt, tanh
 
 mp.dps = 50
 ZERO = mpf(0)
@@ -66,6 +66,13 @@ def exponential(x):
 def logarithm_of_1_plus(x):
     slope = 1 / (1 + x.v)
     return applied(x, log1p(x.v), slope, slope * (1 + slope * x.m))
+
+
+def hyperbolic_tangent(x):
+    far = max(min(x.v, mpf(20000)), mpf(-20000))
+    v, e = tanh(far), exp(-2 * abs(far))
+    slope = 4 * e / (1 + e) ** 2
+    return applied(x, v, slope, slope * (4 + 2 * abs(v) * x.m))
 
 
 def root(x):
