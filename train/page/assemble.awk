@@ -3,7 +3,10 @@
 
 function put(file,   line, status) {
     while ((status = (getline line < file)) > 0) {
-        if (line ~ /<\/script|<!--/ && file !~ /\.md$/) { wrong(file ": holds what would end its element"); return }
+        if (line ~ /<\/script|<!--/ && file !~ /\.md$/) {
+            wrong(file ": holds what would end its element")
+            return
+        }
         gsub(/<\/script/, "<\\/script", line)
         print line
     }
