@@ -55,11 +55,14 @@ struct ag_node {
  * `sample` may be left out. */
 struct ag_op {
     const char *name;
-    bool has_kinks;               // its derivative jumps somewhere (relu, max)
-    bool (*shape)(ag_node *);     // sets val.shape (and n_save), or ag_fail()s and returns false;
-                                  // may set val.x and save too, which else are new memory
-    void (*forward)(ag_node *);   // writes all of val (and save)
-    void (*backward)(ag_node *);  // for each input that wants it: adds to ag_grad(input)
+    bool has_kinks;              // its derivative jumps somewhere (relu, max)
+    bool (*shape)(ag_node *);    // sets val.shape (and n_save), or ag_fail()s and returns false;
+                                 // may set val.x and save too, which else are new memory
+    void (*forward)(ag_node *);  // writes all of val (and save)
+
+    /* For each input that wants it: adds to ag_grad(input). NULL where shape() lets nothing pass back
+     * (stop_gradient). */
+    void (*backward)(ag_node *);
 
     /* The i-th example for the automatic tests; NULL ends the list. */
     ag_node *(*sample)(ag_graph *, int i);

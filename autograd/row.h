@@ -3,7 +3,7 @@
 #ifndef AUTOGRAD_ROW_H
 #define AUTOGRAD_ROW_H
 
-#include "tensor/vec.h"
+#include "tensor/exp.h"
 
 /* Elements i .. i+VEC-1 of a row of n; those beyond its end are `rest`, and are not written. */
 VEC_INLINE vreal row_get(const real *x, int i, int n, real rest) {
@@ -46,6 +46,13 @@ VEC_INLINE real row_dot(const real *a, const real *b, int n) {
     return vec_sum(sum);
 }
 
+/* The same, but 0 where a is 0, whatever b is. */
+VEC_INLINE real row_cut_dot(const real *a, const real *b, int n) {
+    vreal sum = {0};
+    ROW_EACH(i, n) sum += vec_cut(row_get(a, i, n, 0), row_get(b, i, n, 0));
+    return vec_sum(sum);
+}
+
 /* y[i] = exp(x[i] - shift); returns the sum. Of the `room` >= n elements of y those in the last vector
  * become 0: whole vectors are stored, which can be loaded again at once, unlike parts. */
 VEC_INLINE real row_exp(const real *x, int n, real shift, real *y, int room) {
@@ -77,12 +84,21 @@ VEC_INLINE void row_add_columns(real *sum, int n, const real *x, int rows) {
     for (; r < rows; r++, x += n) ROW_EACH(i, n) row_add(sum, i, n, row_get(x, i, n, 0));
 }
 
-/* p = softmax(x), *max = the greatest x; returns the sum of exp(x - max). */
+/* p = softmax(x), *max = the greatest x; returns the sum of exp(x - max) over all others: added to the
+ * 1 of the greatest itself, a small one would lose its digits. */
 VEC_INLINE real row_softmax(const real *x, int n, real *p, real *max) {
     *max = row_max(x, n, (real)-INFINITY);
-    const real sum = row_exp(x, n, *max, p, n);
-    row_scale(p, n, 1 / sum);
-    return sum;
+    vreal sum = {0}, times = {0};
+    ROW_EACH(i, n) {
+        const vreal v = row_get(x, i, n, (real)-INFINITY), e = vec_exp(v - *max);
+        const vmask greatest = v == *max;
+        row_put(p, i, n, e);
+        sum += vec_select(greatest, e - 1, e);  // an infinity's is NaN
+        times += vec_select(greatest, vec_set(1), vec_set(0));
+    }
+    const real others = vec_sum(sum) + (vec_sum(times) - 1);
+    row_scale(p, n, 1 / (1 + others));
+    return others;
 }
 
 #endif

@@ -1,13 +1,13 @@
 /* unary.h - the loops of an op that makes each element of y from the one of x; internal to
  * autograd/. ops/exp.c shows all of it. The shape rule is ag_same_shape, the samples are
- * ag_sample_unary. */
+ * ag_sample_unary. Where dy is exactly 0, so is what is added to dx, whatever the slope. */
 #ifndef AUTOGRAD_UNARY_H
 #define AUTOGRAD_UNARY_H
 
 #include <string.h>
 
 #include "autograd/op.h"
-#include "tensor/normal.h"
+#include "tensor/vec.h"
 
 /* Forward: runs the statement for every i; in it, x[i] is the input and y[i] is to be set. */
 #define AG_EACH(node, ...)                                               \
@@ -45,7 +45,7 @@
             (void)x, (void)y;                                         \
             __VA_ARGS__;                                              \
             if (!first_) dx = vec_load_upto(dx_ + i_, left_, 0);      \
-            dx += vec_load_upto(dy_ + i_, left_, 0) * slope;          \
+            dx += vec_cut(vec_load_upto(dy_ + i_, left_, 0), slope);  \
             vec_store_upto(dx_ + i_, left_, dx);                      \
         }                                                             \
     }

@@ -2,8 +2,9 @@
  *
  * As pairs, but keys come in partners 2i and 2i+1, and the question for a wants the entry whose
  * key is a's partner. The entry with key a itself is always stored too: a model whose queries and
- * keys are the same projection must prefer "equal to itself" for at least one of two partners, and
- * is right half of the time at most. */
+ * keys are the same projection of keys must prefer "equal to itself" for at least one of two
+ * partners, and is right half of the time at most; three quarters, if values take part in the match
+ * (train/probe/partner.c). */
 #include <stdio.h>
 
 #include "data/data.h"

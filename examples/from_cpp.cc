@@ -26,7 +26,7 @@ void require(bool ok) {
 }
 
 void set(qkv_config *config, const char *field, const char *value) {  // as `--field value` does
-    require(qkv_config_set(config, qkv_config_option_find(field), value, error));
+    require(qkv_config_set(config, qkv_config_option_find(config, field), value, error));
 }
 
 void report(const char *what, qkv_trainer *t) {

@@ -7,7 +7,9 @@
  * m is the memory (cross-attention) or x itself. All else is a variation for study, off by default.
  * Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2. Fewer key/value heads:
  * Ainslie et al., "GQA", 2023. Latent: DeepSeek-AI, "DeepSeek-V2", 2024, section 2.1, without its
- * separate rotary part. */
+ * separate rotary part. Normalised queries and keys: Henry et al., "Query-Key Normalization for
+ * Transformers", 2020; with RMS norm: Dehghani et al., "Scaling Vision Transformers to 22 Billion
+ * Parameters", 2023, section 2.1. */
 #include <math.h>
 
 #include "autograd/sample.h"
@@ -41,18 +43,32 @@ static ag_node *compress(ag_node *x, const char *name, const nn_attention_config
                    "%s.latent", name);
 }
 
+/* Every head's part of x [B,T,heads*E] brought to root mean square 1, times a gain "NAME.gain" [E]. */
+static ag_node *normalise(ag_node *x, const char *name, int heads) {
+    const tensor_shape s = x->val.shape;
+    if (s.rank != 3 || heads < 1) return x;  // the graph has an error already
+    ag_node *apart = ag_reshape(x, tensor_dims(4, s.dim[0], s.dim[1], heads, s.dim[2] / heads));
+    return ag_reshape(nn_norm(apart, name, NN_NORM_RMS), s);
+}
+
 /* q k^T, scaled, visible pairs only; with the factors that a study may put before the softmax. */
 static ag_node *scores(ag_node *q, ag_node *k, const char *name, const nn_attention_config *c) {
     ag_graph *g = q->graph;
-    bool scaled = c->scale == NN_SCALE_SQRT || c->scale == NN_SCALE_LEARNED;
+    bool learned = c->scale == NN_SCALE_LEARNED || c->scale == NN_SCALE_EXP;
+    bool scaled = c->scale == NN_SCALE_SQRT || learned;
     ag_node *s = ag_scores(q, k, c->heads,
                            c->scale == NN_SCALE_ZERO ? 0
                            : scaled                  ? 1 / sqrt(c->d_k)
                                                      : 1,
                            c->mask);
-    if (c->scale == NN_SCALE_LEARNED)
-        s = ag_mul(s, ag_param(g, ag_text(g, "%s.temperature", name), tensor_dims(0),
-                               (ag_init){.kind = AG_ONES}));
+    if (learned) {
+        const bool exponent = c->scale == NN_SCALE_EXP;
+        ag_node *t = ag_param(g, ag_text(g, "%s.temperature", name), tensor_dims(0),
+                              (ag_init){.kind = exponent ? AG_ZEROS : AG_ONES});
+        s = ag_mul(s, exponent ? ag_exp(t) : t);
+    }
+    if (c->soft_cap > 0) s = ag_soft_cap(s, c->soft_cap);
+    if (c->alibi) s = ag_alibi(s, c->mask);
     if (c->gated) {
         ag_node *gate = ag_find(g, "gate");
         if (!gate) {
@@ -70,11 +86,16 @@ ag_node *nn_attention(ag_node *x, ag_node *memory, const char *name, const nn_at
     ag_node *q = project(x, name, 'q', c->heads * c->d_k, c);     // [B,T,H*E]
     ag_node *k = project(m, name, 'k', c->kv_heads * c->d_k, c);  // [B,S,G*E]
     ag_node *v = project(m, name, 'v', c->kv_heads * c->d_v, c);  // [B,S,G*E]
+    if (c->qk_norm) {
+        q = normalise(q, ag_text(g, "%s.q_norm", name), c->heads);
+        k = normalise(k, ag_text(g, "%s.k_norm", name), c->kv_heads);
+    }
     if (c->rotary) q = ag_rope(q, c->heads, 10000), k = ag_rope(k, c->kv_heads, 10000);
     if (c->scale == NN_SCALE_VALUE) v = ag_scale(v, 1 / sqrt(c->d_k));
 
-    // [B,H,T,S]
-    ag_node *weights = ag_name(ag_softmax(scores(q, k, name, c), c->mask), "%s.weights", name);
+    ag_node *s = scores(q, k, name, c);
+    ag_node *weights = c->softmax_one ? ag_softmax_one(s, c->mask) : ag_softmax(s, c->mask);
+    ag_name(weights, "%s.weights", name);  // [B,H,T,S]
     if (c->dropout > 0) weights = ag_dropout(weights, c->dropout, ag_text(g, "%s.weights", name));
     ag_node *mix = ag_name(ag_mix(weights, v, c->kv_heads, c->mask), "%s.mix", name);  // [B,T,H*E]
 
@@ -95,7 +116,11 @@ ag_node *nn_sample_attention(ag_graph *g, int i) {
         {2, 2, 2, 2, .tie = NN_TIE_QKV, .scale = NN_SCALE_LEARNED, .init = init},
         {2, 2, 2, 2, .plain_q = true, .plain_k = true, .plain_v = true, .init = init},  // x itself
         {2, 2, 2, 2, .plain_o = true, .rotary = true, .mask = {.causal = true}, .init = init},
-        {1, 1, 4, 4, .scale = NN_SCALE_ZERO, .gated = true, .init = init}};
+        {1, 1, 4, 4, .scale = NN_SCALE_ZERO, .gated = true, .init = init},
+        {2, 1, 6, 2, .qk_norm = true, .rotary = true, .init = init},
+        {2, 1, 2, 2, .softmax_one = true, .mask = {.causal = true}, .init = init},
+        {2, 2, 2, 2, .alibi = true, .mask = {.causal = true, .no_self = true}, .init = init},
+        {2, 2, 2, 2, .soft_cap = 0.5, .alibi = true, .scale = NN_SCALE_EXP, .init = init}};
     if (i >= (int)(sizeof c / sizeof *c)) return NULL;
     ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, 2, 3, 4));
     ag_node *memory = i == 1 ? ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, 2, 5, 4)) : NULL;

@@ -30,7 +30,7 @@ ag_node *nn_block(ag_node *x, ag_node *memory, const char *name, const nn_model_
         nn_attention_config across = c->attention;
         // All of the memory is visible, and its positions are not the sequence's.
         across.mask = (ag_mask){0};
-        across.rotary = false;
+        across.rotary = across.alibi = false;
         x = leave(x, nn_attention(enter(x, norm, c), memory, ag_text(g, "%s.cross", name), &across),
                   norm, c);
     }

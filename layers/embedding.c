@@ -1,8 +1,7 @@
 /* embedding.c - the streams of a sequence, looked up and summed        ids: [B,T] -> [B,T,D] */
-#include <math.h>
-
 #include "autograd/sample.h"
 #include "layers/nn.h"
+#include "tensor/scalar.h"
 
 /* The streams' tables "NAME.STREAM", their rows summed at each position; with_positions: and one
  * row a position. */
@@ -32,8 +31,8 @@ static ag_node *sinusoids(ag_graph *g, const char *name, int T, int D) {
     ag_node *p = ag_input(g, ag_text(g, "%s.sinusoids", name), tensor_dims(2, T, D));
     for (size_t i = 0; i < p->val.n; i++) {
         int t = (int)i / D, d = (int)i % D, even = d - d % 2;
-        double angle = t / pow(10000, (double)even / D);
-        p->val.x[i] = (real)(d % 2 ? cos(angle) : sin(angle));
+        double angle = t / tensor_pow(10000, (double)even / D);
+        p->val.x[i] = (real)(d % 2 ? tensor_cos(angle) : tensor_sin(angle));
     }
     return p;
 }

@@ -38,7 +38,10 @@ static ag_node *read_out(ag_node *x, const nn_model_config *c, const nn_batch *b
     int part = tensor_width(x->val.shape) / batch->n_readouts;
     if (c->readout == NN_READOUT_LOCAL) x = ag_slice(x, 1, r * part, (r + 1) * part);
     *logits = ag_name(unembed(x, c, readout), "logits.%s", readout->name);
-    return ag_cross_entropy(*logits, readout->targets, readout->weight);
+    ag_node *loss = ag_cross_entropy(*logits, readout->targets, readout->weight);
+    if (!(c->label_smoothing > 0)) return loss;
+    return ag_add(
+        loss, ag_label_smoothing(*logits, readout->targets, readout->weight, c->label_smoothing));
 }
 
 nn_outputs nn_model(ag_graph *g, const nn_model_config *c, const nn_batch *batch) {
@@ -70,6 +73,7 @@ nn_outputs nn_model(ag_graph *g, const nn_model_config *c, const nn_batch *batch
 ag_node *nn_sample_model(ag_graph *g, int i) {
     static const int rows[] = {3, 7, 5}, stored[] = {2, 5, -1};
     if (i >= 7) return NULL;
+    ag_set_run(g, (ag_run){.training = i == 1});  // for what training alone adds
     nn_batch b = {.B = 2,
                   .sequence = {.T = 4, .n_streams = 2, .stream = {"key", "first"}, .vocab = {5, 3}},
                   .n_rows = 3,
@@ -101,6 +105,7 @@ ag_node *nn_sample_model(ag_graph *g, int i) {
                                     : i >= 5 ? NN_READOUT_VECTOR
                                              : NN_READOUT_FULL,
                          .residual = true,
+                         .label_smoothing = i == 1 ? 0.2 : 0,
                          .embed_std = 1,
                          .init = {.gain = 1}};
     return nn_model(g, &c, &b).loss;

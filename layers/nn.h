@@ -38,7 +38,8 @@ typedef enum { NN_ACTIVATIONS(TENSOR_CONSTANT) } nn_activation;
     X(NN_POSITIONS_NONE, "none")             \
     X(NN_POSITIONS_LEARNED, "learned")       \
     X(NN_POSITIONS_SINUSOIDAL, "sinusoidal") \
-    X(NN_POSITIONS_ROTARY, "rotary")
+    X(NN_POSITIONS_ROTARY, "rotary")         \
+    X(NN_POSITIONS_ALIBI, "alibi")
 typedef enum { NN_POSITIONS_KINDS(TENSOR_CONSTANT) } nn_positions;
 
 /* Which projections are one and the same matrix. */
@@ -52,13 +53,14 @@ typedef enum { NN_TIES(TENSOR_CONSTANT) } nn_tie;
 
 /* What the scores q k^T are multiplied by: 1/sqrt(d_k); 1; 1, and instead the values by
  * 1/sqrt(d_k); 0: attention is uniform; 1/sqrt(d_k) times a learned temperature
- * "NAME.temperature", 1 at first. */
-#define NN_SCALES(X)           \
-    X(NN_SCALE_SQRT, "sqrt")   \
-    X(NN_SCALE_NONE, "none")   \
-    X(NN_SCALE_VALUE, "value") \
-    X(NN_SCALE_ZERO, "zero")   \
-    X(NN_SCALE_LEARNED, "learned")
+ * "NAME.temperature", 1 at first; the same times e^"NAME.temperature", 0 at first. */
+#define NN_SCALES(X)               \
+    X(NN_SCALE_SQRT, "sqrt")       \
+    X(NN_SCALE_NONE, "none")       \
+    X(NN_SCALE_VALUE, "value")     \
+    X(NN_SCALE_ZERO, "zero")       \
+    X(NN_SCALE_LEARNED, "learned") \
+    X(NN_SCALE_EXP, "exp")
 typedef enum { NN_SCALES(TENSOR_CONSTANT) } nn_scale;
 
 typedef struct {
@@ -70,8 +72,13 @@ typedef struct {
     bool plain_q, plain_k, plain_v;  // no projection: the input itself
     bool plain_o;                    // no W^O: the heads' results side by side
     nn_scale scale;
-    bool rotary;  // queries and keys are turned by their position
-    bool gated;   // scores are multiplied by the input "gate" (1 at first): 0 switches matching off
+    bool rotary;   // queries and keys are turned by their position
+    bool alibi;    // scores fall with the distance (ag_alibi)
+    bool qk_norm;  // each head's queries and keys are brought to one size, with learned gains
+    bool
+        softmax_one;  // one more place that holds nothing: a row's weights may add up to less than 1
+    double soft_cap;  // > 0: scores stay between -soft_cap and soft_cap
+    bool gated;  // scores are multiplied by the input "gate" (1 at first): 0 switches matching off
     double dropout;  // of the weights
     ag_mask mask;
     nn_init init;
@@ -153,6 +160,7 @@ struct nn_model_config {
     nn_readout_kind readout;
     nn_embed_init embed_init;
     double embed_std, dropout;
+    double label_smoothing;  // in training, so much of each target is shared out over all classes
     nn_init init;
 };
 

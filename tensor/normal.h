@@ -1,44 +1,89 @@
-/* normal.h - the normal distribution, a vector at a time; header only, internal to the library. */
+/* normal.h - the normal distribution, a vector at a time; header only, internal to the library.
+ *
+ * Below 0, Phi(-a) = e^(-a^2/2) t Q(s) with t = 1 / (a + 4), s = 1 - 8 t, which takes a in 0..infinity
+ * to -1..1; Q is a polynomial of tests/accuracy/fit.py. a^2/2 has twice the digits: its error becomes
+ * that of the power. */
 #ifndef TENSOR_NORMAL_H
 #define TENSOR_NORMAL_H
 
-#include "tensor/vec.h"
+#include "tensor/exp.h"
 
-/* Phi(x), the probability of less than x, within 2 units of REAL_EPSILON; *density = phi(x), its slope.
- *
- * With u = |x| / sqrt 2 the tail Phi(-|x|) is erfc(u) / 2 = e^(-x^2/2) P(s) / 2, where s = (3 - u) / (3 + u)
- * takes u in 0..infinity to 1..-1, and P is the Chebyshev approximation of e^(u^2) erfc(u) over s (its
- * error: 9e-9, in double 4e-17), computed with 60 digits and written in powers of s. */
-VEC_INLINE vreal vec_normal(vreal x, vreal *density) {
 #ifdef QKV_DOUBLE
-    static const real P[] = {
-        0.17900115118138996,     0.32623356004303644,     0.24560380171232726,
-        0.15011593650084654,     0.07166583719815157,     0.024392499316826917,
-        0.004269136329574221,    -0.0007077464161369134,  -0.0005970619166482283,
-        -4.5255455972329074e-05, 6.405637095980165e-05,   1.286116774232076e-05,
-        -7.97745375760794e-06,   -2.1218568423294364e-06, 1.2508572335122541e-06,
-        2.972782959631279e-07,   -2.320136940092794e-07,  -3.238389487720839e-08,
-        4.4091453237287747e-08,  1.7224392307220836e-09,  -6.996042527391528e-09,
-        8.365905097263794e-11,   6.39052805592391e-10};
+#define NORMAL_NOTHING 38.7  // Phi(-a) a is 0 from here on
 #else
-    static const real P[] = {
-        0.17900115365185434f,     0.32623364583192993f,    0.2456036216271468f,
-        0.15011418584856487f,     0.07166797533270303f,    0.02440260496936182f,
-        0.004259766871257394f,    -0.0007320455403284751f, -0.0005781560561591779f,
-        -1.8398235500739622e-05f, 4.564088760267887e-05f};
+#define NORMAL_NOTHING 14.6f
 #endif
-    const real root_half = (real)0.70710678118654752440,
-               inverse_root_2pi = (real)0.39894228040143267794;
-    const vreal u = vec_max(x, -x) * root_half, s = 6 / (3 + u) - 1;
-    const vreal e = vec_exp(x * x * (real)-0.5);
-    vreal p = vec_set(0);
-    for (int k = (int)(sizeof P / sizeof *P) - 1; k >= 0; k--) p = p * s + P[k];
-    const vreal tail = e * p * (real)0.5;
-    *density = e * inverse_root_2pi;
-    return vec_select(x < 0, tail, 1 - tail);
+
+/* The power e^(-a^2/2), s, and t with its relative error: that of Phi would be three times as large. */
+typedef struct {
+    vreal a, s, t, error;
+    vec_power power;
+} vec_bell;
+
+VEC_INLINE vec_bell vec_bell_of(vreal x) {
+    vec_bell b;
+    b.a = vec_clamp(vec_abs(x), 0, NORMAL_NOTHING);
+    const vreal half = (vreal)((vmask)b.a & VEC_HALF);  // its square is exact
+    const vreal low = (b.a - half) * (b.a + half) * (real)-0.5;
+    b.power = vec_power_of(half * half * (real)-0.5, &low);
+    const vreal w = b.a + 4, w_low = (4 - w) + b.a, t = 1 / w;
+    const vec_pair one = vec_product(w, t);
+    b.error = (1 - one.high) - one.low - w_low * t;
+    b.t = t;
+    b.s = 1 - 8 * t - 8 * t * b.error;
+    return b;
 }
 
-/* 1 / (1 + e^-x), the logistic function. */
-VEC_INLINE vreal vec_sigmoid(vreal x) { return 1 / (1 + vec_exp(-x)); }
+/* x Phi(x). */
+VEC_INLINE vreal vec_gelu(vreal x) {
+#ifdef QKV_DOUBLE
+    static const real Q[] = {
+        0.75528513041575149,     -0.60789664197189211,   0.38713740074221454,
+        -0.18652185795965725,    0.060396574890936561,   -0.0075401889667267916,
+        -0.0034796923673935952,  0.0016308184575887012,  0.00013334431240964574,
+        -0.00023109493516945901, -1.9082584797734331e-6, 3.5144686053003463e-5,
+        7.1666632452210312e-7,   -5.9201733230161029e-6, -6.2969656058158233e-7,
+        1.0215540371961015e-6,   2.7180452962592836e-7,  -1.549649174224745e-7,
+        -8.540841815685125e-8,   1.3280797787310328e-8,  1.961961086135556e-8,
+        1.9182770203733403e-9,   -2.5220994578780735e-9, -7.2624198104095793e-10};
+#else
+    static const real Q[] = {0.755285131f,    -0.607896659f,    0.387137368f,    -0.186521281f,
+                             0.0603975331f,   -0.00754526827f,  -0.00348931728f, 0.0016452193f,
+                             0.000171054612f, -0.000231798678f, -5.15565933e-5f};
+#endif
+    const vec_bell b = vec_bell_of(x);
+    // Q's last sum with what it was rounded by: 1/2 ulp of 3
+    const vreal rest = b.s * vec_poly(Q + 1, sizeof Q / sizeof *Q - 1, b.s), q = Q[0] + rest;
+    const vreal factor = vec_sign_of(b.a, x) * b.t, y = factor * q;
+    const vreal low = y * (b.power.q + b.error) + factor * ((Q[0] - q) + rest);
+    const vreal part = vec_scale(y + low, b.power.n);
+    return vec_select(x < 0, part, x - part);
+}
+
+/* Its slope Phi(x) + x phi(x). At -a it is e^(-a^2/2) (-a - zero) H(s), zero being where it is 0; above
+ * 0 it is 1 - that of -x. */
+VEC_INLINE vreal vec_gelu_slope(vreal x) {
+#ifdef QKV_DOUBLE
+    static const real H[] = {
+        0.4622112440495753,      -0.10336589852195695,    0.060462936767851312,
+        -0.02808335995304573,    0.009504950375084639,    -0.001788260541310058,
+        -0.00015461331259419431, 0.00018577577566548209,  -1.7477216467442935e-5,
+        -1.8034946224740671e-5,  3.5389106149057795e-6,   2.2167672534991976e-6,
+        -4.9219427010383126e-7,  -3.4943869763546265e-7,  5.2431920005157922e-8,
+        6.3364117734684142e-8,   -7.6581979753410632e-10, -1.14342011753986e-8,
+        -1.7671038705710357e-9,  1.7128147179162118e-9,   5.6037809037161865e-10,
+        -1.4934989125580394e-10, -7.266933611907862e-11};
+    const real zero = -0.75179152469356447, zero_low = 1.4956759177009883e-17;
+#else
+    static const real H[] = {0.462211244f,    -0.103365898f,   0.0604629187f,    -0.0280833712f,
+                             0.00950522404f,  -0.00178820409f, -0.000156125806f, 0.000185395972f,
+                             -1.38060555e-5f, -1.64635395e-5f};
+    const real zero = -0.751791537f, zero_low = 1.21144495e-8f;
+#endif
+    const vec_bell b = vec_bell_of(x);
+    const vreal h = ((-b.a - zero) - zero_low) * vec_poly(H, sizeof H / sizeof *H, b.s);
+    const vreal below = vec_scale(h + h * b.power.q, b.power.n);
+    return vec_select(x < 0, below, 1 - below);
+}
 
 #endif

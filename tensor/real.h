@@ -13,24 +13,22 @@
 
 #ifdef QKV_DOUBLE
 typedef double real;
-#define REAL_EPSILON DBL_EPSILON
-#define REAL_NAME    "double"
-#define real_exp     exp
-#define real_log     log
-#define real_sqrt    sqrt
-#define real_tanh    tanh
-#define real_abs     fabs
-#define REAL_MIN     DBL_MIN
+#define REAL_EPSILON      DBL_EPSILON
+#define REAL_NAME         "double"
+#define real_sqrt         sqrt
+#define real_abs          fabs
+#define REAL_MIN          DBL_MIN
+#define REAL_MAX          DBL_MAX
+#define REAL_MAX_EXPONENT DBL_MAX_EXP
 #else
 typedef float real;
-#define REAL_EPSILON FLT_EPSILON
-#define REAL_NAME    "float"
-#define real_exp     expf
-#define real_log     logf
-#define real_sqrt    sqrtf
-#define real_tanh    tanhf
-#define real_abs     fabsf
-#define REAL_MIN     FLT_MIN
+#define REAL_EPSILON      FLT_EPSILON
+#define REAL_NAME         "float"
+#define real_sqrt         sqrtf
+#define real_abs          fabsf
+#define REAL_MIN          FLT_MIN
+#define REAL_MAX          FLT_MAX
+#define REAL_MAX_EXPONENT FLT_MAX_EXP
 #endif
 
 #endif

@@ -1,7 +1,8 @@
 /* vec.h - short vectors of `real` on the compilers' vector extension; header only, internal to the
  * library.
  *
- * VEC is the number of reals in one register of the machine the file is compiled for. */
+ * VEC is the number of reals in one register of the machine the file is compiled for; in a portable
+ * build, whose sums are to have one order everywhere, as many as every machine has. */
 #ifndef TENSOR_VEC_H
 #define TENSOR_VEC_H
 
@@ -12,13 +13,14 @@
 
 #include "tensor/real.h"
 
-#ifdef __AVX512F__
+#if defined(__AVX512F__) && !defined(QKV_PORTABLE)
 #include <immintrin.h>
+#define VEC_AVX512 1
 #endif
 
-#if defined(__AVX512F__)
+#if defined(VEC_AVX512)
 #define VEC_BYTES 64
-#elif defined(__AVX__)
+#elif defined(__AVX__) && !defined(QKV_PORTABLE)
 #define VEC_BYTES 32
 #else
 #define VEC_BYTES 16
@@ -29,8 +31,17 @@ typedef real vreal __attribute__((vector_size(VEC_BYTES)));
 typedef real vreal_mem __attribute__((vector_size(VEC_BYTES), aligned(sizeof(real)), may_alias));
 #ifdef QKV_DOUBLE
 typedef int64_t vmask __attribute__((vector_size(VEC_BYTES)));  // comparisons give 0 or -1 a lane
+typedef uint64_t vbits __attribute__((vector_size(VEC_BYTES)));
 #else
 typedef int32_t vmask __attribute__((vector_size(VEC_BYTES)));
+typedef uint32_t vbits __attribute__((vector_size(VEC_BYTES)));
+#endif
+
+/* Keeps so many digits of a number that the product of two such is exact. */
+#ifdef QKV_DOUBLE
+#define VEC_HALF -0x8000000
+#else
+#define VEC_HALF -0x1000
 #endif
 
 #define VEC_INLINE static inline __attribute__((always_inline, unused))
@@ -45,15 +56,17 @@ VEC_INLINE vreal vec_set(real x) {
 /* The first n (0 < n < VEC) lanes from memory and the others `rest`; and back. AVX-512 masks a
  * load by itself, which is ten times as fast as a copy of n numbers: it counts in attention, where
  * most rows end inside a vector. */
-#ifdef __AVX512F__
+#ifdef VEC_AVX512
 #ifdef QKV_DOUBLE
 #define VEC_LANES(n)     ((__mmask8)((1u << (n)) - 1))
 #define VEC_MASKED_LOAD  _mm512_mask_loadu_pd
 #define VEC_MASKED_STORE _mm512_mask_storeu_pd
+#define VEC_FUSED        _mm512_fmsub_pd
 #else
 #define VEC_LANES(n)     ((__mmask16)((1u << (n)) - 1))
 #define VEC_MASKED_LOAD  _mm512_mask_loadu_ps
 #define VEC_MASKED_STORE _mm512_mask_storeu_ps
+#define VEC_FUSED        _mm512_fmsub_ps
 #endif
 VEC_INLINE vreal vec_load_part(const real *p, int n, real rest) {
     return (vreal)VEC_MASKED_LOAD(vec_set(rest), VEC_LANES(n), p);
@@ -84,6 +97,51 @@ VEC_INLINE vreal vec_select(vmask m, vreal yes, vreal no) {
 }
 VEC_INLINE vreal vec_max(vreal a, vreal b) { return vec_select(a > b, a, b); }
 
+/* a b, but 0 where a is 0, whatever b is: a gradient of exactly 0 stays 0 through a slope that is
+ * infinite or no number. */
+VEC_INLINE vreal vec_cut(vreal a, vreal b) { return (vreal)((a != 0) & (vmask)(a * b)); }
+
+/* x brought into low .. high; NaN stays NaN. */
+VEC_INLINE vreal vec_clamp(vreal x, real low, real high) {
+    const vreal above = vec_select(x < low, vec_set(low), x);
+    return vec_select(above > high, vec_set(high), above);
+}
+
+VEC_INLINE vmask vec_sign(vreal x) { return (vmask)x & (vmask)vec_set((real)-0.0); }
+VEC_INLINE vreal vec_abs(vreal x) { return (vreal)((vmask)x & ~(vmask)vec_set((real)-0.0)); }
+VEC_INLINE vreal vec_sign_of(vreal size, vreal x) { return (vreal)((vmask)size | vec_sign(x)); }
+
+/* A number as the sum of two: what it is, and what it was rounded by. */
+typedef struct {
+    vreal high, low;
+} vec_pair;
+
+/* a + b exactly. Source: D. E. Knuth, "The Art of Computer Programming", volume 2, section 4.2.2. */
+VEC_INLINE vec_pair vec_added(vreal a, vreal b) {
+    const vreal high = a + b, added = high - a;
+    return (vec_pair){high, (a - (high - added)) + (b - added)};
+}
+
+/* a b exactly: both cut into halves, whose products are exact. Source: T. J. Dekker, "A Floating-Point
+ * Technique for Extending the Available Precision", 1971. With a fused multiply-add it is one step. */
+VEC_INLINE vec_pair vec_product(vreal a, vreal b) {
+    const vreal high = a * b;
+#ifdef VEC_AVX512
+    return (vec_pair){high, (vreal)VEC_FUSED(a, b, high)};
+#else
+    const vreal a1 = (vreal)((vmask)a & VEC_HALF), b1 = (vreal)((vmask)b & VEC_HALF);
+    const vreal a2 = a - a1, b2 = b - b1;
+    return (vec_pair){high, ((a1 * b1 - high) + (a1 * b2 + a2 * b1)) + a2 * b2};
+#endif
+}
+
+/* c[0] + c[1] x + ... + c[n-1] x^(n-1) */
+VEC_INLINE vreal vec_poly(const real *c, size_t n, vreal x) {
+    vreal y = vec_set(c[n - 1]);
+    for (size_t k = n - 1; k-- > 0;) y = y * x + c[k];
+    return y;
+}
+
 /* VEC rows of VEC lanes, transposed in place: log2(VEC) times the two halves of the rows are
  * interleaved, lane by lane. */
 #if VEC_BYTES / 4 == 16 && !defined(QKV_DOUBLE)
@@ -112,10 +170,10 @@ VEC_INLINE void vec_transpose(vreal row[VEC]) {
 
 /* Sum and maximum of the lanes, halves folded onto each other. AVX-512 does it in registers: through
  * memory it takes longer than the row that is summed. */
-#if defined(__AVX512F__) && defined(QKV_DOUBLE)
+#if defined(VEC_AVX512) && defined(QKV_DOUBLE)
 VEC_INLINE real vec_sum(vreal v) { return _mm512_reduce_add_pd((__m512d)v); }
 VEC_INLINE real vec_greatest(vreal v) { return _mm512_reduce_max_pd((__m512d)v); }
-#elif defined(__AVX512F__)
+#elif defined(VEC_AVX512)
 VEC_INLINE real vec_sum(vreal v) { return _mm512_reduce_add_ps((__m512)v); }
 VEC_INLINE real vec_greatest(vreal v) { return _mm512_reduce_max_ps((__m512)v); }
 #else
@@ -132,55 +190,5 @@ VEC_INLINE real vec_greatest(vreal v) { return _mm512_reduce_max_ps((__m512)v); 
 VEC_INLINE real vec_sum(vreal v) { VEC_FOLD(v, VEC_ADD_); }
 VEC_INLINE real vec_greatest(vreal v) { VEC_FOLD(v, VEC_MAX_); }
 #endif
-
-/* e^x within 2 ulp: 0 below the smallest normal result, infinity above the largest, NaN stays NaN.
- * x = n ln 2 + r, |r| <= ln(2)/2; e^r by its Taylor series, 2^n added to the exponent's bits. */
-#ifdef QKV_DOUBLE
-#define EXP_LOW   -0x1.6232bdd7abcd2p9  // e^x is the smallest normal number
-#define EXP_HIGH  0x1.62e42fefa39efp9   // the last x whose e^x is finite
-#define EXP_ROUND 0x1.8p52  // adding it rounds to an integer, which then stands in the low bits
-#define EXP_SHIFT 52
-#define LN2_HIGH  0x1.62e42fefap-1
-#define LN2_LOW   0x1.cf79abc9e3b3ap-40
-#define EXP_TERMS 13
-#else
-#define EXP_LOW   -0x1.5d589ep6f
-#define EXP_HIGH  0x1.62e42ep6f
-#define EXP_ROUND 0x1.8p23f
-#define EXP_SHIFT 23
-#define LN2_HIGH  0x1.62e4p-1f
-#define LN2_LOW   0x1.7f7d1cp-20f
-#define EXP_TERMS 7
-#endif
-#define LOG2_E ((real)1.44269504088896340736)
-
-VEC_INLINE vreal vec_exp(vreal x) {
-    static const real inverse_factorial[] = {(real)1,
-                                             (real)1,
-                                             (real)(1. / 2),
-                                             (real)(1. / 6),
-                                             (real)(1. / 24),
-                                             (real)(1. / 120),
-                                             (real)(1. / 720),
-                                             (real)(1. / 5040),
-                                             (real)(1. / 40320),
-                                             (real)(1. / 362880),
-                                             (real)(1. / 3628800),
-                                             (real)(1. / 39916800),
-                                             (real)(1. / 479001600),
-                                             (real)(1. / 6227020800)};
-    // NaN too: its bits are no exponent.
-    vreal clamped = vec_select(x > EXP_LOW, x, vec_set(EXP_LOW));
-    clamped = vec_select(x > EXP_HIGH, vec_set(EXP_HIGH), clamped);
-    vreal shifted = clamped * LOG2_E + EXP_ROUND;
-    vreal n = shifted - EXP_ROUND;
-    vreal r = (clamped - n * LN2_HIGH) - n * LN2_LOW;
-    vreal p = vec_set(inverse_factorial[EXP_TERMS]);
-    for (int k = EXP_TERMS - 1; k >= 0; k--) p = p * r + inverse_factorial[k];
-    vreal y = (vreal)((vmask)p + ((vmask)shifted << EXP_SHIFT));
-    y = vec_select(x < EXP_LOW, vec_set(0), y);
-    y = vec_select(x > EXP_HIGH, vec_set((real)INFINITY), y);
-    return vec_select(x == x, y, x);
-}
 
 #endif

@@ -45,7 +45,7 @@ void mutant_spoil(ag_node *node, mutant_spoiler *how, bool keep_before) {
     free(added);
 }
 
-/* Runs the right backward with `wanted` as the only mutant_now.input that learns, or with all but that one. */
+/* Runs the right backward with `wanted` as the only input that learns, or with all but that one. */
 void mutant_backward_for(ag_node *node, const ag_node *wanted, bool only) {
     bool *kept = mutant_take((size_t)node->n_in, sizeof *kept), any = false;
     for (int k = 0; k < node->n_in; k++) kept[k] = node->in[k]->wants_grad;

@@ -5,7 +5,7 @@
 
 const oracle *oracle_at(int i) {
     const oracle *const tables[] = {oracles_elementwise, oracles_moves, oracles_rows,
-                                    oracles_attention};
+                                    oracles_attention, oracles_variants};
     for (int t = 0; t < COUNT(tables); t++)
         for (const oracle *o = tables[t]; o->name; o++)
             if (i-- == 0) return o;

@@ -11,7 +11,8 @@
 
 enum { NONE = -1 };  // an id that is absent
 
-extern const oracle oracles_elementwise[], oracles_moves[], oracles_rows[], oracles_attention[];
+extern const oracle oracles_elementwise[], oracles_moves[], oracles_rows[], oracles_attention[],
+    oracles_variants[];
 
 /* Where element `at` of the full shape stands in an operand of shape s, which numpy would repeat to
  * the full shape: dimensions are aligned on the right, and where s has 1 there is only index 0. */

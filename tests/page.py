@@ -340,7 +340,7 @@ def a_saved_checkpoint_loads_in_qkv(b):
     open(os.path.join(run, 'config.json'), 'w').write(notes['config'])
     done = qkv('eval', run)
     assert done.returncode == 0 and re.search(r'(99|100)\.\d %', done.stdout), done.stdout + done.stderr
-    more = qkv('train', '--resume', '--out', run, '--steps', '310', '--quiet')
+    more = qkv('train', '--from', run, '--out', run + '-on', '--steps', '310', '--quiet')
     assert more.returncode == 0, more.stderr
 
 
@@ -395,7 +395,7 @@ def own_sentences_are_trained_on(b):
     assert qkv('view', 'own', '--page', PAGE).returncode == 0
     b.open(page=os.path.join(DIR, 'own', 'view.html'))
     assert b.step() == 150 and b.by('trouble').get_attribute('hidden'), b.text('trouble')
-    b.open('task=file&data=sentences.txt&text=' + 'a%20b%20%3D%3E%20a%0Ab%20a%20%3D%3E%20b%0A' * 20 + '&step=3')
+    b.open('task=file&data=sentences.txt&text=' + ''.join('w%d%%20b%%20w%d%%20%%3D%%3E%%20b%%0A' % (i % 8, i // 8) for i in range(64)) + '&step=3')
     assert b.step() == 3 and b.by('trouble').get_attribute('hidden'), b.text('trouble')
 
 

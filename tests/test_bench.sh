@@ -60,7 +60,8 @@ every_op_is_timed() {
     python "
 names = [r['op'] for r in rows]
 assert sorted(names) == open('catalogue').read().split(), set(names) ^ set(open('catalogue').read().split())
-assert all(r['forward_us'] >= 0 and r['backward_us'] > 0 and r['forward_rate'] >= 0 for r in rows)
+assert all(r['forward_us'] >= 0 and r['backward_us'] >= 0 and r['forward_rate'] >= 0 for r in rows)
+assert len([r for r in rows if r['backward_us'] == 0]) < 3  # through a few nothing learns
 step = {r['op']: r for r in rows if r['nodes']}
 assert {'linear', 'scores', 'softmax', 'mix', 'embedding', 'layer_norm', 'relu', 'add'} <= set(step), step
 assert step['linear']['nodes'] == 7 and step['layer_norm']['nodes'] == 3 and step['add']['nodes'] == 2
@@ -127,10 +128,10 @@ mistakes_are_said() {
         refused 2 'its sizes stay' bench --preset pairs --batch 3 &&
         refused 2 'one of --ops, --gemm and --startup' bench --ops --gemm &&
         refused 2 "did you mean '--json'" bench --jsn || return 1
-    refused 2 '--batch has no effect on --gemm' bench --gemm --batch 3 &&
-        refused 2 '--preset has no effect on --gemm' bench --gemm --preset tiny &&
-        refused 2 '--threads has no effect on --startup' bench --startup --threads 2 &&
-        refused 2 '--seconds has no effect on --startup' bench --startup --seconds 2 || return 1
+    refused 2 '--batch does nothing with --gemm' bench --gemm --batch 3 &&
+        refused 2 '--preset does nothing with --gemm' bench --gemm --preset tiny &&
+        refused 2 '--threads does nothing with --startup' bench --startup --threads 2 &&
+        refused 2 '--seconds does nothing with --startup' bench --startup --seconds 2 || return 1
     ran 2 bench --d-model 30 --heads 4 && grep -q '[a-z]' err
 }
 

@@ -125,6 +125,52 @@ bad_values_are_usage_errors() {
         absent never && absent runs
 }
 
+# What would do nothing is refused, and what it belongs to is named. None makes a directory.
+idle_options_are_refused() {
+    refused 2 "--form belongs to the task coref; pairs has --pairs, --keys, --values, --hold-out" \
+        train --form 9 &&
+        refused 2 "--pairs belongs to" train --task coref --pairs 5 &&
+        refused 2 "--momentum belongs to --optimizer sgd" train --momentum 0.5 &&
+        refused 2 "--beta1 belongs to --optimizer adam" train --optimizer sgd --beta1 0.5 &&
+        refused 2 "--activation belongs to --d-ff" train --activation relu &&
+        refused 2 "--mask belongs to attention within" train --task cross --mask full &&
+        refused 2 "'bogus'" data pairs --split bogus &&
+        refused 2 "holds nothing out" data pairs --split heldout &&
+        refused 2 "--n does nothing with --check" data pairs --check --n 3 &&
+        refused 2 "--batch does nothing with --gemm" bench --gemm --batch 3 &&
+        refused 2 "several runs" plot never --out dir &&
+        refused 2 "--attention" plot never --example 3 &&
+        refused 2 "ambiguous: --positions, --post-norm" train --pos none &&
+        refused 2 "is not between" train --steps 99999999999999999999 &&
+        absent runs && absent never &&
+        ran 0 help train && grep -q -e --d-model out &&
+        ran 0 train --task induction --help && grep -q 'default 2 for induction' out &&
+        ran 0 train --task induction --steps 2 --out took && grep -q -e '--layers 2' out
+}
+
+# A check that finds nothing, and questions that training has shown.
+few_examples_are_said() {
+    ran 1 data pairs --pairs 1 --keys 2 --values 2 --check && grep -q 'fewer examples' out &&
+        ran 0 data coref --check && grep -q 'sound, but 5' out &&
+        ran 0 data pairs --check && grep -q 'verdict *sound$' out &&
+        ran 0 train --pairs 1 --keys 2 --values 2 --steps 5 --out few &&
+        tr -s '\n ' '  ' <out | grep -q '100.0 % were shown in training'
+}
+
+# Answers that are vectors, or several: words and levels of their own.
+other_answers_have_other_words() {
+    ran 0 train --task recall --steps 5 --out vector && grep -q 'squared error' out && ! grep -q nan out &&
+        ran 0 eval vector --examples 50 && grep -q 'squared error' out &&
+        ran 0 eval vector --examples 50 --json && grep -q '"accuracy":null' out &&
+        grep -q 'squared error' vector/levels.csv &&
+        ran 0 train --task set3 --steps 5 --out three --quiet &&
+        grep -q '^8.3177.*3 ln 16' three/levels.csv &&
+        ran 0 show three --answer both && grep -q 'Answer (both)' out &&
+        refused 2 "only_a, only_b, both" show three --answer nothing &&
+        ran 0 train --task cross --readout vector --steps 300 --out cross --json &&
+        awk -F'"answer_attention":' '{ exit !($2 + 0 > 0.5) }' out
+}
+
 summary_is_json() {
     ran 0 train --out json --steps 20 --json || return 1
     [ ! -s err ] && [ "$(wc -l <out)" -eq 1 ] || { say "more than one line of JSON"; return 1; }
@@ -208,11 +254,19 @@ await() {
 
 # In two processes what one would have done. A shell's children in the background ignore SIGINT, so it is the
 # sender that waits there.
+# Where whoever started the tests ignores interrupts, so does the program: then it is told to end.
+interrupt() {
+    case $(sed -n 's/^SigIgn:.*\(.\)$/\1/p' /proc/self/status) in [2367abef]) echo TERM ;; *) echo INT ;; esac
+}
+
 an_interrupted_run_goes_on() {
+    signal=$(interrupt)
     set -- --d-model 8 --dropout 0.1 --eval-every 1000 --quiet
-    (await cut/metrics.csv; sleep 0.5; kill -INT "$(cat pid)") &
+    (await cut/metrics.csv; sleep 0.5; kill -"$signal" "$(cat pid)") &
     sh -c 'echo $$ >pid; exec "$@"' sh "$QKV" train --out cut --steps 1000000 "$@" >out 2>err
-    [ $? -eq 130 ] || { say "exit status after SIGINT is not 130"; return 1; }
+    status=$? wanted=130
+    [ "$signal" = INT ] || wanted=143
+    [ $status -eq $wanted ] || { say "exit status after SIG$signal is $status"; return 1; }
     [ "$(wc -l <err)" -eq 1 ] && grep -q 'stopped after step [0-9]*; .*--resume' err || return 1
     n=$(sed 's/.*after step \([0-9]*\).*/\1/' err)
     more=$(((n + 1) / 2))
@@ -257,7 +311,7 @@ damaged_files_are_exit_3() {
 }
 
 missing_files_are_exit_1() {
-    mkdir bare && echo '{}' >bare/config.json
+    train whole_config 1 && mkdir bare && cp whole_config/config.json bare || return 1
     refused 1 nowhere/config.json eval nowhere && refused 1 nowhere plot nowhere &&
         refused 1 nowhere.json train --config nowhere.json --out never2 && absent never2 &&
         refused 1 "no checkpoint" eval bare
@@ -296,6 +350,7 @@ nothing_temporary_is_left() {
 # ---- running them ----
 
 tests="help_names_options version lists unknown_names_are_suggested bad_values_are_usage_errors
+idle_options_are_refused few_examples_are_said other_answers_have_other_words
 summary_is_json output_to_a_file_is_plain a_directory_with_a_run_is_left_alone
 what_cannot_be_written_is_said a_full_disk_is_an_error a_closed_pipe_is_silent config_repeats_a_run
 options_win_over_a_config a_finished_run_stays an_interrupted_run_goes_on

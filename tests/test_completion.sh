@@ -78,7 +78,7 @@ options_of_a_task() {
         only kv vk && offers train --task mqar --ord && only --order && offers train --form &&
         only && offers data coref --fo && only --form && offers data mqar --order v && only vk &&
         offers train --task nonsense --hold && only --hold-out &&
-        offers train --task coref --pa && only
+        offers train --task coref --pai && only
 }
 
 numbers_have_no_names() {
@@ -99,6 +99,7 @@ a_program_that_is_not_there() {
     only && [ ! -s said ]
 }
 
-tests='commands options_of_every_command choices names options_of_a_task numbers_have_no_names directories_and_files
+tests='commands options_of_every_command choices names options_of_a_task numbers_have_no_names
+directories_and_files
 a_program_that_is_not_there'
 suite $tests

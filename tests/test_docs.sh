@@ -22,7 +22,8 @@ tasks=$("$qkv" list tasks | sed 's/ .*//')
 newline='
 '
 lines() { echo "$1" | wc -l; }
-echo "registered $(($(lines "$pages") + 2 * $(lines "$commands") + 2 * $(lines "$tasks") + $(grep -c '^try ' "$0")))"
+named=$(($(lines "$pages") + 2 * $(lines "$commands") + 2 * $(lines "$tasks")))
+echo "registered $((named + $(grep -c '^try ' "$0")))"
 
 # try NAME COMMAND...: a test; the command is run with `set -e` and fails by returning something
 # else than 0; 77: skipped.

@@ -13,6 +13,7 @@ trap 'exit 1' HUP INT TERM
 . "$(dirname "$0")/suite.sh" || exit 1
 cd "$dir" || exit 1
 small="--d-model 16 --batch 4 --eval-examples 4 --threads 1 --quiet"
+quiet='--quiet --threads 1' # what a resumed run takes
 
 say() { printf '    %s\n' "$*" >&2; false; }
 
@@ -58,19 +59,19 @@ a_full_disk_at_the_start() {
 # from
 # there when there is room again.
 a_disk_that_fills_up() {
-    mounted 512k || cannot "no right to mount a small disk" || return
+    mounted 2m || cannot "no right to mount a small disk" || return
     run train --out disk/run --steps 4 --save-every 2 $small
     [ $status -eq 0 ] || { umount disk; say "$(cat "$dir/err")"; return 1; }
     before=$(cksum disk/run/step-*4.safetensors disk/run/best.safetensors)
     fill
-    run train --out disk/run --resume --steps 9 $small
+    run train --out disk/run --resume --steps 9 $quiet
     failed 1 "No space left" &&
         [ "$(cksum disk/run/step-*4.safetensors disk/run/best.safetensors)" = "$before" ]
     kept=$?
     rm disk/ballast
-    whole disk/run && run train --out disk/run --resume --steps 9 $small && [ $status -eq 0 ] &&
+    whole disk/run && run train --out disk/run --resume --steps 9 $quiet && [ $status -eq 0 ] &&
         [ $kept -eq 0 ] && run train --out alone --steps 4 --save-every 2 $small &&
-        run train --out alone --resume --steps 9 $small &&
+        run train --out alone --resume --steps 9 $quiet &&
         cmp alone/step-*9.safetensors disk/run/step-*9.safetensors
     result=$?
     umount disk
@@ -81,10 +82,10 @@ a_disk_that_fills_up() {
 a_limit_on_a_files_size() {
     run train --out limited --steps 4 $small
     before=$(cksum limited/*.safetensors)
-    (ulimit -f 4 && run train --out limited --resume --steps 8 $small && exit $status)
+    (ulimit -f 4 && run train --out limited --resume --steps 8 $quiet && exit $status)
     status=$?
     failed 1 "File too large" && [ "$(cksum limited/*.safetensors)" = "$before" ] && whole limited || return 1
-    (ulimit -f 4 && run train --out limited --resume --steps 8 --save-every 2 $small && exit $status)
+    (ulimit -f 4 && run train --out limited --resume --steps 8 --save-every 2 $quiet && exit $status)
     status=$?
     [ $status -eq 1 ] && [ "$(grep -c 'warning: .*File too large' "$dir/err")" -eq 1 ] ||
         { say "$(cat "$dir/err")"; return 1; }
@@ -107,8 +108,9 @@ a_directory_that_is_read_only() {
     fi
     chmod a-w closed closed/run
     before=$(find closed -type f -exec cksum {} + | sort)
-    for arguments in "--out closed/new" "--out closed/run --force" "--out closed/run --resume"; do
-        as_nobody train $arguments --steps 5 $small
+    for arguments in "--out closed/new $small" "--out closed/run --force $small" \
+        "--out closed/run --resume $quiet"; do
+        as_nobody train $arguments --steps 5
         failed 1 "ermission denied" || return 1
     done
     as_nobody eval closed/run --examples 4
@@ -131,6 +133,14 @@ a_full_standard_output() {
     done
 }
 
-tests="a_full_disk_at_the_start a_disk_that_fills_up a_limit_on_a_files_size a_directory_that_is_read_only
-a_full_standard_output"
+# A save that fails again and again for one reason is said once, and counted.
+equal_warnings_are_counted() {
+    (ulimit -f 200 && run train --out warned --steps 12 --save-every 1 --eval-every 100 --d-model 64 \
+        --batch 4 --eval-examples 4 --threads 1 --quiet; exit $status)
+    [ $? -eq 1 ] && [ "$(wc -l <"$dir/err")" -le 4 ] && grep -q 'the same [0-9]* times more' "$dir/err" ||
+        say "$(cat "$dir/err")"
+}
+
+tests="equal_warnings_are_counted a_full_disk_at_the_start a_disk_that_fills_up a_limit_on_a_files_size
+a_directory_that_is_read_only a_full_standard_output"
 suite $tests

@@ -187,6 +187,50 @@ static both squared_error(ag_graph *g, int i) {
                   ag_scale(sum, i == 1 ? (double)weight : 1.0 / 15)};
 }
 
+/* exp(x) / (1 + sum of exp(x)): no row is blind, a query that sees nothing has the one. */
+static both softmax_one(ag_graph *g, int i) {
+    ag_node *x = sample(g, tensor_dims(3, 2, 5, i == N_MASKS ? 33 : 5));
+    const ag_mask m = MASKS[i % N_MASKS];
+    ag_node *e = ag_mul(ag_exp(x), visible(g, m, 5, tensor_width(x->val.shape)));
+    return (both){ag_softmax_one(x, m), ag_div(e, ag_add(last(ag_sum, e), number(g, 1)))};
+}
+
+static both alibi(ag_graph *g, int i) {
+    ag_node *x = sample(g, tensor_dims(4, 2, 4, 5, 5)), *seen = visible(g, MASKS[i], 5, 5);
+    ag_node *far = zeros(g, tensor_dims(3, 4, 5, 5));
+    for (int h = 0; h < 4; h++)
+        for (int t = 0; t < 5; t++)
+            for (int s = 0; s < 5; s++)
+                far->val.x[(h * 5 + t) * 5 + s] = (real)(abs(t - s) * exp2(-2 * (h + 1)));
+    return (both){ag_alibi(x, MASKS[i]), ag_mul(ag_sub(x, far), seen)};
+}
+
+static both soft_cap(ag_graph *g, int i) {
+    ag_node *x = sample(g, tensor_dims(2, 3, 17));
+    const double cap = i ? 0.5 : 4;
+    return (both){ag_soft_cap(x, cap), ag_scale(ag_tanh(ag_scale(x, 1 / cap)), cap)};
+}
+
+/* Both terms together are the cross-entropy against targets that are shared out. */
+static both label_smoothing(ag_graph *g, int i) {
+    static const real weight = (real)0.7;
+    const double p = 0.3;
+    ag_set_run(g, (ag_run){.training = true});
+    ag_node *x = sample(g, tensor_dims(2, 8, 7));
+    const int *targets = ag_sample_ids(g, 8, 7, i > 0);
+    ag_node *soft = zeros(g, tensor_dims(2, 8, 7));
+    int scored = 0;
+    for (int r = 0; r < 8; r++)
+        for (int c = 0; targets[r] >= 0 && c < 7; c++) {
+            scored += c == 0;
+            soft->val.x[r * 7 + c] = (real)((targets[r] == c ? 1 - p : 0) + p / 7);
+        }
+    const real *w = i == 2 ? &weight : NULL;
+    ag_node *sum = ag_sum(ag_mul(soft, ag_log_softmax(x)), 0, NULL);
+    return (both){ag_add(ag_cross_entropy(x, targets, w), ag_label_smoothing(x, targets, w, p)),
+                  ag_scale(sum, i == 2 ? -(double)weight : -1.0 / scored)};
+}
+
 /* ---- normalisation ---- */
 
 static both layer_norm(ag_graph *g, int i) {
@@ -327,6 +371,10 @@ static fused_case cases[] = {
     {"mix = permute, matmul", mix, N_HEADS *N_MASKS},
     {"rope = slice, mul, concat", rope, 2},
     {"softmax = exp / sum", softmax, N_MASKS + 1},
+    {"softmax_one = exp / (1 + sum)", softmax_one, N_MASKS + 1},
+    {"alibi = sub, mask", alibi, N_MASKS},
+    {"soft_cap = scaled tanh", soft_cap, 2},
+    {"label_smoothing = soft targets", label_smoothing, 3},
     {"log_softmax = log(softmax)", log_softmax, 2},
     {"cross_entropy = selected log_softmax", cross_entropy, 3},
     {"squared_error = sum of squares", squared_error, 3},

@@ -144,7 +144,7 @@ done
 q eval from-freeze --examples 4
 q eval tensors
 q eval notes
-q train --resume --out tensors $small
+q train --resume --out tensors
 q eval good --examples "$N"
 q plot --only "$N" good
 q plot --format "$N" good

@@ -171,6 +171,8 @@ static void save_for_ever(void *ctx) {
     qkv_run_progress p = qkv_run_progress_start();
     if (qkv_run_latest(&qkv_io_posix, NULL, ".", path, &skipped, error) == QKV_IO_OK)
         qkv_run_restore(&qkv_io_posix, s->t, &p, path, error);
+    // what earlier ones left goes before the first report, for which the killer waits
+    if (!qkv_run_prune(&qkv_io_posix, NULL, ".", KEEP, error)) _exit(1);
     for (;;) {
         p.best_step = ++p.step;
         set_weights(s->t, p.step);
@@ -372,6 +374,7 @@ static void a_run_killed_at_a_call_goes_on(void **state) {
 /* Arguments of qkv train. */
 typedef struct {
     const char *dir, *steps, *save_every;
+    const char *from;  // NULL, or RUN@STEP
     bool resume;
 } program;
 
@@ -384,27 +387,15 @@ static bool has_begun(const char *dir) {
 static void run_program(void *ctx) {
     const program *p = ctx;
     const char *qkv = getenv("QKV");
-    const char *args[] = {"qkv",
-                          "train",
-                          "--out",
-                          p->dir,
-                          "--steps",
-                          p->steps,
-                          "--save-every",
-                          p->save_every,
-                          "--eval-examples",
-                          "4",
-                          "--quiet",
-                          "--threads",
-                          "1",
-                          "--d-model",
-                          "8",
-                          "--batch",
-                          "4",
-                          "--dropout",
-                          "0.1",
-                          p->resume ? "--resume" : "--force",
-                          NULL};
+    const char *args[32] = {"qkv",          "train",       "--out",     p->dir, "--steps", p->steps,
+                            "--save-every", p->save_every, "--threads", "1",    "--quiet"};
+    static const char *const own[] = {"--eval-examples", "4", "--d-model", "8",
+                                      "--batch",         "4", "--dropout", "0.1"};
+    int n = 11;
+    args[n++] = p->resume ? "--resume" : "--force";
+    if (p->from) args[n++] = "--from", args[n++] = p->from;
+    for (size_t i = 0; !p->resume && !p->from && i < sizeof own / sizeof *own; i++)
+        args[n++] = own[i];
     execv(qkv, (char *const *)args);
     _exit(127);
 }
@@ -472,27 +463,44 @@ static void a_killed_program_loses_nothing(void **state) {
         seen);
 }
 
-static void a_killed_program_goes_on_to_the_same_bits(void **state) {
-    (void)state;
-    need_program();
-    program p = {.dir = "whole", .steps = "30", .save_every = "1"};
-    long began = now_us(), points = kills() / 12 < 50 ? kills() / 12 : 50, killed = 0;
+/* Kills `points` trainings to step 30 at random instants; each goes on to the bits of one that was
+ * left alone. */
+static void kill_and_go_on(const char *from, long points) {
+    program p = {.dir = "whole", .steps = "30", .save_every = "1", .from = from};
+    long killed = 0, began = now_us();
     assert_false(end(start(run_program, &p), false));
     long takes = now_us() - began;
     for (long tries = 0; killed < points && tries < 5 * points; tries++) {
-        p = (program){.dir = "killed", .steps = "30", .save_every = "1"};
+        p = (program){.dir = "killed", .steps = "30", .save_every = "1", .from = from};
         pid_t child = start(run_program, &p);
         sleep_us((long)below((uint32_t)takes));
         killed += end(child, true);
         p.resume = has_begun("killed");
+        if (p.resume) p.from = NULL;
         assert_false(end(start(run_program, &p), false));
         expect_same_run("whole", "killed", 30);
         remove_directory("killed");
     }
+    remove_directory("whole");
     print_message(
-        "    qkv train killed at %ld random instants, each time gone on to the same bits\n",
-        killed);
+        "    qkv train%s killed at %ld random instants, each time gone on to the same bits\n",
+        from ? " --from" : "", killed);
     assert_int_equal(killed, points);
+}
+
+static void a_killed_program_goes_on_to_the_same_bits(void **state) {
+    (void)state;
+    need_program();
+    kill_and_go_on(NULL, kills() / 12 < 50 ? kills() / 12 : 50);
+}
+
+/* One that began at a step which its source has no checkpoint of. */
+static void a_killed_program_from_another_run_goes_on(void **state) {
+    (void)state;
+    need_program();
+    program p = {.dir = "source", .steps = "20", .save_every = "4"};
+    assert_false(end(start(run_program, &p), false));
+    kill_and_go_on("source@10", kills() / 12 < 50 ? kills() / 12 : 50);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -502,6 +510,7 @@ static const struct CMUnitTest tests[] = {
     faults_test(twice_n_steps_in_two_processes),
     faults_test(a_killed_program_loses_nothing),
     faults_test(a_killed_program_goes_on_to_the_same_bits),
+    faults_test(a_killed_program_from_another_run_goes_on),
 };
 
 /* A kill takes nothing back that was written, on whatever disk: the quick test saves its time. */

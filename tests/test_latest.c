@@ -1,5 +1,6 @@
 /* A run directory's checkpoints: the newest good one is found, old ones go, and saving or restoring
  * may fail at any call without harm. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "tests/faults.h"
 #include "train/io/safetensors.h"
 #include "train/run/checkpoint.h"
+#include "train/run/files.h"
 
 static qkv_trainer *small_trainer(const tensor_allocator *mem, int seed) {
     qkv_config c;
@@ -181,6 +183,50 @@ static void pruning_survives_every_failure(void **state) {
     qkv_trainer_free(t);
 }
 
+/* ---- the directory ---- */
+
+/* While this one waits for its turn, another run begins and ends in the directory. */
+static int lock_after_another(void *ctx, int fd) {
+    (void)ctx;
+    faults_put("run/config.json", "{}", 2);
+    return qkv_io_posix.lock(NULL, fd);
+}
+
+static void a_directory_is_looked_at_under_its_lock(void **state) {
+    char dir[QKV_IO_PATH], error[QKV_IO_ERROR] = "";
+    int lock;
+    qkv_io io = qkv_io_posix;
+    qkv_run_options o = {.dir = "run"};
+    (void)state;
+    assert_int_equal(qkv_run_open_directory(&io, &o, dir, &lock, error), QKV_RUN_DONE);
+    assert_string_equal(dir, "run");
+    qkv_run_close_directory(&io, lock);
+    io.lock = lock_after_another;
+    assert_int_equal(qkv_run_open_directory(&io, &o, dir, &lock, error), QKV_RUN_FAILED);
+    assert_non_null(strstr(error, "'run' is not empty"));
+    assert_int_equal(lock, -1);
+}
+
+/* A file system which says that the one above is missing, whatever is made. */
+static int nothing_can_be_made(void *ctx, const char *path) {
+    (void)path;
+    if (++*(int *)ctx > 1000) fail_msg("no end of it");
+    return errno = strcmp(path, "/a") == 0 ? EEXIST : ENOENT, -1;
+}
+
+static void a_directory_that_cannot_be_made_ends(void **state) {
+    char dir[QKV_IO_PATH], error[QKV_IO_ERROR];
+    int calls = 0, lock;
+    qkv_io io = qkv_io_posix;
+    (void)state;
+    io.mkdir = nothing_can_be_made;
+    io.ctx = &calls;
+    assert_false(qkv_io_make_directory(&io, "/a/b/c/d", error));
+    assert_string_equal(error, "cannot make the directory '/a/b/c/d': No such file or directory");
+    qkv_run_options o = {.prefix = "/a/b/c/d"};
+    assert_int_equal(qkv_run_open_directory(&io, &o, dir, &lock, error), QKV_RUN_FAILED);
+}
+
 /* ---- saving and restoring ---- */
 
 /* A trainer with one state, a file with another's. */
@@ -286,6 +332,8 @@ static const struct CMUnitTest tests[] = {
     faults_test(others_safetensors_are_no_checkpoints),
     faults_test(old_ones_are_pruned),
     faults_test(pruning_survives_every_failure),
+    faults_test(a_directory_is_looked_at_under_its_lock),
+    faults_test(a_directory_that_cannot_be_made_ends),
     faults_test(saving_survives_every_failure),
     faults_test(restoring_survives_every_failure),
 };

@@ -33,7 +33,10 @@ layers_are_all_there() {
 tasks_are_all_there() {
     ran 0 list tasks && names >tasks && [ "$(wc -l <tasks)" -ge 10 ] || return 1
     awk 'NF < 4 { print "    " $0 ": says nothing"; bad = 1 } END { exit bad }' out || return 1
-    while read -r task; do ran 0 data "$task" || return 1; done <tasks
+    while read -r task; do
+        "$QKV" data "$task" >out 2>err || grep -qF -e '--data FILE' err ||
+            { say "$task cannot be used: $(cat err)"; return 1; }
+    done <tasks
 }
 
 plots_are_all_there() {

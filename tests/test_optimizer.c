@@ -221,6 +221,55 @@ static void clipping_shortens_only_what_is_too_long(void **state) {
     assert_close(w[1], -1.6, 1e-6);
 }
 
+/* ---- at the ends of what numbers can hold ---- */
+
+/* One step from 0 along one gradient. */
+static double one_step(qkv_config c, double gradient, int step) {
+    real w = 0, g = (real)gradient, m = 0, s = 0;
+    qkv_optim_rule rule = rule_at(&c, step, fabs(gradient));
+    qkv_optim_apply(&rule, false, 1, &w, &g, (real *[]){&m, &s});
+    return (double)w;
+}
+
+/* Squares that underflow must not leave a tiny eps alone in the denominator. */
+static void a_tiny_gradient_makes_no_huge_step(void **state) {
+    (void)state;
+    for (int optimizer = QKV_OPTIM_ADAM; optimizer <= QKV_OPTIM_ADAMW; optimizer++)
+        for (double eps = 1e-30; eps < 1e-6; eps *= 10)
+            for (double g = 1e-37; g < 1e-8; g *= 3) {
+                qkv_config c = config_of(optimizer);
+                c.lr = 0.01, c.beta1 = 0.9, c.beta2 = 0.999, c.eps = eps, c.weight_decay = 0;
+                double step = one_step(c, g, 0);
+                if (!(fabs(step) <= 0.0101)) fail_msg("eps %g, gradient %g: %g", eps, g, step);
+                real w = 0, x = (real)g, m = 0, s = 0;
+                for (int t = 0; t < 3000; t++) {
+                    real was = w;
+                    qkv_optim_rule rule = rule_at(&c, t, g);
+                    qkv_optim_apply(&rule, false, 1, &w, &x, (real *[]){&m, &s});
+                    if (!(real_abs(w - was) <= (real)0.0105))
+                        fail_msg("eps %g, gradient %g: %g at step %d", eps, g, (double)(w - was),
+                                 t);
+                }
+            }
+}
+
+static void what_a_square_cannot_hold_is_refused(void **state) {
+    (void)state;
+    const double most = sqrt((double)REAL_MAX);
+    qkv_config c = config_of(QKV_OPTIM_ADAM);
+    qkv_optim_rule rule = rule_at(&c, 0, 1);
+    assert_true(qkv_optim_holds(&rule, 0.99 * most) && !qkv_optim_holds(&rule, 1.01 * most));
+    real w = 0, g = (real)(0.99 * most), m = 0, s = 0;
+    qkv_optim_apply(&rule, false, 1, &w, &g, (real *[]){&m, &s});
+    assert_true(isfinite((double)s) && w != 0);
+    c.clip = 1;
+    rule = rule_at(&c, 0, 1.01 * most);
+    assert_true(qkv_optim_holds(&rule, 1.01 * most));  // clipped first
+    c = config_of(QKV_OPTIM_SGD);
+    rule = rule_at(&c, 0, 1.01 * most);
+    assert_true(qkv_optim_holds(&rule, 1.01 * most));  // keeps no squares
+}
+
 /* ---- the schedule ---- */
 
 static void check_schedule(const qkv_config *c) {
@@ -242,7 +291,7 @@ static void schedules_are_finite_and_below_the_peak(void **state) {
     (void)state;
     static const int grid[] = {0, 1, 2, 3, 10, 99, 100, 101, 1000, 1000000000};
     enum { SIZE = sizeof grid / sizeof *grid };
-    for (int schedule = QKV_OPTIM_CONSTANT; schedule <= QKV_OPTIM_COSINE; schedule++)
+    for (int schedule = QKV_OPTIM_CONSTANT; schedule <= QKV_OPTIM_WSD; schedule++)
         for (int w = 0; w < SIZE; w++)
             for (int s = 1; s < SIZE; s++) {  // a run of no steps has no rate
                 qkv_config c = config_of(QKV_OPTIM_ADAM);
@@ -263,6 +312,45 @@ static void schedules_have_their_shape(void **state) {
     assert_close(rate(&c, 35), (1 + sqrt(0.5)) / 2, 1e-15);
     assert_close(rate(&c, 60), 0.5, 1e-15);
     assert_close(rate(&c, 110), 0, 1e-15);
+    c.steps = 1000, c.schedule_steps = 110;  // its length is its own
+    assert_close(rate(&c, 60), 0.5, 1e-15);
+    assert_close(rate(&c, 500), 0, 1e-15);
+    c.least_lr = 0.2;
+    assert_close(rate(&c, 60), 0.6, 1e-15);
+    assert_close(rate(&c, 500), 0.2, 1e-15);
+    c.schedule = QKV_OPTIM_LINEAR;
+    assert_close(rate(&c, 9), 10.0 / 11, 1e-15);
+    assert_close(rate(&c, 10), 1, 1e-15);
+    assert_close(rate(&c, 35), 0.8, 1e-15);
+    assert_close(rate(&c, 500), 0.2, 1e-15);
+    c.schedule = QKV_OPTIM_WSD, c.decay = 20;
+    assert_true(rate(&c, 10) == 1 && rate(&c, 90) == 1);
+    assert_close(rate(&c, 100), 0.6, 1e-15);
+    assert_close(rate(&c, 110), 0.2, 1e-15);
+    assert_close(rate(&c, 500), 0.2, 1e-15);
+}
+
+/* Whatever gradients have a square, no weight moves by much more than the rate, and moments stay
+ * numbers that are normal or 0. */
+static void steps_are_bounded_by_the_rate(void **state) {
+    (void)state;
+    const double small = (double)REAL_MIN, root = sqrt(small);
+    const double grads[] = {1, 1e-3 / root, root / 1e3, root, root * 30, small, small / 4};
+    for (int method = QKV_OPTIM_ADAM; method <= QKV_OPTIM_ADAMW; method++)
+        for (size_t k = 0; k < sizeof grads / sizeof *grads; k++) {
+            qkv_config c = config_of(method);
+            c.eps = 1e-30, c.beta1 = 0.9, c.beta2 = 0.999, c.weight_decay = 0, c.lr = 0.01;
+            real w = 1, m = 0, s = 0;
+            for (int t = 0; t < 40; t++) {
+                const real g = (real)(t < 20 ? grads[k] : t % 2 ? -grads[k] : 0), before = w;
+                qkv_optim_rule rule = rule_at(&c, t, 1);
+                qkv_optim_apply(&rule, false, 1, &w, &g, (real *[]){&m, &s});
+                assert_true(fabs((double)(w - before)) <= 1.01 * c.lr);
+                assert_true(isfinite((double)m) && isfinite((double)s));
+                assert_true(m == 0 || real_abs(m) >= REAL_MIN);
+                assert_true(s == 0 || s >= REAL_MIN);
+            }
+        }
 }
 
 static const struct CMUnitTest tests[] = {
@@ -271,6 +359,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(decay_is_decoupled_in_adamw_only),
     cmocka_unit_test(decay_is_for_matrices_only),
     cmocka_unit_test(clipping_shortens_only_what_is_too_long),
+    cmocka_unit_test(a_tiny_gradient_makes_no_huge_step),
+    cmocka_unit_test(what_a_square_cannot_hold_is_refused),
+    cmocka_unit_test(steps_are_bounded_by_the_rate),
     cmocka_unit_test(schedules_are_finite_and_below_the_peak),
     cmocka_unit_test(schedules_have_their_shape),
 };

@@ -266,7 +266,7 @@ static void changes_of_the_model_are_undone(void **state) {
 static void every_task_can_be_looked_at(void **state) {
     (void)state;
     for (int i = 0; data_tasks[i]; i++) {
-        char options[96];
+        char options[128];
         snprintf(options, sizeof options, "task=%s\neval-examples=8%s%s", data_tasks[i]->name,
                  task_reads_a_file(data_tasks[i]) ? "\ndata=" : "",
                  task_reads_a_file(data_tasks[i]) ? TASK_FILE : "");

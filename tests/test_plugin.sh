@@ -103,7 +103,7 @@ block_is_trained_and_looked_at() {
 task_is_learned() {
     gives 0 train --plugin "$examples/successor.c" --task successor --steps 300 --out run
     grep -Eq '(99|100)\.[0-9] % of the answers' out
-    prints '12 of 12 keys'
+    prints '12 of 12'
     gives 0 data successor --plugin "$examples/successor.c" --check
 }
 
@@ -129,10 +129,10 @@ END
 
 # A task's own options: in the help, on the command line in any place, in config.json and back.
 options_of_a_task() {
-    sed -e 's/bool hold_out;/bool hold_out; double share; int way; char from[32];/
+    sed -e 's/bool hold_out;/bool hold_out; double share; int way; char place[32];/
 s/^    DATA_END,/    DATA_REAL(options, share, "share", 0.5, 0, 1, "a share"),\
     DATA_CHOICE(options, way, "way", "down", "up|down", "a way"),\
-    DATA_TEXT(options, from, "from-where", "here", "FILE", "a place"),\
+    DATA_TEXT(options, place, "place-where", "here", "FILE", "a place"),\
     DATA_END,/
 s/data_task_pairs/own/; s/^const data_task/static &/; s/"pairs", *\.sum/"own", .sum/; s/= "pairs",/= "own",/
 s/"pairs: n/"n/; s/steps=/steps=/' "$root/data/pairs.c" >plugin.c
@@ -142,17 +142,17 @@ static const data_task *const tasks[] = {&own, NULL};
 const qkv_config_plugin qkv_plugin = {QKV_CONFIG_PLUGIN_ABI, sizeof(real), .tasks = tasks};
 END
     gives 0 train --help --task own --plugin plugin.c
-    prints '--share X' && prints '--way up|down' && prints '--from-where FILE' && prints '--[no-]hold-out'
+    prints '--share X' && prints '--way up|down' && prints '--place-where FILE' && prints '--[no-]hold-out'
     prints '(default here)' && prints '(default down)' && prints '(default 0.5)'
-    gives 0 train --way up --steps 2 --from-where there --share 0.1 --hold-out --task own \
+    gives 0 train --way up --steps 2 --place-where there --share 0.1 --hold-out --task own \
         --plugin plugin.c --quiet --out run --pairs 3
-    grep -q '"way": "up"' run/config.json && grep -q '"from": "there"' run/config.json
+    grep -q '"way": "up"' run/config.json && grep -q '"place": "there"' run/config.json
     grep -q '"share": 0.1,' run/config.json && grep -q '"hold_out": true' run/config.json
     gives 0 train --plugin plugin.c --resume --out run --steps 4 --quiet
     gives 0 train --plugin plugin.c --config run/config.json --out run2 --quiet
     cmp run/step-00000004.safetensors run2/step-00000004.safetensors
     gives 0 info run --plugin plugin.c
-    prints '--from-where there'
+    prints '--place-where there'
     gives 2 train --plugin plugin.c --task own --way sideways
     says "--way: 'sideways' is none of up|down" && alone
     gives 2 train --plugin plugin.c --way up
@@ -161,6 +161,31 @@ END
     sed 's/"share", 0.5/"lr", 0.5/; s/share/lr/g' plugin.c >clash.c
     gives 1 data own --plugin clash.c
     says 'one that every run has'
+}
+
+# What an author forgets: scratch that is used and not asked for, a source that is no position.
+task_writes_where_it_may_not() {
+    edited successor.c '/s->scratch = /d'
+    gives 2 train --plugin plugin.c --task successor --steps 2
+    says 'uses more scratch memory than it asks for' && alone
+    gives 2 data successor --plugin plugin.c
+    says 'scratch' && alone
+    edited successor.c 's/source\[0\]\[n\] = t/source[0][n] = 999/'
+    gives 2 train --plugin plugin.c --task successor --steps 2
+    says 'no position of the store' && alone
+    edited successor.c 's/target\[0\]\[n\] = value\[t\]/target[0][n + 1] = value[t]/'
+    gives 2 train --plugin plugin.c --task successor --steps 2
+    says 'beyond the positions of the sequence' && alone
+    [ ! -e runs ]
+}
+
+# The compiled object lies in TMPDIR.
+temporary_directory() {
+    mkdir own
+    TMPDIR=$PWD/own gives 0 gradcheck --plugin "$examples/square.c" square
+    [ -z "$(ls own)" ]
+    TMPDIR=$PWD/none gives 1 train --plugin "$examples/square.c" --steps 1
+    says "none': No such file" && says TMPDIR && alone
 }
 
 # Two plugins: what both have, side by side; the same name twice is refused.
@@ -416,6 +441,8 @@ try task_is_learned
 try run_is_resumed
 try options_of_a_task
 try two_plugins
+try task_writes_where_it_may_not
+try temporary_directory
 try shared_object
 try empty_plugin
 try missing_file

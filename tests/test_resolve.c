@@ -183,6 +183,58 @@ static void masks_follow_the_option(void **state) {
     }
 }
 
+/* An option that would do nothing is told apart, and its owner named. */
+static void idle_options_are_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *task, *field, *value, *option, *says;  // says NULL: it has an effect
+    } cases[] = {
+        {"pairs", "seed", "1", "momentum", "--optimizer sgd, which is adam"},
+        {"pairs", "optimizer", "sgd", "momentum", NULL},
+        {"pairs", "optimizer", "sgd", "beta2", "--optimizer adam|adamw|muon, which is sgd"},
+        {"pairs", "optimizer", "adamw", "beta2", NULL},
+        {"pairs", "seed", "1", "activation", "--d-ff, which is 0"},
+        {"pairs", "d_ff", "8", "activation", NULL},
+        {"pairs", "seed", "1", "post_norm", "--norm layer|rms, which is none"},
+        {"pairs", "norm", "rms", "post_norm", NULL},
+        {"pairs", "embed_init", "unit", "embed_std", "--embed-init normal|split, which is unit"},
+        {"pairs", "readout", "vector", "tie_unembedding", "--readout full|local"},
+        {"pairs", "readout", "local", "readout", "tasks with several answers"},
+        {"two", "readout", "local", "readout", NULL},
+        {"pairs", "readout", "full", "readout", NULL},
+        {"cross", "seed", "1", "mask", "attention within the sequence"},
+        {"cross", "arch", "encoder-decoder", "mask", NULL},
+        {"cross", "positions", "rotary", "positions", "--positions rotary belongs to"},
+        {"cross", "positions", "learned", "positions", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        qkv_config c = config_with(WITH({"task", cases[i].task}, {cases[i].field, cases[i].value}));
+        data_spec spec;
+        char error[QKV_IO_ERROR] = "";
+        assert_true(qkv_config_resolve(&c, &spec, error));
+        const data_option *o = qkv_config_option_find(&c, cases[i].option);
+        bool used = qkv_config_is_used(&c, &spec, o, error);
+        if (used != !cases[i].says) fail_msg("%s: '%s'", cases[i].option, error);
+        if (!used && !strstr(error, cases[i].says)) fail_msg("%s: '%s'", cases[i].option, error);
+    }
+}
+
+/* What the lines of the table need are options and facts that exist. */
+static void needs_are_understood(void **state) {
+    (void)state;
+    qkv_config c = resolved(WITH({"task", "two"}));
+    data_spec spec;
+    char error[QKV_IO_ERROR] = "";
+    assert_true(qkv_config_resolve(&c, &spec, error));
+    int n = 0;
+    for (const data_option *o = qkv_config_options; o->option; o++) {
+        if (!o->needs) continue;
+        n++;
+        if (!qkv_config_is_used(&c, &spec, o, error) && strstr(error, "no option"))
+            fail_msg("%s: %s", o->option, error);
+    }
+    assert_true(n >= 12);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(zeros_stand_for_the_usual),
     cmocka_unit_test(resolving_twice_changes_nothing),
@@ -193,6 +245,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(architectures_must_fit_the_task),
     cmocka_unit_test(tasks_refuse_in_words),
     cmocka_unit_test(the_model_is_told),
+    cmocka_unit_test(idle_options_are_named),
+    cmocka_unit_test(needs_are_understood),
     cmocka_unit_test(masks_follow_the_option),
 };
 CHECK_MAIN(tests)

@@ -6,7 +6,7 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 . "$(dirname "$0")/suite.sh" || exit 1
-echo "registered 15"
+echo "registered 16"
 
 # Makes the program $dir/NAME of the shell commands on standard input.
 program() {

@@ -137,6 +137,60 @@ static void add_result(qkv_study_results *r, int variant, int seed, double accur
     assert_true(qkv_study_results_add(r, &one));
 }
 
+/* Of outcomes of two kinds how many, with the interval of Wilson; and bands for a share of the seeds. */
+static void counts_and_shares(void **state) {
+    static const char text[] =
+        "{\"name\": \"s\", \"seeds\": 16, \"variants\": [{\"name\": \"a\"}],"
+        " \"columns\": [{\"measure\": \"accuracy\", \"as\": \"learned\", \"least\": 0.9}],"
+        " \"bands\": [{\"variant\": \"a\", \"measure\": \"accuracy\", \"least\": 0.9},"
+        " {\"variant\": \"a\", \"measure\": \"accuracy\", \"least\": 0.9, \"seeds_least\": 0.8},"
+        " {\"variant\": \"a\", \"measure\": \"accuracy\", \"least\": 0.9, \"seeds_least\": 0.9},"
+        " {\"variant\": \"a\", \"measure\": \"accuracy\", \"least\": 0.9, \"seeds_most\": 0.8}]}";
+    (void)state;
+    qkv_study *s = parse(text);
+    qkv_study_results r = {.arena = tensor_arena_new(NULL)};
+    assert_int_equal(qkv_study_counted(s, &r, 0, "accuracy", 0.9, 1).n, 0);
+    for (int seed = 1; seed <= 16; seed++) add_result(&r, 0, seed, seed <= 14 ? 0.95 : 0.1, 1);
+    qkv_study_count c = qkv_study_counted(s, &r, 0, "accuracy", 0.9, 1);
+    assert_int_equal(c.n, 16);
+    assert_int_equal(c.inside, 14);
+    assert_close(c.low, 0.6398, 1e-3);  // statsmodels' proportion_confint(14, 16, method="wilson")
+    assert_close(c.high, 0.9650, 1e-3);
+    c = qkv_study_counted(s, &r, 0, "nothing", 0, 1);  // not measured: outside
+    assert_true(c.n == 16 && c.inside == 0 && c.low < 1e-9 && c.high > 0.15 && c.high < 0.25);
+    static const qkv_study_band_verdict verdicts[] = {QKV_STUDY_BAND_FAILS, QKV_STUDY_BAND_HOLDS,
+                                                      QKV_STUDY_BAND_FAILS, QKV_STUDY_BAND_FAILS};
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(qkv_study_band_judge(s, &r, &s->band[i]), verdicts[i]);
+    qkv_io_text out = {.arena = r.arena};
+    qkv_study_text(s, &r, &out);
+    assert_non_null(strstr(out.at, "14 of 16 (64-97 %)"));
+    assert_non_null(strstr(out.at, "with 80 to 100 % of the seeds"));
+    tensor_arena_free(r.arena);
+    qkv_study_free(s);
+}
+
+/* A probe of the kind that runs during training leaves its numbers at each evaluation. */
+static void probes_during_training(void **state) {
+    (void)state;
+    qkv_study *s = parse(
+        "{\"name\": \"s\", \"base\": {\"task\": \"induction\", \"steps\": 4, \"eval_every\": 2,"
+        " \"eval_examples\": 8, \"d_model\": 8}, \"variants\": [{\"name\": \"a\"}],"
+        " \"probes\": [\"phase\"]}");
+    qkv_probe_measures m = {.arena = tensor_arena_new(NULL)};
+    char error[QKV_IO_ERROR] = "";
+    if (!qkv_study_job(s, 0, 1, NULL, 1, NULL, &m, error)) fail_msg("%s", error);
+    static const int steps[] = {0, 2, 4};
+    for (int i = 0; i < 3; i++) {
+        char name[QKV_PROBE_MEASURE];
+        snprintf(name, sizeof name, "phase.layer1.attn.0.induction@%d", steps[i]);
+        assert_true(isfinite(qkv_probe_measure_get(&m, name)));
+    }
+    assert_true(isnan(qkv_probe_measure_get(&m, "phase.layer1.attn.0.induction")));
+    tensor_arena_free(m.arena);
+    qkv_study_free(s);
+}
+
 static void means_bands_and_sums(void **state) {
     (void)state;
     qkv_study *s = parse(judged);
@@ -188,7 +242,7 @@ static void the_text_says_what_was_found(void **state) {
     has(&text, "a        0.900    never  6.50 ± 1.00\n");
     has(&text, "b  0.250 (1/3)    never    200 (1/3)\n");
     has(&text, "  holds        a: accuracy >= 0.5\n  FAILS        a: accuracy in [0.5, 0.85]\n");
-    has(&text, "90.0\xc2\xa0%, 0.9, 6.00, (not measured), (not measured), 5.5");
+    has(&text, "90.0 %, 0.9, 6.00, (not measured), (not measured), 5.5");
     has(&text, "Verdict  no\n");
     const char *blank = strstr(text.at, " \n");
     if (blank) fail_msg("blanks at the end of a line: %s", blank);
@@ -389,13 +443,13 @@ static void tables_and_the_numbers_of_pictures(void **state) {
           "\"i\",\"four\",\"loss\",1,2,0,2,2\n\"i\",\"two\",\"loss\",1,3,0,3,3\n");
     wrote("bars.csv",
           "y,name,mean,sd,least,most,band_least,band_most,title,label\n"
-          "0,\"g\xe2\x80\x9a \"\"h\"\"\",,,,,,,,\n1,\"four\",0,0,0,0,,,\"T\",\"loss\"\n"
+          "0,\"g, \"\"h\"\"\",,,,,,,,\n1,\"four\",0,0,0,0,,,\"T\",\"loss\"\n"
           "2,\"two\",1,0,1,1,,,\"T\",\"loss\"\n3.6,\"i\",,,,,,,,\n"
           "4.6,\"four\",2,0,2,2,,,\"T\",\"loss\"\n5.6,\"two\",3,0,3,3,,3,\"T\",\"loss\"\n");
     s->picture.kind = "lines";
     assert_true(qkv_study_write(&qkv_io_posix, s, &r, ".", error));
     wrote("lines.csv",
-          "\"d_k\",title,label,curves,\"g\xe2\x80\x9a \"\"h\"\"\",least,most,\"i\",least,most\n"
+          "\"d_k\",title,label,curves,\"g, \"\"h\"\"\",least,most,\"i\",least,most\n"
           "2,\"T\",\"loss\",2,1,1,1,3,3,3\n4,\"T\",\"loss\",2,0,0,0,2,2,2\n");
     tensor_arena_free(r.arena);
     qkv_study_free(s);
@@ -432,6 +486,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(later_options_win),
     cmocka_unit_test(the_built_in_ones_are_sound),
     cmocka_unit_test(means_bands_and_sums),
+    cmocka_unit_test(counts_and_shares),
+    cmocka_unit_test(probes_during_training),
     cmocka_unit_test(the_text_says_what_was_found),
     faults_test(results_survive_the_file),
     faults_test(other_set_ups_are_left_out),

@@ -93,7 +93,7 @@ unknown_names_are_usage_errors() {
     refused 2 "did you mean 'roles'" study role &&
         refused 2 "there is no study 'conjure'" study conjure &&
         refused 2 "--part: '3/2'" study tiny.json --part 3/2 &&
-        refused 2 "--seeds: '0'" study tiny.json --seeds 0 &&
+        refused 2 "--seeds: 0 is not between 1 and" study tiny.json --seeds 0 &&
         refused 2 "a study is needed" study && refused 2 "one study at a time" study roles staged &&
         refused 2 "--merge needs" study --merge tiny.json p1
 }

@@ -104,6 +104,13 @@ static const struct {
     {"hull", "recall wv=false", "mqar block=linear"},
     {"slots", "two", "pairs"},
     {"slots", "set3 readout=local block=linear", "two readout=vector"},
+    {"heads", "induction heads=2 d_model=16", "pairs block=linear"},
+    {"heads", "cross layers=2 arch=encoder-decoder", "pointer block=linear"},
+    {"phase", "mqar pairs=4 d_model=16", "coref block=linear"},
+    {"basis", "pairs heads=4 kv_heads=2", "pairs tie=qk"},
+    {"basis", "cross layers=2 d_k=6", "induction positions=rotary"},
+    {"partner", "partner tie=qk d_model=64", "partner"},
+    {"partner", "partner tie=qk d_model=64 keys=12 values=10 pairs=4", "pairs tie=qk d_model=64"},
     {"pointer", "pointer", "partner"},
     {"pointer", "pointer self=false heads=2", "pointer block=linear"}};
 
@@ -164,6 +171,39 @@ static double value_of(qkv_trainer *t, const char *name, const char *key) {
     qkv_probe_measures m = probe(t, name);
     return qkv_probe_measure_get(&m, key);
 }
+/* Rotations of a pair change nothing, of one half nearly all of what the pair is for. */
+static void rotations_are_identities_in_pairs(void **state) {
+    static const char *const models[] = {"pairs", "pairs heads=4 kv_heads=2 d_k=6"};
+    (void)state;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        qkv_trainer *t = trained(models[i], 500);
+        qkv_probe_measures m = probe(t, "basis");
+        const double attention = qkv_probe_measure_get(&m, "basis.none.answer_attention");
+        assert_true(attention > 0.4);
+        assert_close(qkv_probe_measure_get(&m, "basis.qk.answer_attention"), attention, ROUNDING);
+        assert_close(qkv_probe_measure_get(&m, "basis.vo.answer_attention"), attention, ROUNDING);
+        assert_close(qkv_probe_measure_get(&m, "basis.v.answer_attention"), attention, ROUNDING);
+        assert_true(qkv_probe_measure_get(&m, "basis.k.answer_attention") < attention / 2);
+        const double accuracy = qkv_probe_measure_get(&m, "basis.none.accuracy");
+        assert_close(qkv_probe_measure_get(&m, "basis.qk.accuracy"), accuracy, 0.002);
+        assert_close(qkv_probe_measure_get(&m, "basis.vo.accuracy"), accuracy, 0.002);
+        assert_true(qkv_probe_measure_get(&m, "basis.v.accuracy") < accuracy / 2);
+        qkv_trainer_free(t);
+    }
+}
+
+/* Above one half with W^Q = W^K where values take part in the match, and never where they do not. */
+static void partner_by_hand(void **state) {
+    (void)state;
+    qkv_trainer *t = trained("partner tie=qk d_model=64", 0);
+    qkv_probe_measures m = probe(t, "partner");
+    const double values = qkv_probe_measure_get(&m, "partner.by_hand"),
+                 keys = qkv_probe_measure_get(&m, "partner.keys_only");
+    assert_true(values > 0.68 && values < 0.77);
+    assert_true(keys > 0.45 && keys < 0.54);
+    qkv_trainer_free(t);
+}
+
 /* Where a probe counts right answers of unchanged examples, it counts what an evaluation does. */
 static void unchanged_is_what_evaluation_says(void **state) {
     static const struct {
@@ -244,6 +284,8 @@ static int free_memory(void **state) { return (void)state, tensor_arena_free(mem
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(probes_fit_or_refuse_and_leave_no_trace),
+    WITH_MEMORY(rotations_are_identities_in_pairs),
+    WITH_MEMORY(partner_by_hand),
     WITH_MEMORY(unchanged_is_what_evaluation_says),
     WITH_MEMORY(uniform_attention_has_a_known_sharpness),
     WITH_MEMORY(pressure_is_exact),

@@ -3,18 +3,20 @@
 
 #include <stdlib.h>
 
-#include "tensor/normal.h"
+#include "tensor/exp.h"
 #include "tensor/rng.h"
 #include "tests/check.h"
 
 #ifdef QKV_DOUBLE
-#define REAL_MAX    DBL_MAX
-#define REAL_DIGITS DBL_MANT_DIG
-#define next_real   nextafter
+#define REAL_MAX     DBL_MAX
+#define REAL_DIGITS  DBL_MANT_DIG
+#define REAL_MIN_EXP DBL_MIN_EXP
+#define next_real    nextafter
 #else
-#define REAL_MAX    FLT_MAX
-#define REAL_DIGITS FLT_MANT_DIG
-#define next_real   nextafterf
+#define REAL_MAX     FLT_MAX
+#define REAL_DIGITS  FLT_MANT_DIG
+#define REAL_MIN_EXP FLT_MIN_EXP
+#define next_real    nextafterf
 #endif
 
 static void loads_and_stores(void **state) {
@@ -189,31 +191,59 @@ static void exp_lanes_are_independent(void **state) {
     }
 }
 
-/* Phi and phi against libm's erfc and exp, in double; NaN stays NaN. */
-static void normal_is_as_close_as_said(void **state) {
+/* From e^x = 1 down to where it is 0, through all that are no normal numbers: within a unit of their
+ * last place. */
+static void gradual_exp_fades(void **state) {
     (void)state;
-    const double root_half = 0.70710678118654752440, inverse_root_2pi = 0.39894228040143267794;
-    for (int i = -20000; i <= 20000; i++) {
-        const real x = (real)(i / 1000.0);
-        vreal slope;
-        const real Phi = vec_normal(vec_set(x), &slope)[0];
-        const double expected = 0.5 * erfc(-(double)x * root_half);
-        assert_close(Phi, expected, 2 * REAL_EPSILON);
-        assert_close(slope[0], inverse_root_2pi * exp(-0.5 * (double)x * (double)x),
-                     2 * REAL_EPSILON);
-        assert_true(x < 0 ? Phi <= (real)0.5 : Phi >= (real)0.5);
+    const long double least = ldexpl(1, REAL_MIN_EXP - REAL_DIGITS);
+    real before = 1;
+    for (double x = -1; x > (double)lowest_x() - 60; x -= 0.0137) {
+        const real y = vec_exp_gradual(vec_set((real)x))[0];
+        const long double exact = expl((long double)(real)x);
+        assert_true(fabsl((long double)y - exact) <= 2 * exact * (long double)REAL_EPSILON + least);
+        assert_true(y <= before);
+        before = y;
     }
-    vreal slope;
-    assert_true(vec_normal(vec_set((real)-INFINITY), &slope)[0] == 0);
-    assert_true(vec_normal(vec_set((real)INFINITY), &slope)[0] == 1);
-    assert_true(isnan((double)vec_normal(vec_set((real)NAN), &slope)[0]));
+    assert_true(before == 0);
+    assert_true(vec_exp_gradual(vec_set((real)-INFINITY))[0] == 0);
+    assert_true(isinf((double)vec_exp_gradual(vec_set((real)INFINITY))[0]));
+    assert_true(isnan((double)vec_exp_gradual(vec_set((real)NAN))[0]));
+}
+
+/* A product and a sum of two are exact with what they were rounded by. */
+static void pairs_are_exact(void **state) {
+    (void)state;
+    rng r = rng_stream(1, "pairs", 0);
+    for (int i = 0; i < 100000; i++) {
+        const real a = (real)ldexp(rng_double(&r) - 0.5, (int)rng_below(&r, 40)),
+                   b = (real)ldexp(rng_double(&r) - 0.5, (int)rng_below(&r, 40));
+        const vec_pair product = vec_product(vec_set(a), vec_set(b)),
+                       sum = vec_added(vec_set(a), vec_set(b));
+        const double error = fma((double)a, (double)b, -(double)product.high[0]);
+        assert_close(product.low[0], error, fabs((double)(a * b)) * 1e-31);
+        assert_true(sum.high[0] == a + b);
+        if (sizeof(real) < sizeof(double))
+            assert_true((double)sum.high[0] + (double)sum.low[0] == (double)a + (double)b);
+    }
+}
+
+static void a_cotangent_of_0_is_cut(void **state) {
+    (void)state;
+    static const real slopes[] = {1, (real)INFINITY, (real)-INFINITY, (real)NAN};
+    for (int i = 0; i < 4; i++) {
+        assert_true(vec_cut(vec_set(0), vec_set(slopes[i]))[0] == 0);
+        assert_true(vec_cut(vec_set((real)-0.0), vec_set(slopes[i]))[0] == 0);
+    }
+    assert_true(vec_cut(vec_set(3), vec_set(2))[0] == 6);
+    assert_true(isnan((double)vec_cut(vec_set((real)NAN), vec_set(0))[0]));
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(loads_and_stores),           cmocka_unit_test(partial_loads_and_stores),
-    cmocka_unit_test(select_and_max_by_lane),     cmocka_unit_test(sum_and_greatest_see_every_lane),
-    cmocka_unit_test(exp_is_within_2_ulp),        cmocka_unit_test(exp_keeps_its_ends),
-    cmocka_unit_test(exp_of_special_values),      cmocka_unit_test(exp_lanes_are_independent),
-    cmocka_unit_test(normal_is_as_close_as_said),
+    cmocka_unit_test(loads_and_stores),        cmocka_unit_test(partial_loads_and_stores),
+    cmocka_unit_test(select_and_max_by_lane),  cmocka_unit_test(sum_and_greatest_see_every_lane),
+    cmocka_unit_test(exp_is_within_2_ulp),     cmocka_unit_test(exp_keeps_its_ends),
+    cmocka_unit_test(exp_of_special_values),   cmocka_unit_test(exp_lanes_are_independent),
+    cmocka_unit_test(gradual_exp_fades),       cmocka_unit_test(pairs_are_exact),
+    cmocka_unit_test(a_cotangent_of_0_is_cut),
 };
 CHECK_MAIN(tests)

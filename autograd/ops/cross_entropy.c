@@ -1,18 +1,21 @@
 /* cross_entropy.c - y = weight * sum over scored rows r of (log sum_c exp x[r,c]) - x[r,target[r]].
  *   dx[r] = weight (softmax(x[r]) - onehot(target[r]))
+ * With s the sum of exp(x - max) over all but the greatest, the loss of a row is (max - x[target]) +
+ * log(1 + s), and the 1 - p of a target that is the greatest s / (1 + s): nothing cancels, so a row
+ * that is nearly sure keeps its digits.
  * A target of -1 is not scored. `weight` points to the caller's number, read at every replay (1 /
  * scored rows of the whole batch, so that micro-batches add up to the batch's mean); NULL: 1 / scored
  * rows of this call. Nothing scored: 0. */
 #include "autograd/op.h"
 #include "autograd/row.h"
+#include "tensor/log.h"
 
 typedef struct {
     const int *targets;  // the caller's, [rows]
     const real *weight;
 } attr;
 
-
-// save: how many rows were scored, the weight used, then softmax [rows,V].
+// save: how many rows were scored, the weight used, then s [rows] and softmax - onehot [rows,V].
 enum { SCORED, WEIGHT, HEADER };
 
 static bool shape(ag_node *node) {
@@ -20,27 +23,46 @@ static bool shape(ag_node *node) {
     if (x.rank < 1) return ag_fail(node, "a scalar is no row of logits");
     if (!ag_fits_int(node, tensor_rows(x), "rows")) return false;
     node->val.shape = tensor_dims(0);
-    node->n_save = HEADER + node->in[0]->val.n;
+    node->n_save = HEADER + tensor_rows(x) + node->in[0]->val.n;
     return true;
+}
+
+static bool targets_in_range(ag_node *node, size_t rows, int V, int *scored) {
+    const attr *a = node->attr;
+    *scored = 0;
+    for (size_t r = 0; r < rows; r++) {
+        if (a->targets[r] < -1 || a->targets[r] >= V)
+            return ag_fail(node, "target %d of row %zu is outside 0..%d", a->targets[r], r, V - 1);
+        *scored += a->targets[r] >= 0;
+    }
+    return true;
+}
+
+/* d = softmax(x) - onehot(target); *others is left to be made log(1 + s). Returns max - x[target]. */
+static double row(const real *x, int V, int target, real *d, real *others) {
+    real max;
+    *others = row_softmax(x, V, d, &max);
+    d[target] = d[target] > (real)0.5 ? -(*others / (1 + *others)) : d[target] - 1;
+    return (double)max - (double)x[target];
 }
 
 static void forward(ag_node *node) {
     const attr *a = node->attr;
-    int V = tensor_width(node->in[0]->val.shape), scored = 0;
-    size_t rows = tensor_rows(node->in[0]->val.shape);
-    for (size_t r = 0; r < rows; r++) {
-        if (a->targets[r] < -1 || a->targets[r] >= V) {
-            ag_fail(node, "target %d of row %zu is outside 0..%d", a->targets[r], r, V - 1);
-            return;
-        }
-        scored += a->targets[r] >= 0;
-    }
+    const int V = tensor_width(node->in[0]->val.shape);
+    const size_t rows = tensor_rows(node->in[0]->val.shape);
+    int scored;
+    if (!targets_in_range(node, rows, V, &scored)) return;
+    real *others = node->save + HEADER, *d = others + rows;
+    const real *x = node->in[0]->val.x;
     double loss = 0;
-    for (size_t r = 0; r < rows; r++) {
-        if (a->targets[r] < 0) continue;
-        const real *x = node->in[0]->val.x + r * (size_t)V;
-        real max, sum = row_softmax(x, V, node->save + HEADER + r * (size_t)V, &max);
-        loss += (double)real_log(sum) + ((double)max - (double)x[a->targets[r]]);
+    for (size_t r = 0; r < rows; r++, x += V, d += V) {
+        others[r] = 0;
+        if (a->targets[r] >= 0) loss += row(x, V, a->targets[r], d, others + r);
+    }
+    for (size_t r = 0; r < rows; r += VEC) {
+        const int n = rows - r < VEC ? (int)(rows - r) : VEC;
+        const vreal logs = vec_log1p(vec_load_upto(others + r, n, 0));
+        for (int i = 0; i < n; i++) loss += (double)logs[i];
     }
     node->save[SCORED] = (real)scored;
     node->save[WEIGHT] = a->weight ? *a->weight : scored ? 1 / (real)scored : 0;
@@ -49,18 +71,14 @@ static void forward(ag_node *node) {
 
 static void backward(ag_node *node) {
     const attr *a = node->attr;
-    int V = tensor_width(node->in[0]->val.shape);
-    size_t rows = tensor_rows(node->in[0]->val.shape);
+    const int V = tensor_width(node->in[0]->val.shape);
+    const size_t rows = tensor_rows(node->in[0]->val.shape);
     const real each = node->grad[0] * node->save[WEIGHT];
-    real *DX = ag_grad(node->in[0]);
-    for (size_t r = 0; r < rows; r++) {
-        if (a->targets[r] < 0) continue;
-        const real *p = node->save + HEADER + r * (size_t)V;
-        real *dx = DX + r * (size_t)V;
-        // loss += log sum exp x - x[target]
-        ROW_EACH(c, V) row_add(dx, c, V, each * row_get(p, c, V, 0));
-        dx[a->targets[r]] -= each;
-    }
+    const real *d = node->save + HEADER + rows;
+    real *dx = ag_grad(node->in[0]);
+    for (size_t r = 0; r < rows && each != 0; r++, d += V, dx += V)
+        if (a->targets[r] >= 0)  // loss += log sum exp x - x[target]
+            ROW_EACH(c, V) row_add(dx, c, V, each * row_get(d, c, V, 0));
 }
 
 int ag_cross_entropy_scored(const ag_node *node) {

@@ -9,14 +9,22 @@ static void forward(ag_node *node) {
     AG_BROADCAST(node->val.shape, in_a->val.shape, in_b->val.shape, Y[iy] = A[ia] / B[ib])
 }
 
+/* a / b^2. Where a / b is near the smallest numbers, and loses digits there, it is taken 2^48 times as
+ * large. */
+static inline real ratio(real a, real b) {
+    const bool small = real_abs(a) < (real)0x1p-60 * real_abs(b);
+    const real y = a * (small ? (real)0x1p48 : 1) / b / b;
+    return small ? y * (real)0x1p-48 : y;
+}
+
 static void backward(ag_node *node) {
     tensor_shape full = node->val.shape, sa = node->in[0]->val.shape, sb = node->in[1]->val.shape;
     const real *restrict A = node->in[0]->val.x, *restrict B = node->in[1]->val.x;
     const real *restrict dY = node->grad;
     real *dA = ag_grad(node->in[0]);
-    if (dA) AG_BROADCAST(full, sa, sb, dA[ia] += dY[iy] / B[ib])
+    if (dA) AG_BROADCAST(full, sa, sb, dA[ia] += dY[iy] == 0 ? 0 : dY[iy] / B[ib])
     real *dB = ag_grad(node->in[1]);
-    if (dB) AG_BROADCAST(full, sa, sb, dB[ib] -= dY[iy] / B[ib] * (A[ia] / B[ib]))
+    if (dB) AG_BROADCAST(full, sa, sb, dB[ib] -= dY[iy] == 0 ? 0 : dY[iy] * ratio(A[ia], B[ib]))
 }
 
 static ag_node *sample(ag_graph *g, int i) {

@@ -1,5 +1,6 @@
 /* dropout.c - y = m x; in training m is 0 with probability p, else 1 / (1 - p); else it is 1.
  *   dx = m dy
+ * A dropped place is 0 whatever x is there.
  * The mask is a pure function of (seed, step, micro-batch) of ag_set_run(), of the name given here (a
  * later ag_name() does not change it) and of the element's index: the same on replay, on any
  * number of threads, after a resume. Two dropouts of one name drop the same elements. Without
@@ -37,13 +38,14 @@ static void forward(ag_node *node) {
     const uint32_t dropped = (uint32_t)(a->p * 0x1p32);  // p < 1: at most 2^32 - 1
     const bool drops = run.training && a->p > 0;
     for (size_t i = 0; i < node->val.n; i++) m[i] = !drops ? 1 : rng_u32(&r) < dropped ? 0 : kept;
-    for (size_t i = 0; i < node->val.n; i++) y[i] = m[i] * x[i];
+    for (size_t i = 0; i < node->val.n; i++) y[i] = m[i] == 0 ? 0 : m[i] * x[i];
 }
 
 static void backward(ag_node *node) {
     const real *restrict m = node->save, *restrict dy = node->grad;
     real *restrict dx = ag_grad(node->in[0]);
-    for (size_t i = 0; i < node->val.n; i++) dx[i] += m[i] * dy[i];  // y[i] = m[i] * x[i]
+    for (size_t i = 0; i < node->val.n; i++)
+        dx[i] += m[i] == 0 ? 0 : m[i] * dy[i];  // y[i] = m[i] * x[i]
 }
 
 static ag_node *sample(ag_graph *g, int i) {

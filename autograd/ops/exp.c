@@ -1,8 +1,9 @@
 /* exp.c - y = e^x.        dy/dx = y */
+#include "tensor/exp.h"
 #include "autograd/unary.h"
 
-static void forward(ag_node *node) { AG_EACH(node, y[i] = real_exp(x[i])) }
-static void backward(ag_node *node) { AG_EACH_BACK(node, dx[i] += dy[i] * y[i]) }
+static void forward(ag_node *node) { AG_VECTORS(node, y = vec_exp_gradual(x)) }
+static void backward(ag_node *node) { AG_VECTORS_BACK(node, slope = y) }
 static ag_node *sample(ag_graph *g, int i) {
     return ag_sample_unary(g, ag_exp, i, AG_SAMPLE_NORMAL);
 }

@@ -2,14 +2,16 @@
  * dimension.
  *   w = dy gain;  dx = r (w - mean(w) - xh mean(w xh));  dgain = sum of dy xh;  dbias = sum of dy
  * Mean and variance in two passes, and the mean kept with what it was rounded by, so that a small
- * spread around a large mean is exact.
+ * spread around a large mean is exact. A row whose squares leave the range of numbers is scaled.
  * Source: Ba, Kiros and Hinton, "Layer Normalization", 2016, equations 3 and 4. */
+#include "autograd/norm.h"
 #include "autograd/op.h"
-#include "autograd/row.h"
 
 typedef struct {
     double eps;
 } attr;
+
+enum { MEAN, LOW, R, SCALE, KEPT };  // of each row: mean, what it was rounded by, r, its scale
 
 static bool shape(ag_node *node) {
     tensor_shape x = node->in[0]->val.shape, g = node->in[1]->val.shape, b = node->in[2]->val.shape;
@@ -19,59 +21,72 @@ static bool shape(ag_node *node) {
     const double eps = ((const attr *)node->attr)->eps;
     if (!(eps >= 0 && isfinite(eps))) return ag_fail(node, "eps %g is no number from 0 on", eps);
     node->val.shape = x;
-    node->n_save = 3 * tensor_rows(x);  // of each row: mean, what it was rounded by, r
-    return true;
+    node->n_save = KEPT * tensor_rows(x);
+    return ag_norm_eps(node, ((const attr *)node->attr)->eps);
+}
+
+/* Of a row that is x times `scale`; returns var + eps. */
+static real moments(const real *x, int D, real eps, real scale, real *kept) {
+    const real mean = x[0] + row_sum(x, D, x[0]) / (real)D;
+    real squares;
+    const real low = row_sums(x, D, mean, &squares) / (real)D;
+    const real spread = squares / (real)D - low * low + eps * scale * scale;
+    kept[MEAN] = mean;
+    kept[LOW] = low;
+    kept[R] = 1 / real_sqrt(spread);
+    kept[SCALE] = scale;
+    return spread;
 }
 
 static void forward(ag_node *node) {
     const real *g = node->in[1]->val.x, *b = node->in[2]->val.x;
     int D = tensor_width(node->val.shape);
     size_t N = tensor_rows(node->val.shape);
-    real eps = (real)((const attr *)node->attr)->eps;
-    for (size_t n = 0; n < N && D > 0; n++) {
+    real eps = (real)((const attr *)node->attr)->eps, *kept = node->save;
+    for (size_t n = 0; n < N && D > 0; n++, kept += KEPT) {
         const real *x = node->in[0]->val.x + n * (size_t)D;
         real *y = node->val.x + n * (size_t)D;
-        const real mean = x[0] + row_sum(x, D, x[0]) / (real)D;
-        real squares;
-        const real low = row_sums(x, D, mean, &squares) / (real)D;
-        const real r = 1 / real_sqrt(squares / (real)D - low * low + eps);
+        if (!ag_norm_in_range(moments(x, D, eps, 1, kept))) {
+            const real scale = ag_norm_scaled(x, D, eps, y);
+            moments(x = y, D, eps, scale, kept);
+        }
+        const real mean = kept[MEAN], low = kept[LOW], r = kept[R];
         ROW_EACH(d, D) {
             const vreal xh = (row_get(x, d, D, 0) - mean - low) * r;
             row_put(y, d, D, xh * row_get(g, d, D, 0) + row_get(b, d, D, 0));
         }
-        node->save[3 * n] = mean;
-        node->save[3 * n + 1] = low;
-        node->save[3 * n + 2] = r;
     }
 }
 
 static void backward(ag_node *node) {
-    const real *g = node->in[1]->val.x;
+    const real *g = node->in[1]->val.x, *kept = node->save;
     int D = tensor_width(node->val.shape);
     size_t N = tensor_rows(node->val.shape);
     real *DX = ag_grad(node->in[0]), *dg = ag_grad(node->in[1]),
          *db = ag_grad(node->in[2]);  // may be one
-    for (size_t n = 0; n < N && D > 0; n++) {
+    for (size_t n = 0; n < N && D > 0; n++, kept += KEPT) {
         const real *x = node->in[0]->val.x + n * (size_t)D, *dy = node->grad + n * (size_t)D;
-        const real mean = node->save[3 * n], low = node->save[3 * n + 1], r = node->save[3 * n + 2];
+        const real scale = kept[SCALE], mean = kept[MEAN], low = kept[LOW], r = kept[R];
         vreal sum_w = {0}, sum_wx = {0};
         // y[d] = xh * g[d] + b[d]
         ROW_EACH(d, D) {
-            const vreal xh = (row_get(x, d, D, mean) - mean - low) * r, e = row_get(dy, d, D, 0);
-            const vreal w = e * row_get(g, d, D, 0);
+            const vreal xh = (row_get(x, d, D, 0) * scale - mean - low) * r;
+            const vreal e = row_get(dy, d, D, 0);
+            const vreal w = vec_cut(e, row_get(g, d, D, 0));
             sum_w += w;
-            sum_wx += w * xh;
-            if (dg) row_add(dg, d, D, e * xh);
+            sum_wx += vec_cut(w, xh);
+            if (dg) row_add(dg, d, D, vec_cut(e, xh));
             if (db) row_add(db, d, D, e);
         }
         if (!DX) continue;
         // xh = (x[d] - mean) * r
-        const real mean_w = vec_sum(sum_w) / (real)D, mean_wx = vec_sum(sum_wx) / (real)D;
+        const vreal mean_w = vec_set(vec_sum(sum_w) / (real)D),
+                    mean_wx = vec_set(vec_sum(sum_wx) / (real)D), back = vec_set(r * scale);
         real *dx = DX + n * (size_t)D;
         ROW_EACH(d, D) {
-            const vreal xh = (row_get(x, d, D, 0) - mean - low) * r;
-            const vreal w = row_get(dy, d, D, 0) * row_get(g, d, D, 0);
-            row_add(dx, d, D, r * (w - mean_w - xh * mean_wx));
+            const vreal w = vec_cut(row_get(dy, d, D, 0), row_get(g, d, D, 0));
+            const vreal xh = (row_get(x, d, D, 0) * scale - mean - low) * r;
+            row_add(dx, d, D, vec_cut(w - mean_w - vec_cut(mean_wx, xh), back));
         }
     }
 }

@@ -1,8 +1,9 @@
 /* log.c - y = ln x; -infinity at 0, NaN below.        dy/dx = 1 / x */
+#include "tensor/log.h"
 #include "autograd/unary.h"
 
-static void forward(ag_node *node) { AG_EACH(node, y[i] = real_log(x[i])) }
-static void backward(ag_node *node) { AG_EACH_BACK(node, dx[i] += dy[i] / x[i]) }
+static void forward(ag_node *node) { AG_VECTORS(node, y = vec_log(x)) }
+static void backward(ag_node *node) { AG_EACH_BACK(node, dx[i] += dy[i] == 0 ? 0 : dy[i] / x[i]) }
 static ag_node *sample(ag_graph *g, int i) {
     return ag_sample_unary(g, ag_log, i, AG_SAMPLE_POSITIVE);
 }

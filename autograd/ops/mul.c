@@ -14,9 +14,9 @@ static void backward(ag_node *node) {
     const real *restrict A = node->in[0]->val.x, *restrict B = node->in[1]->val.x;
     const real *restrict dY = node->grad;
     real *dA = ag_grad(node->in[0]);
-    if (dA) AG_BROADCAST(full, sa, sb, dA[ia] += dY[iy] * B[ib])
+    if (dA) AG_BROADCAST(full, sa, sb, dA[ia] += dY[iy] == 0 ? 0 : dY[iy] * B[ib])
     real *dB = ag_grad(node->in[1]);
-    if (dB) AG_BROADCAST(full, sa, sb, dB[ib] += dY[iy] * A[ia])
+    if (dB) AG_BROADCAST(full, sa, sb, dB[ib] += dY[iy] == 0 ? 0 : dY[iy] * A[ia])
 }
 
 static ag_node *sample(ag_graph *g, int i) {

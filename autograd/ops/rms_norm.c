@@ -1,13 +1,16 @@
 /* rms_norm.c - y = gain xh, xh = x r, r = 1 / sqrt(mean(x^2) + eps), over the last dimension.
  *   w = dy gain;  dx = r (w - xh mean(w xh));  dgain = sum of dy xh
+ * A row whose squares leave the range of numbers is scaled.
  * Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, equation 4 (without
  * eps). */
+#include "autograd/norm.h"
 #include "autograd/op.h"
-#include "autograd/row.h"
 
 typedef struct {
     double eps;
 } attr;
+
+enum { R, SCALE, KEPT };  // of each row: r, its scale
 
 static bool shape(ag_node *node) {
     tensor_shape x = node->in[0]->val.shape, g = node->in[1]->val.shape;
@@ -17,46 +20,58 @@ static bool shape(ag_node *node) {
     const double eps = ((const attr *)node->attr)->eps;
     if (!(eps >= 0 && isfinite(eps))) return ag_fail(node, "eps %g is no number from 0 on", eps);
     node->val.shape = x;
-    node->n_save = tensor_rows(x);  // r of each row
-    return true;
+    node->n_save = KEPT * tensor_rows(x);
+    return ag_norm_eps(node, ((const attr *)node->attr)->eps);
+}
+
+/* mean(x^2) + eps of a row that is x times `scale`. */
+static real size(const real *x, int D, real eps, real scale, real *kept) {
+    const real square = row_dot(x, x, D) / (real)D + eps * scale * scale;
+    kept[R] = 1 / real_sqrt(square);
+    kept[SCALE] = scale;
+    return square;
 }
 
 static void forward(ag_node *node) {
     const real *g = node->in[1]->val.x;
     int D = tensor_width(node->val.shape);
     size_t N = tensor_rows(node->val.shape);
-    real eps = (real)((const attr *)node->attr)->eps;
-    for (size_t n = 0; n < N && D > 0; n++) {
+    real eps = (real)((const attr *)node->attr)->eps, *kept = node->save;
+    for (size_t n = 0; n < N && D > 0; n++, kept += KEPT) {
         const real *x = node->in[0]->val.x + n * (size_t)D;
         real *y = node->val.x + n * (size_t)D;
-        const real r = 1 / real_sqrt(row_dot(x, x, D) / (real)D + eps);
+        if (!ag_norm_in_range(size(x, D, eps, 1, kept))) {
+            const real scale = ag_norm_scaled(x, D, eps, y);
+            size(x = y, D, eps, scale, kept);
+        }
+        const real r = kept[R];
         ROW_EACH(d, D) row_put(y, d, D, row_get(x, d, D, 0) * r * row_get(g, d, D, 0));
-        node->save[n] = r;
     }
 }
 
 static void backward(ag_node *node) {
-    const real *g = node->in[1]->val.x;
+    const real *g = node->in[1]->val.x, *kept = node->save;
     int D = tensor_width(node->val.shape);
     size_t N = tensor_rows(node->val.shape);
     real *DX = ag_grad(node->in[0]), *dg = ag_grad(node->in[1]);  // may be one
-    for (size_t n = 0; n < N && D > 0; n++) {
+    for (size_t n = 0; n < N && D > 0; n++, kept += KEPT) {
         const real *x = node->in[0]->val.x + n * (size_t)D, *dy = node->grad + n * (size_t)D;
-        const real r = node->save[n];
+        const real scale = kept[SCALE], r = kept[R];
         vreal sum_wx = {0};
         // y[d] = xh * g[d]
         ROW_EACH(d, D) {
-            const vreal xh = row_get(x, d, D, 0) * r, e = row_get(dy, d, D, 0);
-            sum_wx += e * row_get(g, d, D, 0) * xh;
-            if (dg) row_add(dg, d, D, e * xh);
+            const vreal xh = row_get(x, d, D, 0) * scale * r, e = row_get(dy, d, D, 0);
+            sum_wx += vec_cut(vec_cut(e, row_get(g, d, D, 0)), xh);
+            if (dg) row_add(dg, d, D, vec_cut(e, xh));
         }
         if (!DX) continue;
         // xh = x[d] * r
-        const real mean_wx = vec_sum(sum_wx) / (real)D;
+        const vreal mean_wx = vec_set(vec_sum(sum_wx) / (real)D), back = vec_set(r * scale);
         real *dx = DX + n * (size_t)D;
         ROW_EACH(d, D) {
-            const vreal w = row_get(dy, d, D, 0) * row_get(g, d, D, 0);
-            row_add(dx, d, D, r * (w - row_get(x, d, D, 0) * r * mean_wx));
+            const vreal w = vec_cut(row_get(dy, d, D, 0), row_get(g, d, D, 0));
+            const vreal xh = row_get(x, d, D, 0) * scale * r;
+            row_add(dx, d, D, vec_cut(w - vec_cut(mean_wx, xh), back));
         }
     }
 }

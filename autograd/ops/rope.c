@@ -7,6 +7,7 @@
  * order of columns). Source: Su et al., "RoFormer: Enhanced Transformer with Rotary Position
  * Embedding", 2021, equations 15 and 34; base 10000 there. */
 #include "autograd/op.h"
+#include "tensor/scalar.h"
 
 typedef struct {
     int heads;
@@ -19,9 +20,9 @@ static bool make_table(ag_node *node, int T, int E, double base) {
     real *at = node->save = ag_take(node->graph, node->n_save, sizeof(real));
     for (int t = 0; at && t < T; t++)
         for (int i = 0; i < E; i += 2, at += 2) {
-            double angle = t * pow(base, -(double)i / E);
-            at[0] = (real)cos(angle);
-            at[1] = (real)sin(angle);
+            double angle = t * tensor_pow(base, -(double)i / E);
+            at[0] = (real)tensor_cos(angle);
+            at[1] = (real)tensor_sin(angle);
         }
     return node->save;
 }

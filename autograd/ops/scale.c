@@ -18,7 +18,7 @@ static void forward(ag_node *node) {
 
 static void backward(ag_node *node) {
     const real factor = (real)((const attr *)node->attr)->factor;
-    AG_EACH_BACK(node, dx[i] += factor * dy[i])
+    AG_EACH_BACK(node, dx[i] += dy[i] == 0 ? 0 : factor * dy[i])
 }
 
 static ag_node *sample(ag_graph *g, int i) {

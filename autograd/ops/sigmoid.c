@@ -1,8 +1,10 @@
-/* sigmoid.c - y = 1 / (1 + e^-x).        dy/dx = y (1 - y) */
+/* sigmoid.c - y = 1 / (1 + e^-x).        dy/dx = y (1 - y), from x: where
+ * y is rounded to 1 it still has its digits. */
 #include "autograd/unary.h"
+#include "tensor/gate.h"
 
 static void forward(ag_node *node) { AG_VECTORS(node, y = vec_sigmoid(x)) }
-static void backward(ag_node *node) { AG_VECTORS_BACK(node, slope = y * (1 - y)) }
+static void backward(ag_node *node) { AG_VECTORS_BACK(node, slope = vec_sigmoid_slope(x, 1)) }
 static ag_node *sample(ag_graph *g, int i) {
     return ag_sample_unary(g, ag_sigmoid, i, AG_SAMPLE_NORMAL);
 }

@@ -1,17 +1,10 @@
 /* silu.c - y = x s, s = 1 / (1 + e^-x), also called swish.        dy/dx = s (1 + x (1 - s))
  * Source: Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016, section 2. */
 #include "autograd/unary.h"
+#include "tensor/gate.h"
 
-static void forward(ag_node *node) { AG_VECTORS(node, y = x * vec_sigmoid(x)) }
-
-static void backward(ag_node *node) {
-    AG_VECTORS_BACK(node, {
-        // y = x s
-        const vreal s = vec_sigmoid(x);
-        slope = s * (1 + x * (1 - s));
-    })
-}
-
+static void forward(ag_node *node) { AG_VECTORS(node, y = vec_silu(x)) }
+static void backward(ag_node *node) { AG_VECTORS_BACK(node, slope = vec_silu_slope(x)) }
 static ag_node *sample(ag_graph *g, int i) {
     return ag_sample_unary(g, ag_silu, i, AG_SAMPLE_NORMAL);
 }

@@ -83,10 +83,10 @@ static void backward(ag_node *node) {
         int ranges = ag_visible(mask, (int)(r % (size_t)T), S, begin, end);
         if (first && (ranges != 1 || begin[0] != 0 || end[0] != S)) row_zero(dx, S);
         for (int i = 0; i < ranges; i++)
-            mean += row_dot(y + begin[i], dy + begin[i], end[i] - begin[i]);
+            mean += row_cut_dot(dy + begin[i], y + begin[i], end[i] - begin[i]);
         for (int i = 0; i < ranges; i++) ROW_EACH(k, end[i] - begin[i]) {
                 const int n = end[i] - begin[i], at = begin[i];
-                const vreal d = row_get(y + at, k, n, 0) * (row_get(dy + at, k, n, 0) - mean);
+                const vreal d = vec_cut(row_get(dy + at, k, n, 0) - mean, row_get(y + at, k, n, 0));
                 row_put(dx + at, k, n, first ? d : row_get(dx + at, k, n, 0) + d);
             }
     }

@@ -2,7 +2,9 @@
 #include "autograd/unary.h"
 
 static void forward(ag_node *node) { AG_EACH(node, y[i] = real_sqrt(x[i])) }
-static void backward(ag_node *node) { AG_EACH_BACK(node, dx[i] += dy[i] / (2 * y[i])) }
+static void backward(ag_node *node) {
+    AG_EACH_BACK(node, dx[i] += dy[i] == 0 ? 0 : dy[i] / (2 * y[i]))
+}
 static ag_node *sample(ag_graph *g, int i) {
     return ag_sample_unary(g, ag_sqrt, i, AG_SAMPLE_POSITIVE);
 }

@@ -35,9 +35,9 @@ static void backward(ag_node *node) {
     size_t n = node->in[0]->val.n;
     // y += weight * (a[i] - b[i])^2
     real *da = ag_grad(node->in[0]);
-    for (size_t i = 0; da && i < n; i++) da[i] += each * (a[i] - b[i]);
+    for (size_t i = 0; da && i < n; i++) da[i] += each == 0 ? 0 : each * (a[i] - b[i]);
     real *db = ag_grad(node->in[1]);
-    for (size_t i = 0; db && i < n; i++) db[i] -= each * (a[i] - b[i]);
+    for (size_t i = 0; db && i < n; i++) db[i] -= each == 0 ? 0 : each * (a[i] - b[i]);
 }
 
 static ag_node *sample(ag_graph *g, int i) {

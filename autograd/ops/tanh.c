@@ -1,8 +1,10 @@
-/* tanh.c - y = tanh(x).        dy/dx = 1 - y^2 */
+/* tanh.c - y = tanh(x).        dy/dx = 1 - y^2, from x: where y is
+ * rounded to 1 it still has its digits. */
 #include "autograd/unary.h"
+#include "tensor/gate.h"
 
-static void forward(ag_node *node) { AG_EACH(node, y[i] = real_tanh(x[i])) }
-static void backward(ag_node *node) { AG_EACH_BACK(node, dx[i] += dy[i] * (1 - y[i] * y[i])) }
+static void forward(ag_node *node) { AG_VECTORS(node, y = vec_tanh(x)) }
+static void backward(ag_node *node) { AG_VECTORS_BACK(node, slope = vec_sigmoid_slope(2 * x, 4)) }
 static ag_node *sample(ag_graph *g, int i) {
     return ag_sample_unary(g, ag_tanh, i, AG_SAMPLE_NORMAL);
 }

@@ -92,6 +92,7 @@ static ag_node *positive(builder *b, ag_node *x) {
 static ag_node *source(ag_graph *g, ag_sample_kind kind, tensor_shape s, void *ctx) {
     builder *b = ctx;
     size_t n = 0;
+    if (b->elements) return leaf(b, b->elements > 0 ? tensor_dims(1, b->elements) : s, false);
     if (!tensor_count(s, &n)) return ag_fail_graph(g, "a sample of a bad shape");
     ag_node *x = chance(b, 1, 8) ? NULL : there_is(b, s, n);
     if (!x) x = leaf(b, s, b->has_kinks && chance(b, 1, 3));

@@ -18,6 +18,7 @@ typedef struct {
     ag_run run;
     int leaves;      // made so far, for their names
     bool has_kinks;  // the op whose sample is being recorded
+    int elements;    // > 0: every leaf is new, and has so many; -1: new, and of its own shape
 } builder;
 
 int below(builder *b, int n);            // 0..n-1; 0 if n < 1
@@ -25,5 +26,12 @@ bool chance(builder *b, int k, int of);  // true k times of `of`
 
 /* Records the i-th sample of an op on nodes of the graph. False when there is none. */
 bool add_sample(builder *b, const ag_op *op, int i);
+
+/* ---- writing, to stdout ---- */
+
+void die(const char *why) __attribute__((noreturn));
+void write_ints(const char *key, int n, const int *x);  // ,"key":[..]
+void write_node(const ag_node *x);            // {"op":..}, a comma before all but the first
+void write_numbers(size_t n, const real *x);  // as they stand in memory
 
 #endif

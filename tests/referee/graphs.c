@@ -24,11 +24,6 @@ typedef struct {
     real *cotangent[MOST_ROOTS];
 } root_list;
 
-static void die(const char *why) {
-    fprintf(stderr, "graphs: %s\n", why);
-    exit(1);
-}
-
 /* ---- recording ---- */
 
 /* The ops that have a peer, and how many samples each has. */
@@ -121,29 +116,6 @@ static bool spoil(ag_graph *g) {
 }
 
 /* ---- writing ---- */
-
-static void write_ints(const char *key, int n, const int *x) {
-    printf(",\"%s\":[", key);
-    for (int i = 0; i < n; i++) printf(i ? ",%d" : "%d", x[i]);
-    putchar(']');
-}
-
-static void write_node(const ag_node *x) {
-    printf("%s{\"op\":\"%s\"", x->index ? "," : "", x->op ? x->op->name : "leaf");
-    write_ints("shape", x->val.shape.rank, x->val.shape.dim);
-    if (!x->op) printf(",\"wants\":%d", x->wants_grad);
-    if (x->op) {
-        printf(",\"in\":[");
-        for (int i = 0; i < x->n_in; i++) printf(i ? ",%d" : "%d", x->in[i]->index);
-        putchar(']');
-    }
-    printf(x->op && x->op->arguments ? ",%s}" : "}",
-           x->op && x->op->arguments ? x->op->arguments(x) : "");
-}
-
-static void write_numbers(size_t n, const real *x) {
-    if (fwrite(x, sizeof *x, n, stdout) != n) die("cannot write");
-}
 
 static void write_graph(const builder *b, int number, bool spoiled, const root_list *roots) {
     int n = ag_count(b->graph);

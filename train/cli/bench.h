@@ -3,12 +3,8 @@
 #define QKV_CLI_BENCH_H
 
 #include <stdbool.h>
-#include <time.h>
 
 #include "train/trainer/trainer.h"
-
-/* A clock's reading in seconds. */
-double bench_clock(clockid_t clock);
 
 /* Median seconds of one call of fn on this thread, from samples of about a millisecond taken for
  * `seconds`. */

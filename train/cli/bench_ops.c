@@ -18,16 +18,16 @@ typedef struct {
 
 static void forward(ag_node *node) {
     meter *m = (meter *)node->op;
-    double began = bench_clock(CLOCK_MONOTONIC);
+    double began = qkv_io_seconds();
     m->real_op->forward(node);
-    m->forward += bench_clock(CLOCK_MONOTONIC) - began;
+    m->forward += qkv_io_seconds() - began;
 }
 
 static void backward(ag_node *node) {
     meter *m = (meter *)node->op;
-    double began = bench_clock(CLOCK_MONOTONIC);
+    double began = qkv_io_seconds();
     m->real_op->backward(node);
-    m->backward += bench_clock(CLOCK_MONOTONIC) - began;
+    m->backward += qkv_io_seconds() - began;
 }
 
 static void attach(ag_node *node, meter *m) {
@@ -59,7 +59,7 @@ static void add_sizes(cost *c, const ag_node *node, double times) {
     c->flops_forward += times * f;
     if (node->val.x != node->in[0]->val.x)  // a view moves nothing
         c->bytes_forward += times * (double)sizeof(real) * (in + out);
-    c->bytes_backward += times * (double)sizeof(real) * (in + out + wanted);
+    if (node->wants_grad) c->bytes_backward += times * (double)sizeof(real) * (in + out + wanted);
 }
 
 /* ---- within a step ---- */
@@ -81,12 +81,12 @@ static bool run_steps(qkv_trainer *t, meter *meters, double seconds, cost *costs
     for (; steps < 3 || now - began < seconds; steps++) {
         if (steps == 0) {
             for (int i = 0; i < ag_count(g); i++) meters[i].forward = meters[i].backward = 0;
-            began = bench_clock(CLOCK_MONOTONIC);
+            began = qkv_io_seconds();
         }
         qkv_trainer_step s;
         if (!qkv_trainer_gradient(t, steps + 2, &s, error)) return false;
         qkv_trainer_update(t, steps + 2, &s);
-        now = bench_clock(CLOCK_MONOTONIC);
+        now = qkv_io_seconds();
     }
     *whole = (now - began) / steps;
     for (int i = 0; i < ag_count(g); i++) {
@@ -121,7 +121,7 @@ static void run_forward(void *node) { ((ag_node *)node)->op->forward(node); }
 static void run_backward(void *ctx) {
     ag_node *node = ctx;
     for (int i = 0; i < node->n_in; i++) node->in[i]->has_grad = false;
-    node->op->backward(node);
+    if (node->op->backward) node->op->backward(node);
 }
 
 static bool measure_alone(const ag_op *op, const ag_sizes *z, double seconds, cost *out,
@@ -133,7 +133,8 @@ static bool measure_alone(const ag_op *op, const ag_sizes *z, double seconds, co
     if (ok) {
         *out = (cost){.name = op->name};
         out->forward = bench_time(run_forward, node, seconds / 2);
-        out->backward = bench_time(run_backward, node, seconds / 2);
+        if (node->wants_grad && op->backward)  // nothing may learn through it
+            out->backward = bench_time(run_backward, node, seconds / 2);
         add_sizes(out, node, 1);
     } else
         qkv_io_fail(error, "%s: %s", op->name,
@@ -154,6 +155,7 @@ typedef struct {
 } rate;
 
 static rate rate_of(double seconds, double flops, double bytes, bench_peak peak) {
+    if (seconds <= 0) return (rate){0, 0, flops > 0};
     if (flops > 0) return (rate){flops / seconds / 1e9, flops / seconds / peak.flops, true};
     return (rate){bytes / seconds / 1e9, bytes / seconds / peak.bytes, false};
 }

@@ -1,14 +1,8 @@
-/* bench_peak.c - the clock, and what the machine can do at most. */
+/* bench_peak.c - how long a call takes, and what the machine can do at most. */
 #include <stdlib.h>
 
 #include "tensor/vec.h"
 #include "train/cli/bench.h"
-
-double bench_clock(clockid_t clock) {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 enum { MOST_SAMPLES = 2000 };
 
@@ -18,9 +12,9 @@ static int ascending(const void *a, const void *b) {
 }
 
 static double time_of(void (*fn)(void *), void *ctx, long calls) {
-    double began = bench_clock(CLOCK_THREAD_CPUTIME_ID);
+    double began = qkv_io_clock(CLOCK_THREAD_CPUTIME_ID);
     for (long i = 0; i < calls; i++) fn(ctx);
-    return bench_clock(CLOCK_THREAD_CPUTIME_ID) - began;
+    return qkv_io_clock(CLOCK_THREAD_CPUTIME_ID) - began;
 }
 
 double bench_time(void (*fn)(void *), void *ctx, double seconds) {

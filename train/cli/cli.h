@@ -32,9 +32,9 @@ typedef struct {
 /* Called with each option found, in order; returns CLI_OK or an exit code (after cli_usage()). */
 typedef int cli_option_fn(void *ctx, const char *name, const char *value);
 
-/* Parses argv GNU-style; refuses an option whose help says "(with --other)" without that other one, and
- * one whose help says "(not with --other)" with it; operands end up at argv[*first]. --help and -h print help and set *done.
- * Returns an exit code. */
+/* Parses argv GNU-style; operands end up at argv[*first]. An option whose help says "(with --other)"
+ * is refused without that other one, and one whose help says "(not with --other)" with it. --help
+ * and -h print help and set *done. Returns an exit code. */
 int cli_parse(int argc, char **argv, const cli_option *options, cli_option_fn *found, void *ctx,
               int *first, bool *done);
 
@@ -64,6 +64,9 @@ const char *cli_nearest(const char *name, const char *const *names);
 int cli_unknown_task(const char *command, const char *name, const struct qkv_config_plugin *plugin);
 int cli_unknown_block(const char *command, const char *name,
                       const struct qkv_config_plugin *plugin);
+
+/* The readout of that name; NULL: the first. -1, with a usage error, if the task has none such. */
+int cli_readout(const char *command, const data_spec *s, const char *name);
 
 /* Is the stream a terminal that understands cursor movement and colour? */
 bool cli_terminal(int fd);

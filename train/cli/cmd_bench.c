@@ -46,7 +46,6 @@ typedef struct {
     long batch, time, d_model, heads, layers, vocab, threads, lanes;
     double seconds;
     bool json, pairs, sized, ops, gemm, startup;
-    const char *of_step, *timed;  // an option that was given of a step, and --seconds; or NULL
 } request;
 
 static int take_preset(request *r, const char *name) {
@@ -68,9 +67,8 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "ops") == 0) return r->ops = true, CLI_OK;
     if (strcmp(name, "gemm") == 0) return r->gemm = true, CLI_OK;
     if (strcmp(name, "startup") == 0) return r->startup = true, CLI_OK;
-    if (strcmp(name, "preset") == 0) return r->of_step = "preset", take_preset(r, value);
+    if (strcmp(name, "preset") == 0) return take_preset(r, value);
     if (strcmp(name, "seconds") == 0) {
-        r->timed = "seconds";
         if (qkv_io_parse_real(value, &r->seconds) && r->seconds > 0 && r->seconds <= 3600)
             return CLI_OK;
         return cli_error(CLI_USAGE, "bench", "--seconds: '%s' is no number of seconds up to 3600",
@@ -86,7 +84,6 @@ static int take_option(void *ctx, const char *name, const char *value) {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (strcmp(numbers[i].name, name) != 0) continue;
         r->sized = r->sized || numbers[i].to != &r->threads;
-        r->of_step = numbers[i].name;
         if (qkv_io_parse_int(value, numbers[i].to) && *numbers[i].to >= 1 &&
             *numbers[i].to <= numbers[i].most)
             return CLI_OK;
@@ -135,8 +132,9 @@ static const data_task task_noise = {.name = "noise",
                                      .example = noise};
 
 static bool configure(const request *r, qkv_config *c, data_spec *spec, char *error) {
+    const qkv_config_parts none = {.json = NULL};
+    if (r->pairs) return qkv_config_make(&none, c, spec, error) == QKV_CONFIG_OK;
     qkv_config_default(c);
-    if (r->pairs) return qkv_config_resolve(c, spec, error);
     c->batch = (int)r->batch;
     c->d_model = (int)r->d_model;
     c->heads = (int)r->heads;
@@ -173,11 +171,11 @@ enum { MOST_STEPS = 1000000, WARM_UP = 5 };
 static bool measure(qkv_trainer *t, double seconds, samples *out, char *error) {
     double end = 0;
     for (int step = 0; out->n < MOST_STEPS; step++) {
-        double wall = bench_clock(CLOCK_MONOTONIC), cpu = bench_clock(CLOCK_PROCESS_CPUTIME_ID);
+        double wall = qkv_io_seconds(), cpu = qkv_io_clock(CLOCK_PROCESS_CPUTIME_ID);
         qkv_trainer_step s;
         if (!qkv_trainer_gradient(t, step, &s, error)) return false;
         qkv_trainer_update(t, step, &s);
-        double now = bench_clock(CLOCK_MONOTONIC);
+        double now = qkv_io_seconds();
         out->loss_last = s.loss;
         if (step == 0) out->loss_first = s.loss;
         if (step < WARM_UP) {
@@ -185,7 +183,7 @@ static bool measure(qkv_trainer *t, double seconds, samples *out, char *error) {
             continue;
         }
         out->wall[out->n] = now - wall;
-        out->cpu[out->n++] = bench_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+        out->cpu[out->n++] = qkv_io_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
         if (now > end && out->n >= 3) break;
     }
     qsort(out->wall, (size_t)out->n, sizeof *out->wall, ascending);
@@ -260,11 +258,6 @@ int cli_bench(int argc, char **argv) {
         return cli_error(CLI_USAGE, "bench", "--preset pairs is the default run: its sizes stay");
     if (r.ops + r.gemm + r.startup > 1)
         return cli_error(CLI_USAGE, "bench", "one of --ops, --gemm and --startup");
-    const char *idle = r.gemm || r.startup ? r.of_step : NULL;
-    if (r.startup && r.timed) idle = r.timed;
-    if (idle)
-        return cli_error(CLI_USAGE, "bench", "--%s has no effect on --%s", idle,
-                         r.gemm ? "gemm" : "startup");
     if (r.gemm) return bench_gemm(r.seconds, r.json);
     if (r.startup) return bench_startup(r.json);
     if (!configure(&r, &c, &spec, error)) return cli_error(CLI_USAGE, "bench", "%s", error);

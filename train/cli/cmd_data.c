@@ -43,15 +43,13 @@ static int take_option(void *ctx, const char *name, const char *value) {
 
 static int configure(const request *r, const char *task, qkv_config *c, data_spec *spec) {
     char error[QKV_IO_ERROR];
-    qkv_config_default(c);
-    qkv_config_use_plugin(c, r->settings.plugin);
-    if (!qkv_config_set(c, qkv_config_option_find(c, "task"), task, error))
-        return cli_error(CLI_USAGE, "data", "%s", error);
-    if (!qkv_config_task(c)) return cli_unknown_task("data", task, c->plugin);
-    if (!qkv_config_recommend(c, error)) return cli_error(CLI_FAILED, "data", "%s", error);
-    int code = cli_settings_apply(&r->settings, c);
-    if (code != CLI_OK) return code;
-    if (!qkv_config_resolve(c, spec, error)) return cli_error(CLI_USAGE, "data", "%s", error);
+    qkv_config_setting given[CLI_MAXOPTIONS + 1] = {{"task", task}};
+    memcpy(given + 1, r->settings.given, (size_t)r->settings.n_given * sizeof *given);
+    qkv_config_parts parts = {
+        .plugin = r->settings.plugin, .given = given, .n_given = r->settings.n_given + 1};
+    qkv_config_status s = qkv_config_make(&parts, c, spec, error);
+    if (s == QKV_CONFIG_NO_TASK) return cli_unknown_task("data", task, c->plugin);
+    if (s != QKV_CONFIG_OK) return cli_error(CLI_USAGE, "data", "%s", error);
     if (strcmp(r->split, "heldout") == 0 && !spec->has_held_out)
         return cli_error(
             CLI_USAGE, "data",

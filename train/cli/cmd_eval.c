@@ -5,27 +5,31 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "train/cli/cli.h"
 #include "train/cli/json.h"
+#include "train/cli/open.h"
 #include "train/io/number.h"
+#include "train/probe/attention_map.h"
 #include "train/probe/interventions.h"
 
-static const cli_option options[] = {
-    {"plugin", "FILE", "the plugin with the run's task or block", NULL},
-    {"examples", "N", "held-out examples", "2000"},
-    {"json", NULL, "one line of JSON", NULL},
-    {NULL, NULL, NULL, NULL}};
+static const cli_option options[] = {CLI_OPTION_AT,
+                                     CLI_OPTION_WEIGHTS,
+                                     CLI_OPTION_PLUGIN,
+                                     {"examples", "N", "held-out examples", "2000"},
+                                     {"json", NULL, "one line of JSON", NULL},
+                                     {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     long examples;
     bool json;
-    const struct qkv_config_plugin *plugin;
+    cli_state state;
 } request;
 
 static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
-    if (strcmp(name, "plugin") == 0) return cli_load_plugin("eval", value, &r->plugin);
+    bool taken;
+    int code = cli_take_state("eval", &r->state, name, value, &taken);
+    if (taken) return code;
     return cli_whole_number("eval", name, value, 1, 10000000, &r->examples);
 }
 
@@ -80,25 +84,55 @@ static json_t *json_interventions(const qkv_probe_interventions *v) {
     return o;
 }
 
-static json_t *number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
-
-static void print_json(const char *run, const qkv_run_progress *p, const qkv_trainer_scores *s,
-                       const qkv_trainer_levels *l, const qkv_probe_interventions *v) {
-    char shown[QKV_IO_PATH];
-    json_t *name = json_string(run);
-    json_t *o =
-        json_pack("{s:o,s:i,s:o,s:o,s:o,s:o,s:o,s:o}", "run",
-                  name ? name : json_string(qkv_io_printable(run, shown, sizeof shown)), "step",
-                  p->step, "accuracy", number(s->accuracy), "loss", number(s->loss), "loss_blind",
-                  number(l->blind), "loss_unmatched", number(l->unmatched), "answer_attention",
-                  number(s->answer_attention), "in_context", number(s->in_context));
+static void print_json(const char *run, const qkv_run_moment *m, const qkv_trainer_levels *l,
+                       const qkv_probe_interventions *v) {
+    json_t *o = json_object();
+    json_object_set_new(o, "run", cli_json_text(run));
+    json_object_set_new(o, "step", json_integer(m->step));
+    cli_json_metrics(o, m);
+    cli_json_levels(o, l);
     if (v) json_object_set_new(o, "interventions", json_interventions(v));
     cli_print_json(o);
 }
 
+static void print_text(const char *run, const request *r, const qkv_run_moment *m,
+                       const qkv_trainer_levels *l, const qkv_probe_interventions *v) {
+    const qkv_trainer_scores *s = &m->scores;
+    char shown[QKV_IO_PATH];
+    printf("%s after %d steps, on %ld held-out examples: ",
+           qkv_io_printable(run, shown, sizeof shown), m->step, r->examples);
+    if (isnan(s->accuracy))
+        printf("squared error %.4f (the mean of all answers %.4f, of what is stored %.4f)", s->loss,
+               l->blind, l->unmatched);
+    else
+        printf("accuracy %.2f %%, loss %.4f", 100 * s->accuracy, s->loss);
+    if (!isnan(s->answer_attention)) printf(", attention on the answer %.3f", s->answer_attention);
+    printf("\n");
+    if (v) print_table(v);
+}
+
+static int evaluate(qkv_trainer *t, int step, const char *run, const request *r,
+                    tensor_arena *arena) {
+    char error[QKV_IO_ERROR] = "out of memory";
+    qkv_probe_interventions v;
+    qkv_trainer_levels levels;
+    bool roles = !qkv_probe_attention_missing(t);
+    qkv_run_moment m = qkv_run_moment_new(arena, t);
+    if (!qkv_run_moment_look(t, "test", (int)r->examples, step, &m, error) ||
+        !qkv_trainer_loss_levels(t, "test", (int)r->examples, &levels) ||
+        (roles && !qkv_probe_intervene(t, "test", (int)r->examples, &v, error)))
+        return cli_error(CLI_FAILED, "eval", "%s", error);
+    if (!isfinite(m.scores.loss))
+        return cli_error(CLI_DIVERGED, "eval", "the loss on held-out examples is not finite");
+    if (r->json)
+        print_json(run, &m, &levels, roles ? &v : NULL);
+    else
+        print_text(run, r, &m, &levels, roles ? &v : NULL);
+    return CLI_OK;
+}
+
 int cli_eval(int argc, char **argv) {
-    char error[QKV_IO_ERROR], shown[QKV_IO_PATH];
-    request r = {.examples = 2000};
+    request r = {.examples = 2000, .state = CLI_STATE_NEWEST};
     int first = 0;
     bool done;
     int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
@@ -106,36 +140,13 @@ int cli_eval(int argc, char **argv) {
     if (argc - first != 1)
         return cli_error(CLI_USAGE, "eval", "one run directory is needed, %d are given",
                          argc - first);
-    const char *run = argv[first];
     qkv_run_progress progress;
-    qkv_run_status status;
-    qkv_trainer_scores scores;
-    qkv_trainer_levels levels;
-    qkv_probe_interventions v;
-    qkv_trainer *t = qkv_run_open(&qkv_io_posix, run, r.plugin, 1, &progress, &status, error);
-    if (!t) return cli_error(cli_code(status), "eval", "%s", error);
-    bool evaluated = qkv_trainer_evaluate(t, "test", 0, (int)r.examples, &scores, error);
-    evaluated = evaluated && qkv_trainer_loss_levels(t, "test", (int)r.examples, &levels);
-    bool has_roles = qkv_trainer_spec(t)->roles.key >= 0 && qkv_trainer_spec(t)->entries >= 2 &&
-                     qkv_trainer_has_attention(t) &&
-                     qkv_trainer_any_worker(t)->out.logits[0] != NULL;
-    bool ok =
-        evaluated && (!has_roles || qkv_probe_intervene(t, "test", (int)r.examples, &v, error));
-    if (!ok) code = cli_error(CLI_FAILED, "eval", "%s", error);
-    if (ok && r.json) print_json(run, &progress, &scores, &levels, has_roles ? &v : NULL);
-    if (ok && !r.json) {
-        printf("%s after %d steps, on %ld held-out examples: ",
-               qkv_io_printable(run, shown, sizeof shown), progress.step, r.examples);
-        if (isnan(scores.accuracy))
-            printf("squared error %.4f (the mean of all answers %.4f, of what is stored %.4f)",
-                   scores.loss, levels.blind, levels.unmatched);
-        else
-            printf("accuracy %.2f %%, loss %.4f", 100 * scores.accuracy, scores.loss);
-        if (!isnan(scores.answer_attention))
-            printf(", attention on the answer %.3f", scores.answer_attention);
-        printf("\n");
-        if (has_roles) print_table(&v);
-    }
+    qkv_trainer *t = cli_open_run("eval", argv[first], &r.state, true, &progress, &code);
+    if (!t) return code;
+    tensor_arena *arena = tensor_arena_new(NULL);
+    code = arena ? evaluate(t, progress.step, argv[first], &r, arena)
+                 : cli_error(CLI_FAILED, "eval", "out of memory");
+    tensor_arena_free(arena);
     qkv_trainer_free(t);
     return code;
 }

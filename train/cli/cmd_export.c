@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "train/cli/cli.h"
+#include "train/cli/open.h"
 #include "train/io/number.h"
 #include "train/run/export.h"
 
@@ -11,12 +11,14 @@ static const cli_option options[] = {
     {"csv", "DIR", "write .csv files, with labels, into this directory", NULL},
     {"example", "I", "the test example whose attention is written", "0"},
     {"force", NULL, "write into a directory that is not empty", NULL},
-    {"plugin", "FILE", "the plugin with the run's task or block", NULL},
+    CLI_OPTION_AT,
+    CLI_OPTION_WEIGHTS,
+    CLI_OPTION_PLUGIN,
     {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     qkv_run_export_options o;
-    const struct qkv_config_plugin *plugin;
+    cli_state state;
 } request;
 
 static int take_option(void *ctx, const char *name, const char *value) {
@@ -25,8 +27,10 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "npy") == 0) return r->o.npy = value, CLI_OK;
     if (strcmp(name, "csv") == 0) return r->o.csv = value, CLI_OK;
     if (strcmp(name, "force") == 0) return r->o.force = true, CLI_OK;
-    if (strcmp(name, "plugin") == 0) return cli_load_plugin("export", value, &r->plugin);
-    int code = cli_whole_number("export", name, value, 0, 1000000000, &example);
+    bool taken;
+    int code = cli_take_state("export", &r->state, name, value, &taken);
+    if (taken) return code;
+    code = cli_whole_number("export", name, value, 0, 1000000000, &example);
     if (code == CLI_OK) r->o.example = (int)example;
     return code;
 }
@@ -43,10 +47,9 @@ static void report(const request *r, const qkv_run_exported *e) {
 
 int cli_export(int argc, char **argv) {
     char error[QKV_IO_ERROR];
-    request r = {.plugin = NULL};
+    request r = {.state = CLI_STATE_NEWEST};
     qkv_run_exported exported;
     qkv_run_progress progress;
-    qkv_run_status status;
     int first = 0;
     bool done;
     int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
@@ -56,9 +59,8 @@ int cli_export(int argc, char **argv) {
                          argc - first);
     if (!r.o.npy && !r.o.csv)
         return cli_error(CLI_USAGE, "export", "--npy DIR or --csv DIR is needed");
-    qkv_trainer *t =
-        qkv_run_open(&qkv_io_posix, argv[first], r.plugin, 1, &progress, &status, error);
-    if (!t) return cli_error(cli_code(status), "export", "%s", error);
+    qkv_trainer *t = cli_open_run("export", argv[first], &r.state, false, &progress, &code);
+    if (!t) return code;
     if (qkv_run_export(&qkv_io_posix, t, &r.o, &exported, error))
         report(&r, &exported);
     else

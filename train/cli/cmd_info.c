@@ -163,6 +163,7 @@ static int open_run(const char *run, const struct qkv_config_plugin *plugin, inf
     out->trained = f == QKV_IO_OK;
     out->progress = qkv_run_progress_start();
     if (out->trained) f = qkv_run_restore(&qkv_io_posix, out->t, &out->progress, path, error);
+    if (out->trained && f == QKV_IO_OK && *error) cli_error(CLI_OK, "info", "note: %s", error);
     if (f == QKV_IO_OK || f == QKV_IO_ABSENT) return CLI_OK;
     return cli_error(f == QKV_IO_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "info", "%s", error);
 }

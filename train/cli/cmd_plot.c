@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "train/cli/cli.h"
+#include "train/cli/open.h"
 #include "train/io/number.h"
 #include "train/plot/plot.h"
 #include "train/run/files.h"
@@ -14,6 +14,8 @@ static const cli_option options[] = {
     {"only", "NAME", "one of the pictures of qkv list plots (not with --attention)", NULL},
     {"attention", NULL, "one example's attention, every layer and head", NULL},
     {"example", "I", "which held-out example (with --attention)", "0"},
+    {"at", "STEP", "its state after so many steps (with --attention)", "the newest"},
+    {"answer", "NAME", "which of several answers is framed (with --attention)", NULL},
     {"plugin", "FILE", "the plugin with the run's task or block (with --attention)", NULL},
     {"out", "DIR", "where a comparison of several runs goes (not with --attention)",
      "runs/compare"},
@@ -21,10 +23,10 @@ static const cli_option options[] = {
 
 typedef struct {
     qkv_plot_format format;
-    const char *only, *out;
+    const char *only, *out, *answer;
     bool attention;
     long example;
-    const struct qkv_config_plugin *plugin;
+    cli_state state;
     bool said_no_gnuplot;  // one line is enough
 } request;
 
@@ -44,8 +46,11 @@ static int take_option(void *ctx, const char *name, const char *value) {
                                 value);
     }
     if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
+    if (strcmp(name, "answer") == 0) return r->answer = value, CLI_OK;
     if (strcmp(name, "attention") == 0) return r->attention = true, CLI_OK;
-    if (strcmp(name, "plugin") == 0) return cli_load_plugin("plot", value, &r->plugin);
+    bool taken;
+    int code = cli_take_state("plot", &r->state, name, value, &taken);
+    if (taken) return code;
     if (strcmp(name, "example") == 0) {
         if (qkv_io_parse_int(value, &r->example) && r->example >= 0) return CLI_OK;
         return cli_error(CLI_USAGE, "plot", "--example: '%s' is no number of an example", value);
@@ -68,6 +73,8 @@ static int check_options(const request *r, int n) {
         return cli_error(CLI_USAGE, "plot", "--attention is of one run, %d are given", n);
     if (r->out && n == 1)
         return cli_error(CLI_USAGE, "plot", "--out is for a comparison of several runs");
+    if (r->state.at != QKV_RUN_NEWEST && !r->attention)
+        return cli_error(CLI_USAGE, "plot", "--at goes with --attention");
     if (r->example >= 0 && !r->attention)
         return cli_error(CLI_USAGE, "plot", "--example goes with --attention");
     const qkv_plot_info *p = qkv_plot_list();
@@ -115,18 +122,21 @@ static int code_of(qkv_plot_status s) {
 static int plot_example(request *r, const char *run) {
     char error[QKV_IO_ERROR];
     qkv_run_progress progress;
-    qkv_run_status status;
-    qkv_trainer *t = qkv_run_open(&qkv_io_posix, run, r->plugin, 1, &progress, &status, error);
-    if (!t) return cli_error(cli_code(status), "plot", "%s", error);
-    bool written = qkv_run_write_example(&qkv_io_posix, t, run,
-                                         r->example < 0 ? 0 : (uint64_t)r->example, error);
+    int code;
+    qkv_trainer *t = cli_open_run("plot", run, &r->state, true, &progress, &code);
+    if (!t) return code;
+    int readout = cli_readout("plot", qkv_trainer_spec(t), r->answer);
+    bool written = readout >= 0 &&
+                   qkv_run_write_example(&qkv_io_posix, t, run,
+                                         r->example < 0 ? 0 : (uint64_t)r->example, readout, error);
     qkv_trainer_free(t);
+    if (readout < 0) return CLI_USAGE;
     if (!written) return cli_error(CLI_FAILED, "plot", "%s", error);
     return code_of(qkv_plot_example(run, r->format, report, r));
 }
 
 int cli_plot(int argc, char **argv) {
-    request r = {.format = QKV_PLOT_PNG, .example = -1};
+    request r = {.format = QKV_PLOT_PNG, .example = -1, .state = CLI_STATE_NEWEST};
     char error[QKV_IO_ERROR];
     int first = 0;
     bool done;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "train/cli/cli.h"
+#include "train/cli/open.h"
 #include "train/io/number.h"
 #include "train/probe/explain.h"
 #include "train/probe/observe.h"
@@ -14,18 +14,22 @@ static const cli_option options[] = {
     {"example", "I", "which held-out example", "0"},
     {"head", "H", "which head of the last layer; -1: the one that looks most at the answer", "-1"},
     {"answer", "NAME", "which readout, where a task has several answers (qkv data TASK)", NULL},
-    {"plugin", "FILE", "the plugin with the run's task or block", NULL},
+    CLI_OPTION_AT,
+    CLI_OPTION_WEIGHTS,
+    CLI_OPTION_PLUGIN,
     {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     long example, head;
     const char *answer;
-    const struct qkv_config_plugin *plugin;
+    cli_state state;
 } request;
 
 static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
-    if (strcmp(name, "plugin") == 0) return cli_load_plugin("show", value, &r->plugin);
+    bool taken;
+    int code = cli_take_state("show", &r->state, name, value, &taken);
+    if (taken) return code;
     if (strcmp(name, "answer") == 0) return r->answer = value, CLI_OK;
     long *to = strcmp(name, "head") == 0 ? &r->head : &r->example;
     if (qkv_io_parse_int(value, to) && *to >= (to == &r->head ? -1 : 0) && *to <= 2000000000)
@@ -166,18 +170,6 @@ static void print_other_answers(const view *v) {
     printf(")");
 }
 
-/* The readout of that name; NULL: the first. -1, with a message, if there is none. */
-static int readout_named(const data_spec *s, const char *name) {
-    char has[256] = "";
-    for (int r = 0; r < s->n_readouts; r++) {
-        size_t n = strlen(has);
-        if (!name || strcmp(s->readout[r].name, name) == 0) return r;
-        snprintf(has + n, sizeof has - n, "%s%s", n ? ", " : "", s->readout[r].name);
-    }
-    cli_error(CLI_USAGE, "show", "--answer: there is no '%s'; %s has %s", name, s->task->name, has);
-    return -1;
-}
-
 static int show(view *v, const request *r) {
     const qkv_config *c = qkv_trainer_config(v->t);
     qkv_probe_explanation e;
@@ -209,8 +201,7 @@ static int show(view *v, const request *r) {
 }
 
 int cli_show(int argc, char **argv) {
-    char error[QKV_IO_ERROR];
-    request r = {.head = -1};
+    request r = {.head = -1, .state = CLI_STATE_NEWEST};
     int first = 0;
     bool done;
     int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
@@ -219,10 +210,8 @@ int cli_show(int argc, char **argv) {
         return cli_error(CLI_USAGE, "show", "one run directory is needed, %d are given",
                          argc - first);
     qkv_run_progress progress;
-    qkv_run_status status;
-    qkv_trainer *t =
-        qkv_run_open(&qkv_io_posix, argv[first], r.plugin, 1, &progress, &status, error);
-    if (!t) return cli_error(cli_code(status), "show", "%s", error);
+    qkv_trainer *t = cli_open_run("show", argv[first], &r.state, true, &progress, &code);
+    if (!t) return code;
     const char *no_colour = getenv("NO_COLOR");
     view v = {.t = t,
               .w = qkv_trainer_any_worker(t),
@@ -230,7 +219,7 @@ int cli_show(int argc, char **argv) {
               .arena = tensor_arena_new(NULL),
               .head = (int)r.head,
               .colour = cli_terminal(STDOUT_FILENO) && !(no_colour && *no_colour)};
-    v.readout = readout_named(v.spec, r.answer);
+    v.readout = cli_readout("show", v.spec, r.answer);
     code = v.readout < 0 ? CLI_USAGE
            : v.arena     ? show(&v, &r)
                          : cli_error(CLI_FAILED, "show", "out of memory");

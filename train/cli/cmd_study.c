@@ -1,7 +1,6 @@
 /* cmd_study.c - qkv study: claims put to a test over variants and seeds. */
 #include <jansson.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +8,10 @@
 
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
+#include "train/cli/stop.h"
 #include "train/io/number.h"
 #include "train/plot/plot.h"
+#include "train/run/files.h"
 #include "train/study/study.h"
 #include "train/trainer/pool.h"
 
@@ -176,13 +177,6 @@ static void report_picture(void *ctx, const char *name, qkv_plot_status status, 
         fprintf(stderr, "qkv study: %s: %s\n", name, shown);
 }
 
-static volatile sig_atomic_t caught;
-
-static void on_signal(int number) {
-    if (caught) _exit(CLI_SIGNAL + number);
-    caught = number;
-}
-
 static int conclude(const request *r, const qkv_study *s, const qkv_study_results *results,
                     const char *dir) {
     char error[QKV_IO_ERROR];
@@ -217,15 +211,15 @@ static int run_study(const request *r, const char *name) {
                            .part = (int)r->part - 1,
                            .parts = (int)r->parts,
                            .plugin = r->plugin,
-                           .stop = &caught,
+                           .stop = &cli_stop,
                            .progress = show_progress,
                            .ctx = &progress};
     qkv_study_results results = {.arena = tensor_arena_new(NULL)};
     qkv_run_status status =
         results.arena ? qkv_study_run(&qkv_io_posix, s, &o, &results, error) : QKV_RUN_FAILED;
     if (progress.shown) fprintf(stderr, "\r\033[K");
-    if (status == QKV_RUN_STOPPED && caught)
-        code = cli_error(CLI_SIGNAL + caught, "study", "%s", error);
+    if (status == QKV_RUN_STOPPED && cli_stop)
+        code = cli_error(CLI_SIGNAL + cli_stop, "study", "%s", error);
     else if (status != QKV_RUN_DONE)
         code = cli_error(cli_code(status), "study", "%s", error);
     else
@@ -249,6 +243,10 @@ static int merge(const request *r, int n, char **operands) {
     qkv_study_results all = {.arena = tensor_arena_new(NULL)};
     tensor_arena *arena = tensor_arena_new(NULL);
     qkv_io_text lines = {.arena = arena, .failed = !arena || !all.arena};
+    int lock = -1;
+    if (!qkv_io_make_directory(&qkv_io_posix, r->out, error) ||
+        !qkv_run_lock(&qkv_io_posix, r->out, "study", &lock, error))
+        code = cli_error(CLI_FAILED, "study", "%s", error);
     for (int i = 0; i < n && code == CLI_OK; i++) {
         const char *dir = i == 0 ? r->out : operands[i];
         qkv_io_status read = qkv_io_path(path, dir, "results.jsonl", error)
@@ -264,22 +262,15 @@ static int merge(const request *r, int n, char **operands) {
         free(line);
     }
     if (code == CLI_OK &&
-        (lines.failed || !qkv_io_make_directory(&qkv_io_posix, r->out, error) ||
-         !qkv_io_path(path, r->out, "results.jsonl", error) ||
+        (lines.failed || !qkv_io_path(path, r->out, "results.jsonl", error) ||
          !qkv_io_write_file(&qkv_io_posix, path, lines.at ? lines.at : "", lines.n, error)))
         code = cli_error(CLI_FAILED, "study", "%s", lines.failed ? "out of memory" : error);
     if (code == CLI_OK) code = conclude(r, s, &all, r->out);
+    qkv_run_close_directory(&qkv_io_posix, lock);
     tensor_arena_free(arena);
     tensor_arena_free(all.arena);
     qkv_study_free(s);
     return code;
-}
-
-static void catch_signals(void) {
-    struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigemptyset(&a.sa_mask);
-    sigaction(SIGINT, &a, NULL);
-    sigaction(SIGTERM, &a, NULL);
 }
 
 int cli_study(int argc, char **argv) {
@@ -292,7 +283,7 @@ int cli_study(int argc, char **argv) {
     if (n < 1)
         return cli_error(CLI_USAGE, "study",
                          "a study is needed: a name (qkv study list), a .json file, or all");
-    catch_signals();
+    cli_catch_signals();
     if (r.merge) return merge(&r, n, argv + first);
     if (n > 1) return cli_error(CLI_USAGE, "study", "one study at a time, %d are given", n);
     if (strcmp(argv[first], "list") == 0) return list_studies();

@@ -1,30 +1,29 @@
 /* cmd_train.c - qkv train: options into a configuration, the run, and what it learned in words. */
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "train/cli/settings.h"
+#include "train/cli/stop.h"
 #include "train/cli/train_summary.h"
 #include "train/io/number.h"
+#include "train/plot/plot.h"
 #include "train/trainer/pool.h"
 
-enum { DEFAULT_KEEP = 2 };
+enum { MAX_PICTURES = 64, KEEP = 2, KEEP_LOG = 64 };
 
 /* The options that are no part of the configuration. */
 static const cli_option own[] = {
     {"", NULL, "Run", NULL},
     {"out", "DIR", "the run's directory", "runs/TASK-N"},
     {"force", NULL, "replace an earlier run in it", NULL},
-    {"resume", NULL, "go on with the run in --out", NULL},
+    {"resume", NULL, "go on with the run in --out; of what it is only --steps may grow", NULL},
     {"plugin", "FILE", "your own tasks and blocks: a .c file or a shared object", NULL},
     {"config", "FILE", "start from a config.json", NULL},
-    {"save-every", "N", "steps between checkpoints; 0: only at the end", "0"},
-    {"keep", "N", "checkpoints that stay, at least 2", "2"},
+    {"save-every", "N|log", "steps between checkpoints; 0: only at the end; log: 1, 2, 4, 8 ...",
+     "0"},
+    {"keep", "N", "checkpoints that stay, at least 2", "2; all of log"},
     {"threads", "N", "threads; 0: one for each processor it may use. Never changes a result", "0"},
     {"detect-anomaly", NULL,
      "look for numbers that are not finite at every node of every step; slower", NULL},
@@ -34,7 +33,7 @@ static const cli_option own[] = {
 
 typedef struct {
     cli_settings settings;
-    const char *out, *config_file;
+    const char *out, *config_file, *from;
     bool force, resume, detect_anomaly, quiet, json;
     long threads, save_every, keep;
 } request;
@@ -53,60 +52,94 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
     if (strcmp(name, "threads") == 0)
         return cli_whole_number("train", name, value, 0, 256, &r->threads);
+    if (strcmp(name, "save-every") == 0 && strcmp(value, "log") == 0)
+        return r->save_every = QKV_RUN_SAVE_LOG, CLI_OK;
     if (strcmp(name, "save-every") == 0)
         return cli_whole_number("train", name, value, 0, 1000000000, &r->save_every);
+    if (strcmp(name, "from") == 0) r->from = value;
     if (strcmp(name, "keep") == 0)
         return cli_whole_number("train", name, value, 2, 1000000, &r->keep);
     return cli_settings_take(&r->settings, name, value);
 }
 
-static int read_config(const char *path, qkv_config *c, int code_if_bad) {
-    char error[QKV_IO_ERROR];
-    void *text;
-    size_t n;
-    qkv_io_status s = qkv_io_read_file(&qkv_io_posix, NULL, path, 1 << 20, &text, &n, error);
-    if (s != QKV_IO_OK)
-        return cli_error(s == QKV_IO_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "train", "%s", error);
-    bool ok = qkv_config_from_json(c, text, n, error);
-    tensor_malloc.release(NULL, text);
-    int code = qkv_config_task(c) ? code_if_bad : CLI_USAGE;  // a plugin's task, most likely
-    return ok ? CLI_OK : cli_error(code, "train", "'%s': %s", path, error);
-}
-
-/* What the chosen task recommends. */
-static int recommend(const request *r, qkv_config *c) {
-    char error[QKV_IO_ERROR];
-    const char *task = cli_settings_task(&r->settings);
-    if ((task && !qkv_config_set(c, qkv_config_option_find(c, "task"), task, error)) ||
-        !qkv_config_recommend(c, error))
-        return cli_error(CLI_FAILED, "train", "%s", error);
+/* What a resumed run may be given: more steps. */
+static int check_resume(const request *r) {
+    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
+    if (!r->out) return cli_error(CLI_USAGE, "train", "--resume needs --out");
+    if (r->force) return cli_error(CLI_USAGE, "train", "--resume and --force exclude each other");
+    const char *other = r->config_file ? "config" : NULL;
+    for (int i = 0; i < r->settings.n_given && !other; i++)
+        if (strcmp(r->settings.given[i].name, "steps") != 0) other = r->settings.given[i].name;
+    if (other && strcmp(other, "from") == 0)
+        return cli_error(CLI_USAGE, "train", "--resume and --from exclude each other");
+    if (other)
+        return cli_error(CLI_USAGE, "train",
+                         "--%s: a resumed run stays what it is, only its --steps may change; "
+                         "--from %s starts a new one with other options",
+                         other, r->out);
+    if (!qkv_io_path(path, r->out, "config.json", error))
+        return cli_error(CLI_USAGE, "train", "%s", error);
+    if (access(path, F_OK) != 0)
+        return cli_error(CLI_FAILED, "train", "'%s' holds no run to resume", r->out);
     return CLI_OK;
 }
 
-/* Defaults; what the task recommends, or the resumed run's or a file's configuration; then the
- * options. */
+/* The configuration on which the options are put: the resumed run's, the other run's with --from, or
+ * a file's. Its text in *json, and how it is called. */
+static int read_base(const request *r, char **json, size_t *n, char path[QKV_IO_PATH]) {
+    char error[QKV_IO_ERROR];
+    void *text = NULL;
+    qkv_run_status status = QKV_RUN_DONE;
+    if (r->resume) {
+        snprintf(path, QKV_IO_PATH, "%s/config.json", r->out);
+        status = qkv_run_config_text(&qkv_io_posix, r->out, json, n, error);
+    } else if (r->config_file) {
+        snprintf(path, QKV_IO_PATH, "%s", r->config_file);
+        qkv_io_status s = qkv_io_read_file(&qkv_io_posix, NULL, path, 1 << 20, &text, n, error);
+        if (s != QKV_IO_OK) status = s == QKV_IO_DAMAGED ? QKV_RUN_DAMAGED : QKV_RUN_FAILED;
+        *json = text;
+    } else if (r->from) {
+        snprintf(path, QKV_IO_PATH, "%s", r->from);
+        status = qkv_run_source_config(&qkv_io_posix, r->from, json, n, error);
+    }
+    return status == QKV_RUN_DONE ? CLI_OK : cli_error(cli_code(status), "train", "%s", error);
+}
+
+static int make_config(const request *r, const char *json, size_t n, const char *path,
+                       qkv_config *c, data_spec *spec) {
+    char error[QKV_IO_ERROR], shown[QKV_IO_PATH];
+    // a run --from another is not itself from where that one was
+    qkv_config_setting given[CLI_MAXOPTIONS + 3] = {
+        {"from", ""}, {"from-checksum", ""}, {"moments", NULL}};
+    int anew = r->from != NULL ? 3 : 0;
+    memcpy(given + anew, r->settings.given, (size_t)r->settings.n_given * sizeof *given);
+    qkv_config_parts parts = {.plugin = r->settings.plugin,
+                              .json = json,
+                              .n = n,
+                              .whole = json && (r->resume || (r->from && !r->config_file)),
+                              .given = given,
+                              .n_given = r->settings.n_given + anew};
+    switch (qkv_config_make(&parts, c, spec, error)) {
+        case QKV_CONFIG_OK: return cli_settings_used(&r->settings, c, spec);
+        case QKV_CONFIG_NO_TASK: return cli_unknown_task("train", c->task, c->plugin);
+        case QKV_CONFIG_BAD_JSON:
+            return cli_error(CLI_DAMAGED, "train", "'%s': %s",
+                             qkv_io_printable(path, shown, sizeof shown), error);
+        case QKV_CONFIG_NO_BLOCK: return cli_unknown_block("train", c->block, c->plugin);
+        case QKV_CONFIG_BAD_OPTION:
+        case QKV_CONFIG_UNFIT: break;
+    }
+    return cli_error(CLI_USAGE, "train", "%s", error);
+}
+
 static int configure(const request *r, qkv_config *c, data_spec *spec) {
-    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
-    struct stat there;
-    int code = CLI_OK;
-    qkv_config_default(c);
-    qkv_config_use_plugin(c, r->settings.plugin);
-    if (r->resume && !r->out) return cli_error(CLI_USAGE, "train", "--resume needs --out");
-    if (r->resume && r->force)
-        return cli_error(CLI_USAGE, "train", "--resume and --force exclude each other");
-    if (r->resume && !qkv_io_path(path, r->out, "config.json", error))
-        return cli_error(CLI_USAGE, "train", "%s", error);
-    if (r->resume && stat(path, &there) != 0)
-        return cli_error(CLI_FAILED, "train", "'%s' holds no run to resume: %s", r->out,
-                         strerror(errno));
-    if (r->resume) code = read_config(path, c, CLI_DAMAGED);
-    if (code == CLI_OK && r->config_file) code = read_config(r->config_file, c, CLI_DAMAGED);
-    if (code == CLI_OK && !r->config_file && !r->resume) code = recommend(r, c);
-    if (code == CLI_OK) code = cli_settings_apply(&r->settings, c);
-    if (code != CLI_OK) return code;
-    if (!qkv_config_block(c)) return cli_unknown_block("train", c->block, c->plugin);
-    if (!qkv_config_resolve(c, spec, error)) return cli_error(CLI_USAGE, "train", "%s", error);
-    return cli_settings_used(&r->settings, c, spec);
+    char path[QKV_IO_PATH] = "", *json = NULL;
+    size_t n = 0;
+    int code = r->resume ? check_resume(r) : CLI_OK;
+    if (code == CLI_OK) code = read_base(r, &json, &n, path);
+    if (code == CLI_OK) code = make_config(r, json, n, path, c, spec);
+    if (json) tensor_malloc.release(NULL, json);
+    return code;
 }
 
 /* ---- progress ---- */
@@ -114,24 +147,20 @@ static int configure(const request *r, qkv_config *c, data_spec *spec) {
 typedef struct {
     bool shown, on_terminal;
     double began, last;
+    int first;                  // steps that an earlier leg had done
     char warned[QKV_IO_ERROR];  // the last warning
     int repeated;               // how often it came again
 } bar;
 
-static double seconds_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void show_progress(void *ctx, int step, int steps, double loss, double accuracy) {
     enum { WIDTH = 24 };
     bar *b = ctx;
-    double now = seconds_now();
+    double now = qkv_io_seconds();
+    if (b->first < 0) b->first = step - 1, b->began = now;
     if (!b->on_terminal || (now - b->last < 0.1 && step < steps)) return;
     b->last = now;
     b->shown = true;
-    double rate = step / (now - b->began + 1e-9);
+    double rate = (step - b->first) / (now - b->began + 1e-9);
     char done[WIDTH + 1];
     for (int i = 0; i < WIDTH; i++) done[i] = i < (int)((double)step / steps * WIDTH) ? '#' : '.';
     done[WIDTH] = '\0';
@@ -172,41 +201,58 @@ static void warn(void *ctx, const char *sentence) {
     snprintf(b->warned, sizeof b->warned, "%s", sentence);
 }
 
-static volatile sig_atomic_t caught;
-
-static void on_signal(int number) {
-    if (caught) _exit(CLI_SIGNAL + number);
-    caught = number;
+/* Every picture that there may be of a run. */
+static void list_pictures(const char *names[MAX_PICTURES]) {
+    int n = 0;
+    for (const qkv_plot_info *p = qkv_plot_list(); p->name && n < MAX_PICTURES - 1; p++)
+        names[n++] = p->name;
+    names[n] = NULL;
 }
 
-static void catch_signals(void) {
-    struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    sigemptyset(&a.sa_mask);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        struct sigaction was;
-        sigaction(numbers[i], NULL, &was);
-        if (was.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &a, NULL);  // under nohup SIGHUP stays ignored
-    }
-}
-
-/* "runs/TASK-N" with the first N that is not there yet. */
-static const char *free_directory(const char *task, char path[QKV_IO_PATH]) {
-    struct stat there;
-    for (int n = 1; n < 1000000; n++) {
-        snprintf(path, QKV_IO_PATH, "runs/%s-%d", task, n);
-        if (stat(path, &there) != 0) break;
-    }
-    return path;
+static int train(const request *r, const qkv_config *c, const data_spec *spec) {
+    char error[QKV_IO_ERROR], prefix[QKV_CONFIG_TEXT_SIZE + 8];
+    const char *pictures[MAX_PICTURES];
+    qkv_run_summary summary = {0};
+    bar progress = {.on_terminal = cli_terminal(STDERR_FILENO) && !r->quiet, .first = -1};
+    snprintf(prefix, sizeof prefix, "runs/%s", c->task);
+    list_pictures(pictures);
+    qkv_run_options o = {.dir = r->out,
+                         .prefix = prefix,
+                         .pictures = pictures,
+                         .threads = r->threads ? (int)r->threads : qkv_trainer_processors(),
+                         .force = r->force,
+                         .resume = r->resume,
+                         .save_every = (int)r->save_every,
+                         .keep = (int)(r->keep                             ? r->keep
+                                       : r->save_every == QKV_RUN_SAVE_LOG ? KEEP_LOG
+                                                                           : KEEP),
+                         .detect_anomaly = r->detect_anomaly,
+                         .stop = &cli_stop,
+                         .progress = show_progress,
+                         .warn = warn,
+                         .ctx = &progress};
+    cli_catch_signals();
+    qkv_run_status status = qkv_run_train(&qkv_io_posix, c, spec, &o, &summary, error);
+    cli_release_signals();
+    end_bar(&progress);
+    end_warnings(&progress);
+    if (status == QKV_RUN_STOPPED) return cli_error(CLI_SIGNAL + cli_stop, "train", "%s", error);
+    if (status != QKV_RUN_DONE) return cli_error(cli_code(status), "train", "%s", error);
+    if (r->json)
+        cli_summary_json(&summary, c, spec);
+    else if (!r->quiet && summary.nothing_to_do)
+        printf("Nothing to do: the run %s %d steps.\n",
+               summary.ended_early ? "ended, as it was told to, after" : "has all its",
+               summary.steps);
+    else if (!r->quiet)
+        cli_summary_words(&summary, c, spec);
+    return CLI_OK;
 }
 
 int cli_train(int argc, char **argv) {
-    char dir[QKV_IO_PATH], error[QKV_IO_ERROR];
-    request r = {.keep = DEFAULT_KEEP};
+    request r = {.keep = 0};
     qkv_config c;
     data_spec spec;
-    qkv_run_summary summary = {0};
     int first = 0;
     bool done = false;
     int code = cli_settings_begin(&r.settings, argc, argv, true, own);
@@ -218,30 +264,7 @@ int cli_train(int argc, char **argv) {
                          argv[first]);
     code = configure(&r, &c, &spec);
     if (code != CLI_OK) return code;
-    bar progress = {.on_terminal = cli_terminal(STDERR_FILENO) && !r.quiet, .began = seconds_now()};
-    qkv_run_options o = {.dir = r.out ? r.out : free_directory(c.task, dir),
-                         .threads = r.threads ? (int)r.threads : qkv_trainer_processors(),
-                         .force = r.force,
-                         .resume = r.resume,
-                         .save_every = (int)r.save_every,
-                         .keep = (int)r.keep,
-                         .detect_anomaly = r.detect_anomaly,
-                         .stop = &caught,
-                         .progress = show_progress,
-                         .warn = warn,
-                         .ctx = &progress};
-    catch_signals();
-    qkv_run_status status = qkv_run_train(&qkv_io_posix, &c, &spec, &o, &summary, error);
-    end_bar(&progress);
-    end_warnings(&progress);
-    if (status == QKV_RUN_STOPPED) return cli_error(CLI_SIGNAL + caught, "train", "%s", error);
-    if (status != QKV_RUN_DONE) return cli_error(cli_code(status), "train", "%s", error);
-    if (r.json)
-        cli_summary_json(&summary, &c, &spec, o.dir);
-    else if (!r.quiet && summary.nothing_to_do)
-        printf("Nothing to do: the run has all its %d steps.\n", summary.steps);
-    else if (!r.quiet)
-        cli_summary_words(&summary, &c, &spec, o.dir);
+    code = train(&r, &c, &spec);
     data_release(&spec);
-    return CLI_OK;
+    return code;
 }

@@ -7,15 +7,7 @@
 #include "train/cli/info.h"
 #include "train/cli/json.h"
 
-static json_t *number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
 static json_t *count(size_t n) { return json_integer((json_int_t)n); }
-
-/* Text that may be no UTF-8. */
-static json_t *text(const char *s) {
-    char shown[QKV_IO_PATH];
-    json_t *whole = json_string(s);
-    return whole ? whole : json_string(qkv_io_printable(s, shown, sizeof shown));
-}
 
 /* Every option; what config.json says about the program is left out: it would be this one. */
 static json_t *config_of(const qkv_config *c, json_t *differs) {
@@ -39,10 +31,10 @@ static json_t *parameters_of(ag_params *params) {
         json_t *one = json_object(), *shape = json_array();
         for (int d = 0; d < p->val.shape.rank; d++)
             json_array_append_new(shape, json_integer(p->val.shape.dim[d]));
-        json_object_set_new(one, "name", text(p->name));
+        json_object_set_new(one, "name", cli_json_text(p->name));
         json_object_set_new(one, "shape", shape);
         json_object_set_new(one, "count", count(p->val.n));
-        json_object_set_new(one, "norm", number(info_norm(&p->val)));
+        json_object_set_new(one, "norm", cli_json_number(info_norm(&p->val)));
         json_object_set_new(one, "decays", json_boolean(info_decays(p)));
         json_object_set_new(one, "frozen", json_boolean(p->frozen));
         json_object_set_new(one, "part",
@@ -72,11 +64,11 @@ static json_t *account_of(const qkv_probe_account *a, int d) {
     for (int i = 0; i < QKV_PROBE_PARTS; i++)
         json_object_set_new(parts, qkv_probe_part_names[i], count(a->part[i]));
     for (int i = 0; i < QKV_PROBE_WORKS; i++)
-        json_object_set_new(work, qkv_probe_work_names[i], number(a->work[i]));
+        json_object_set_new(work, qkv_probe_work_names[i], cli_json_number(a->work[i]));
     json_object_set_new(o, "attention", sublayer(&a->attention, 4.0 * d * d));
     json_object_set_new(o, "feed_forward", sublayer(&a->feed_forward, 8.0 * d * d));
     json_object_set_new(o, "parts", parts);
-    json_object_set_new(o, "flops_per_token", number(a->flops));
+    json_object_set_new(o, "flops_per_token", cli_json_number(a->flops));
     json_object_set_new(o, "work", work);
     json_object_set_new(o, "cached_formula", json_string(a->cache_formula));
     json_object_set_new(o, "cached_per_layer", json_integer(a->cache_layer));
@@ -89,10 +81,10 @@ void info_print_json(const info *i) {
     const qkv_probe_account *a = &i->account;
     const qkv_config *c = qkv_trainer_config(i->t);
     json_t *o = json_object(), *differs = json_array();
-    json_object_set_new(o, "run", text(i->run));
+    json_object_set_new(o, "run", cli_json_text(i->run));
     json_object_set_new(o, "step", i->trained ? json_integer(i->progress.step) : json_null());
     json_object_set_new(o, "best_step", json_integer(i->progress.best_step));
-    json_object_set_new(o, "best_loss", number(i->progress.best_loss));
+    json_object_set_new(o, "best_loss", cli_json_number(i->progress.best_loss));
     json_object_set_new(o, "config", config_of(c, differs));
     json_object_set_new(o, "differs", differs);
     json_object_set_new(o, "parameters", parameters_of(qkv_trainer_params(i->t)));

@@ -1,8 +1,27 @@
-/* json.c - one line of JSON on stdout. */
+/* json.c - how commands print JSON. */
 #include "train/cli/json.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+json_t *cli_json_number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
+
+json_t *cli_json_text(const char *text) {
+    char shown[QKV_IO_PATH];
+    json_t *whole = json_string(text);
+    return whole ? whole : json_string(qkv_io_printable(text, shown, sizeof shown));
+}
+
+void cli_json_metrics(json_t *o, const qkv_run_moment *m) {
+    for (const qkv_run_metric *k = qkv_run_metrics; k->of; k++)
+        if (k->name) json_object_set_new(o, k->name, cli_json_number(k->of(m)));
+}
+
+void cli_json_levels(json_t *o, const qkv_trainer_levels *l) {
+    json_object_set_new(o, "loss_blind", cli_json_number(l->blind));
+    json_object_set_new(o, "loss_unmatched", cli_json_number(l->unmatched));
+}
 
 void cli_print_json(json_t *o) {
     char *line = json_dumps(o, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));

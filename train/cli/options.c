@@ -110,6 +110,18 @@ int cli_unknown_block(const char *command, const char *name, const qkv_config_pl
                         "built in is transformer; a plugin's own need --plugin");
 }
 
+int cli_readout(const char *command, const data_spec *s, const char *name) {
+    char has[256] = "";
+    for (int r = 0; r < s->n_readouts; r++) {
+        size_t n = strlen(has);
+        if (!name || strcmp(s->readout[r].name, name) == 0) return r;
+        snprintf(has + n, sizeof has - n, "%s%s", n ? ", " : "", s->readout[r].name);
+    }
+    cli_error(CLI_USAGE, command, "--answer: there is no '%s'; %s has %s", name, s->task->name,
+              has);
+    return -1;
+}
+
 /* ---- parsing ---- */
 
 /* How many options that are listed begin with these letters; the first two of them in `text`. */

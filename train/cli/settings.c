@@ -128,8 +128,10 @@ int cli_settings_begin(cli_settings *s, int argc, char **argv, bool model, const
         if (model && (value = value_at(n, argv, i, "task"))) task = value;
         if (!model && !task && names_a_task(s, argv[i])) task = argv[i];
     }
-    for (int i = 1; i < n && model && !task; i++)
-        if (value_at(n, argv, i, "data")) task = s->implied = "file";
+    bool named = task || !model;  // else --data alone means the task that reads lines
+    for (int i = 1; i < n; i++) named = named || value_at(n, argv, i, "config");
+    for (int i = 1; i < n && !named && !task; i++)
+        if (value_at(n, argv, i, "data")) code = cli_settings_take(s, "task", task = "file");
     return code == CLI_OK ? list(s, task, model, own) : code;
 }
 
@@ -141,35 +143,12 @@ int cli_settings_plugin(cli_settings *s, const char *path) {
 
 int cli_settings_take(cli_settings *s, const char *name, const char *value) {
     if (s->n_given == CLI_MAXOPTIONS) return cli_error(CLI_USAGE, s->command, "too many options");
-    s->given[s->n_given].name = name;
-    s->given[s->n_given++].value = value;
+    s->given[s->n_given++] = (qkv_config_setting){name, value};
     return CLI_OK;
 }
 
-const char *cli_settings_task(const cli_settings *s) {
-    const char *task = s->implied;
-    for (int i = 0; i < s->n_given; i++)
-        if (strcmp(s->given[i].name, "task") == 0) task = s->given[i].value;
-    return task;
-}
-
-static bool is_negated(const char *name) { return strncmp(name, "no-", 3) == 0; }
-
 static const data_option *option_of(const qkv_config *c, const char *name) {
-    return qkv_config_option_named(c, is_negated(name) ? name + 3 : name);
-}
-
-static int apply(const cli_settings *s, qkv_config *c, const char *name, const char *value) {
-    char error[QKV_IO_ERROR];
-    bool negated = is_negated(name);
-    const data_option *o = option_of(c, name);
-    if (!o) {
-        qkv_config_unknown(c, negated ? name + 3 : name, error);
-        return cli_error(CLI_USAGE, s->command, "%s", error);
-    }
-    if (o->kind == DATA_KIND_FLAG) value = negated ? "false" : "true";
-    if (value && qkv_config_set(c, o, value, error)) return CLI_OK;
-    return cli_error(CLI_USAGE, s->command, "--%s: %s", name, value ? error : "needs a value");
+    return qkv_config_option_named(c, strncmp(name, "no-", 3) == 0 ? name + 3 : name);
 }
 
 int cli_settings_used(const cli_settings *s, const qkv_config *c, const data_spec *spec) {
@@ -180,15 +159,4 @@ int cli_settings_used(const cli_settings *s, const qkv_config *c, const data_spe
             return cli_error(CLI_USAGE, s->command, "%s", error);
     }
     return CLI_OK;
-}
-
-int cli_settings_apply(const cli_settings *s, qkv_config *c) {
-    const char *task = cli_settings_task(s);
-    int code = task ? apply(s, c, "task", task) : CLI_OK;
-    if (code == CLI_OK && !qkv_config_task(c))
-        return cli_unknown_task(s->command, c->task, s->plugin);
-    for (int i = 0; i < s->n_given && code == CLI_OK; i++)
-        if (strcmp(s->given[i].name, "task") != 0)
-            code = apply(s, c, s->given[i].name, s->given[i].value);
-    return code;
 }

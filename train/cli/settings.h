@@ -12,10 +12,7 @@ typedef struct {
     char text[16384];  // what these point to
     size_t used;
     const struct qkv_config_plugin *plugin;
-    const char *implied;  // the task that --data means where none is named; or NULL
-    struct {
-        const char *name, *value;
-    } given[CLI_MAXOPTIONS];
+    qkv_config_setting given[CLI_MAXOPTIONS];  // for qkv_config_make()
     int n_given;
 } cli_settings;
 
@@ -28,12 +25,6 @@ int cli_settings_take(cli_settings *s, const char *name, const char *value);
 
 /* --plugin, which may stand there several times; an exit code. */
 int cli_settings_plugin(cli_settings *s, const char *path);
-
-/* The task that is given or implied, or NULL. */
-const char *cli_settings_task(const cli_settings *s);
-
-/* Sets what was given, the task first; an exit code, and a message. */
-int cli_settings_apply(const cli_settings *s, qkv_config *c);
 
 /* Refuses what was given and has no effect in the resolved configuration. */
 int cli_settings_used(const cli_settings *s, const qkv_config *c, const data_spec *spec);

@@ -8,10 +8,6 @@
 #include "train/cli/train_summary.h"
 #include "train/io/text.h"
 
-static void add_number(json_t *o, const char *key, double x) {
-    json_object_set_new(o, key, isfinite(x) ? json_real(x) : json_null());
-}
-
 double cli_summary_seen(const qkv_config *c, const data_spec *spec, bool *all) {
     enum { ASKED = 500, TRAINED = 10000 };
     double trained = (double)c->steps * c->batch;
@@ -19,35 +15,16 @@ double cli_summary_seen(const qkv_config *c, const data_spec *spec, bool *all) {
     return data_seen(spec, (uint64_t)c->seed, "test", ASKED, *all ? (int)trained : TRAINED);
 }
 
-void cli_summary_json(const qkv_run_summary *s, const qkv_config *c, const data_spec *spec,
-                      const char *dir) {
+void cli_summary_json(const qkv_run_summary *s, const qkv_config *c, const data_spec *spec) {
     bool all;
-    const qkv_trainer_scores *r = &s->last.scores;
-    const qkv_probe_circuits *k = &s->last.circuits;
-    const double none = (double)NAN;
-    const struct {
-        const char *key;
-        double x;
-    } circuits[] = {{"qk_diag", k->qk_diag},     {"qk_margin", k->qk_margin},
-                    {"qk_ratio", k->qk_ratio},   {"ov_diag", k->ov_diag},
-                    {"ov_margin", k->ov_margin}, {"ov_ratio", k->ov_ratio}};
     json_t *o = json_object();
-    add_number(o, "accuracy", r->accuracy);
-    add_number(o, "loss", r->loss);
-    add_number(o, "loss_blind", s->levels.blind);
-    add_number(o, "loss_unmatched", s->levels.unmatched);
-    add_number(o, "seen", cli_summary_seen(c, spec, &all));
-    add_number(o, "answer_attention", r->answer_attention);
-    add_number(o, "in_context", r->in_context);
-    for (size_t i = 0; i < sizeof circuits / sizeof *circuits; i++)
-        add_number(o, circuits[i].key, s->last.has_circuits ? circuits[i].x : none);
+    cli_json_metrics(o, &s->last);
+    cli_json_levels(o, &s->levels);
+    json_object_set_new(o, "seen", cli_json_number(cli_summary_seen(c, spec, &all)));
     json_object_set_new(o, "steps99", s->steps99 < 0 ? json_null() : json_integer(s->steps99));
     json_object_set_new(o, "steps", json_integer(s->steps));
-    add_number(o, "seconds", s->seconds);
-    json_t *run = json_string(dir);
-    char shown[QKV_IO_PATH];
-    json_object_set_new(o, "run",
-                        run ? run : json_string(qkv_io_printable(dir, shown, sizeof shown)));
+    json_object_set_new(o, "seconds", cli_json_number(s->seconds));
+    json_object_set_new(o, "run", cli_json_text(s->dir));
     cli_print_json(o);
 }
 
@@ -105,16 +82,16 @@ static void print_task(const qkv_config *c, const data_spec *spec) {
         print_wrapped("As the task %s recommends: %s.", c->task, list);
 }
 
-void cli_summary_words(const qkv_run_summary *s, const qkv_config *c, const data_spec *spec,
-                       const char *dir) {
+void cli_summary_words(const qkv_run_summary *s, const qkv_config *c, const data_spec *spec) {
     const qkv_trainer_scores *r = &s->last.scores;
     const qkv_probe_circuits *k = &s->last.circuits;
     char shown[QKV_IO_PATH];
     print_score(s, spec);
     print_task(c, spec);
+    if (s->ended_early) printf("It ended there by --until-accuracy or --patience.\n");
     if (s->steps99 >= 0) printf("99 %% was first reached at step %d.\n", s->steps99);
     if (isnan(r->answer_attention)) {
-        printf("The run is in %s\n", qkv_io_printable(dir, shown, sizeof shown));
+        printf("The run is in %s\n", qkv_io_printable(s->dir, shown, sizeof shown));
         return;
     }
     char more[160] = "";
@@ -132,5 +109,5 @@ void cli_summary_words(const qkv_run_summary *s, const qkv_config *c, const data
             "answer %.1f %% as much.",
             k->ov_diag * k->rows[QKV_PROBE_OV_VALUE], k->rows[QKV_PROBE_OV_VALUE],
             100 * k->ov_ratio);
-    printf("The run is in %s\n", qkv_io_printable(dir, shown, sizeof shown));
+    printf("The run is in %s\n", qkv_io_printable(s->dir, shown, sizeof shown));
 }

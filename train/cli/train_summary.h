@@ -4,13 +4,11 @@
 
 #include "train/cli/cli.h"
 
-void cli_summary_json(const qkv_run_summary *s, const qkv_config *c, const data_spec *spec,
-                      const char *dir);
-/* The share of fresh questions that training has shown; *all: of all that it has shown, else of its first
- * ones. */
-double cli_summary_seen(const qkv_config *c, const data_spec *spec, bool *all);
+void cli_summary_json(const qkv_run_summary *s, const qkv_config *c, const data_spec *spec);
+void cli_summary_words(const qkv_run_summary *s, const qkv_config *c, const data_spec *spec);
 
-void cli_summary_words(const qkv_run_summary *s, const qkv_config *c, const data_spec *spec,
-                       const char *dir);
+/* The share of fresh questions that training has shown; *all: of all that it has shown, else of its
+ * first ones. */
+double cli_summary_seen(const qkv_config *c, const data_spec *spec, bool *all);
 
 #endif

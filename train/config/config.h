@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-enum { QKV_CONFIG_TEXT_SIZE = DATA_TEXT_SIZE };
+enum { QKV_CONFIG_TEXT_SIZE = 1024 };  // paths, too
 
 typedef struct {
 #define SECTION(title)
@@ -112,6 +112,46 @@ char *qkv_config_recommended(const qkv_config *c, char out[QKV_CONFIG_RECOMMENDE
  * task; data_release() what it describes. */
 bool qkv_config_resolve(qkv_config *c, data_spec *spec, char *error);
 
+/* An option as given: its name as on a command line ("d-model", "no-bias"), or its field's; value
+ * NULL for flags. */
+typedef struct {
+    const char *name, *value;
+} qkv_config_setting;
+
+/* What a configuration is made of. */
+typedef struct {
+    const struct qkv_config_plugin *plugin;  // may be NULL
+    const char *json;                        // a config.json or a part of one; NULL: none
+    size_t n;
+    bool whole;  // it is a run's: every option must stand in it
+    const qkv_config_setting *given;
+    int n_given;
+} qkv_config_parts;
+
+typedef enum {
+    QKV_CONFIG_OK,
+    QKV_CONFIG_BAD_JSON,    // the JSON is no configuration
+    QKV_CONFIG_BAD_OPTION,  // one of the settings is wrong: "--lr: ..."
+    QKV_CONFIG_NO_TASK,     // there is no task, or no block, of that name
+    QKV_CONFIG_NO_BLOCK,
+    QKV_CONFIG_UNFIT  // they do not belong together
+} qkv_config_status;
+
+/* The one way to a resolved configuration: the defaults; what the task recommends; the JSON; the
+ * settings, in order. Other than QKV_CONFIG_OK: a sentence in error. */
+qkv_config_status qkv_config_make(const qkv_config_parts *parts, qkv_config *c, data_spec *spec,
+                                  char *error);
+
+/* Was this config.json written by a program built as this one: version, precision, compiler, flags?
+ */
+bool qkv_config_same_build(const char *json, size_t n);
+
+/* Where --from says the first step is: the N of "RUN@N", or 0. The length of RUN in *length. */
+int qkv_config_from_step(const char *from, size_t *length);
+
+/* Is it a file of weights, not a run: does its name end in .safetensors? */
+bool qkv_config_from_is_file(const char *from);
+
 /* Has the option an effect in a resolved configuration? If not, error says what it belongs to. */
 bool qkv_config_is_used(const qkv_config *c, const data_spec *s, const data_option *o, char *error);
 
@@ -124,12 +164,16 @@ nn_block_fn *qkv_config_block(const qkv_config *c);
 /* The optimiser's part. */
 qkv_optim_settings qkv_config_optim(const qkv_config *c);
 
+/* The factor that a list "PATTERN=X,PATTERN=X" (rates, gradients, gains) has for a parameter: the
+ * last that fits, else 1. False with a sentence when the list is malformed. */
+bool qkv_config_factor(const char *list, const char *name, double *factor, char *error);
+
 /* The model's part of a resolved configuration, for nn_model(). */
 nn_model_config qkv_config_model(const qkv_config *c, const data_spec *spec);
 
-/* config.json: every option, the task's too, then version, precision, compiler and flags. The result is malloc'd;
- * NULL: out of memory. Reading changes only fields that are named; an unknown name (one of
- * another task, too) or a wrong type is an error. */
+/* config.json: every option, the task's too, then version, precision, compiler and flags. The result
+ * is malloc'd; NULL: out of memory. Reading changes only fields that are named; an unknown name (one
+ * of another task, too) or a wrong type is an error. */
 char *qkv_config_to_json(const qkv_config *c);
 bool qkv_config_from_json(qkv_config *c, const char *text, size_t n, char *error);
 

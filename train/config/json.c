@@ -8,7 +8,13 @@
 #include "train/io/number.h"
 
 /* What stands in config.json beside the options: said, but not read back. */
-static const char *const remarks[] = {"version", "precision", "compiler", "flags", NULL};
+static const struct {
+    const char *name, *value;
+} remarks[] = {{"version", QKV_VERSION},
+               {"precision", REAL_NAME},
+               {"compiler", QKV_COMPILER},
+               {"flags", QKV_FLAGS},
+               {NULL, NULL}};
 
 static json_t *value_of(const qkv_config *c, const data_option *o) {
     char text[QKV_CONFIG_TEXT_SIZE + 64];
@@ -40,18 +46,16 @@ char *qkv_config_to_json(const qkv_config *c) {
     const data_option *o;
     for (int i = 0; (o = qkv_config_option_at(c, i)); i++)
         if (o->kind != DATA_KIND_SECTION) json_object_set_new(root, o->field, value_of(c, o));
-    json_object_set_new(root, "version", json_string(QKV_VERSION));
-    json_object_set_new(root, "precision", json_string(REAL_NAME));
-    json_object_set_new(root, "compiler", json_string(QKV_COMPILER));
-    json_object_set_new(root, "flags", json_string(QKV_FLAGS));
+    for (int i = 0; remarks[i].name; i++)
+        json_object_set_new(root, remarks[i].name, json_string(remarks[i].value));
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits_needed(c)));
     json_decref(root);
     return text;
 }
 
 static bool is_remark(const char *key) {
-    for (int i = 0; remarks[i]; i++)
-        if (strcmp(key, remarks[i]) == 0) return true;
+    for (int i = 0; remarks[i].name; i++)
+        if (strcmp(key, remarks[i].name) == 0) return true;
     return false;
 }
 
@@ -94,4 +98,15 @@ bool qkv_config_from_json(qkv_config *c, const char *text, size_t n, char *error
         }
     json_decref(root);
     return ok;
+}
+
+bool qkv_config_same_build(const char *text, size_t n) {
+    json_t *root = json_loadb(text, n, 0, NULL);
+    bool same = root != NULL;
+    for (int i = 0; remarks[i].name; i++) {
+        const char *then = json_string_value(json_object_get(root, remarks[i].name));
+        same = same && then && strcmp(then, remarks[i].value) == 0;
+    }
+    json_decref(root);
+    return same;
 }

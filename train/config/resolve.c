@@ -106,9 +106,30 @@ static bool resolve_projections(const qkv_config *c, char *error) {
     return true;
 }
 
+/* A schedule's length is fixed when its run first starts: it does not change when --steps does. */
+static bool resolve_schedule(qkv_config *c, char *error) {
+    if (c->schedule == QKV_OPTIM_CONSTANT) return true;
+    if (!c->schedule_steps) c->schedule_steps = c->steps;
+    if (c->schedule == QKV_OPTIM_WSD && !c->decay) c->decay = (c->schedule_steps + 9) / 10;
+    if (c->least_lr > c->lr)
+        return qkv_io_fail(error, "--least-lr %g is more than --lr %g", c->least_lr, c->lr);
+    return true;
+}
+
+static bool resolve_ending(qkv_config *c, char *error) {
+    if (qkv_config_from_is_file(c->from)) c->moments = false;  // a file of weights has none
+    if (c->until_accuracy > 0 && c->readout == NN_READOUT_VECTOR)
+        return qkv_io_fail(error, "--until-accuracy: --readout vector has no accuracy");
+    if (!*c->from && (!c->moments || *c->from_checksum))
+        return qkv_io_fail(error, "--%s belongs to --from",
+                           c->moments ? "from-checksum" : "no-moments");
+    return true;
+}
+
 bool qkv_config_resolve(qkv_config *c, data_spec *spec, char *error) {
     if (!resolve_task(c, spec, error)) return false;
-    if (fits_task(c, spec, error) && resolve_heads(c, error) && resolve_projections(c, error))
+    if (resolve_schedule(c, error) && resolve_ending(c, error) && fits_task(c, spec, error) &&
+        resolve_heads(c, error) && resolve_projections(c, error))
         return true;
     data_release(spec);
     return false;
@@ -127,14 +148,23 @@ static ag_mask mask_of(const qkv_config *c, const data_spec *spec) {
 }
 
 qkv_optim_settings qkv_config_optim(const qkv_config *c) {
-    return (qkv_optim_settings){.method = c->optimizer,
-                                .schedule = {c->schedule, c->lr, c->warmup, c->steps},
-                                .momentum = c->momentum,
-                                .beta1 = c->beta1,
-                                .beta2 = c->beta2,
-                                .eps = c->eps,
-                                .weight_decay = c->weight_decay,
-                                .clip = c->clip};
+    size_t length;
+    int first = c->moments ? 0 : qkv_config_from_step(c->from, &length);
+    return (qkv_optim_settings){
+        .method = c->optimizer,
+        .first_step = first,
+        .schedule = {.kind = c->schedule,
+                     .peak = c->lr,
+                     .warmup = c->warmup,
+                     .steps = c->schedule_steps ? c->schedule_steps : c->steps,
+                     .least = c->least_lr,
+                     .decay = c->decay},
+        .momentum = c->momentum,
+        .beta1 = c->beta1,
+        .beta2 = c->beta2,
+        .eps = c->eps,
+        .weight_decay = c->weight_decay,
+        .clip = c->clip};
 }
 
 nn_model_config qkv_config_model(const qkv_config *c, const data_spec *spec) {
@@ -160,6 +190,10 @@ nn_model_config qkv_config_model(const qkv_config *c, const data_spec *spec) {
                                            .plain_o = !c->wo,
                                            .scale = (nn_scale)c->scale,
                                            .rotary = c->positions == NN_POSITIONS_ROTARY,
+                                           .alibi = c->positions == NN_POSITIONS_ALIBI,
+                                           .qk_norm = c->qk_norm,
+                                           .softmax_one = c->softmax_one,
+                                           .soft_cap = c->soft_cap,
                                            .gated = c->scores_from > 0,
                                            .dropout = c->dropout,
                                            .mask = mask_of(c, spec),
@@ -175,5 +209,6 @@ nn_model_config qkv_config_model(const qkv_config *c, const data_spec *spec) {
                              .embed_init = (nn_embed_init)c->embed_init,
                              .embed_std = c->embed_std,
                              .dropout = c->dropout,
+                             .label_smoothing = c->label_smoothing,
                              .init = init};
 }

@@ -140,14 +140,14 @@ bool qkv_io_make_directory(const qkv_io *io, const char *path, char *error) {
     size_t n = strlen(path);
     if (n >= QKV_IO_PATH) return errno = ENAMETOOLONG, fail(error, "make the directory", path);
     memcpy(part, path, n + 1);
-    for (;;) {
+    for (bool down = false;;) {
         bool made = io->mkdir(io->ctx, part) == 0, there = made || errno == EEXIST;
         if (made && !sync_directory_of(io, part, error)) return false;
         size_t length = strlen(part), above = directory_length(part);
         if (there && length == n) return true;
         if (there)
-            part[length] = '/';  // one step down again
-        else if (errno == ENOENT && above > 1 && length > 0)
+            part[length] = '/', down = true;  // one step down again
+        else if (errno == ENOENT && above > 1 && length > 0 && !down)
             part[above - 1] = '\0';  // the one above is missing, too
         else
             return fail(error, "make the directory", path);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "data/data.h"
 #include "tensor/arena.h"
@@ -61,6 +62,11 @@ typedef enum {
     QKV_IO_UNREADABLE,  // the system refused, or memory is out (exit 1)
     QKV_IO_DAMAGED      // its content is not what it should be (exit 3)
 } qkv_io_status;
+
+/* ---- the clock ---- */
+
+double qkv_io_clock(clockid_t clock);  // a clock's reading in seconds
+double qkv_io_seconds(void);           // of the one that only goes forward
 
 /* ---- names and messages ---- */
 

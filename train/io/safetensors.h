@@ -71,6 +71,9 @@ typedef struct {
     qkv_io_note *note;  // [n_notes]
     int n_notes;
     size_t header, data_bytes;  // bytes of the header and of the data
+    /* To be set before loading: the note "crc32" is of an earlier file, which another program copied
+     * it from, and is not looked at. */
+    bool unchecked;
     /* private */
     const qkv_io *io;
     const tensor_allocator *mem;

@@ -37,7 +37,7 @@ set multiplot
 do for [p=0:7] {
     # Its block (-1: there is none) and its size; is there one above it; how far it and its
     # partner reach.
-    block = -1; reach = 0; marked = 0; found = ""
+    block = -1; reach = 0; found = ""
     set autoscale xy    # stats leaves out what lies outside the last panel's ranges
     do for [i=0:S_blocks-1] {
         stats DATA index i using (q = column(PANEL), r = column(ROW), c = column(COL), \
@@ -47,8 +47,7 @@ do for [p=0:7] {
     }
     if (block < 0) { continue }
     if (reach == 0) { reach = 1 }
-    stats DATA index block using (found = strcol(TITLE), marked = marked + column(TARGET), 0) \
-        nooutput
+    stats DATA index block using (found = strlen(strcol(TITLE)) ? strcol(TITLE) : found, 0) nooutput
     k = p % 4
     left = (105 + 365 * k + 75 * (k / 2)) / WIDTH
     top = (p < 4 ? 880. : 405.) / HEIGHT

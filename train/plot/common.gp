@@ -56,8 +56,8 @@ array HUE[8] = [BLUE, RED, GREEN, BLACK, PINK, ORANGE, SKY, "#882255"]
 array MARK[8] = [7, 9, 4, 5, 11, 8, 6, 13]
 do for [i=0:31] { set style line 101+i lc rgb HUE[i % 8 + 1] dt 1 + i / 8 \
     pt MARK[(i + i / 8) % 8 + 1] }
-wide(i, n) = n > 16 ? 1.6 : 2.2 + (n > 8 ? 0.5 : n > 5 ? 0.9 : 1.7) * (n - 1 - i)
-mark(i, n) = 0.8 + 0.35 * (n - 1 - i) / (n > 8 ? 3. : 1)
+wide(i, n) = n > 16 ? 1.6 : 2.2 + (n > 5 ? 3.6 / (n - 1) : 1.3) * (n - 1 - i)
+mark(i, n) = 0.8 + (n > 5 ? 1.1 / (n - 1) : 0.3) * (n - 1 - i)
 
 set border 3 lc rgb GREY lw 0.8
 set tics nomirror out scale 0.5 textcolor rgb BLACK

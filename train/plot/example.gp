@@ -37,7 +37,8 @@ set multiplot
 do for [i=0:panels-1] {
     title_of = ""
     set autoscale xy
-    stats DATA index i using (title_of = strcol(TITLE), rows = column(ROW) + 1, \
+    stats DATA index i using \
+        (title_of = strlen(strcol(TITLE)) ? strcol(TITLE) : title_of, rows = column(ROW) + 1, \
         cols = column(COL) + 1, 1) nooutput
     left = (LEFT + (i % across) * PANELW) / WIDTH
     top = 1 - (TOP + int(i / across) * PANELH) / HEIGHT

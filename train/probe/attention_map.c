@@ -120,6 +120,13 @@ bool qkv_probe_attention_map(qkv_trainer *t, qkv_probe_map_change change, qkv_io
     return !out->failed;
 }
 
+/* Ends a row of a map with its title, which stands in the first. */
+static void add_title(qkv_io_text *out, int row, int col, const char *title) {
+    qkv_io_text_put(out, ",", 1);
+    if (row == 0 && col == 0) qkv_io_text_label(out, title);
+    qkv_io_text_put(out, "\n", 1);
+}
+
 /* What a circuit's map says, measured. */
 static void finding(const qkv_probe_circuits *c, qkv_probe_circuit i, char *out, size_t size) {
     int rows = c->rows[i];
@@ -144,34 +151,31 @@ void qkv_probe_circuit_map(const data_spec *s, const qkv_probe_circuits *c, qkv_
             add_cell(out, r, k, (double)c->map[i][r * c->cols[i] + k], right,
                      data_symbol(qkv_probe_circuit_rows(s, i), r, row),
                      data_symbol(qkv_probe_circuit_cols(s, i), k, col));
-            qkv_io_text_put(out, ",", 1);
-            qkv_io_text_label(out, title);
-            qkv_io_text_put(out, "\n", 1);
+            add_title(out, r, k, title);
         }
 }
 
-/* One head of one attention node as a CSV with the symbols of both sides. */
+/* One head of one attention node as a CSV with the symbols of both sides; readout -1: no answer is
+ * marked. */
 static void add_head(const qkv_trainer_worker *w, const ag_node *weights, int head,
-                     data_side_name rows, data_side_name cols, const char *title, bool answers,
+                     data_side_name rows, data_side_name cols, const char *title, int readout,
                      qkv_io_text *out) {
     int T = weights->val.shape.dim[2], S = weights->val.shape.dim[3];
     char row[256], col[256];
     qkv_io_text_add(out, "row,col,weight,target,row_label,col_label,title\n");
     for (int t = 0; t < T; t++)
         for (int s = 0; s < S; s++) {
-            bool target =
-                answers && w->data.rows.target[0][t] >= 0 && w->data.rows.source[0][t] == s;
+            bool target = readout >= 0 && w->data.rows.target[readout][t] >= 0 &&
+                          w->data.rows.source[readout][t] == s;
             add_cell(out, t, s, (double)weights->val.x[((ptrdiff_t)head * T + t) * S + s], target,
                      data_position(&w->data, rows, 0, t, row, sizeof row),
                      data_position(&w->data, cols, 0, s, col, sizeof col));
-            qkv_io_text_put(out, ",", 1);
-            qkv_io_text_label(out, title);
-            qkv_io_text_add(out, "\n");
+            add_title(out, t, s, title);
         }
 }
 
-int qkv_probe_example_maps(qkv_trainer *t, uint64_t example, int most, tensor_arena *arena,
-                           qkv_io_text *out) {
+int qkv_probe_example_maps(qkv_trainer *t, uint64_t example, int readout, int most,
+                           tensor_arena *arena, qkv_io_text *out) {
     static const struct {
         const char *format, *title;
         data_side_name rows, cols;
@@ -179,6 +183,7 @@ int qkv_probe_example_maps(qkv_trainer *t, uint64_t example, int most, tensor_ar
                  {"layer%d.attn.weights", "layer", DATA_SEQUENCE, DATA_SEQUENCE},
                  {"layer%d.cross.weights", "layer (memory)", DATA_SEQUENCE, DATA_MEMORY}};
     const qkv_config *c = qkv_trainer_config(t);
+    const data_spec *s = qkv_trainer_spec(t);
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     int n = 0;
     qkv_trainer_load(t, w, "test", example, 1, 1);
@@ -191,12 +196,14 @@ int qkv_probe_example_maps(qkv_trainer *t, uint64_t example, int most, tensor_ar
             const ag_node *weights = ag_find(w->graph, name);
             for (int head = 0;
                  weights && weights->val.shape.rank == 4 && head < c->heads && n < most; head++) {
-                snprintf(title, sizeof title, "%s %d head %d", kinds[k].title, layer, head);
                 out[n] = (qkv_io_text){.arena = arena};
-                bool answers = layer == c->layers - 1 &&
-                               kinds[k].cols == qkv_trainer_spec(t)->store &&
+                bool answers = layer == c->layers - 1 && kinds[k].cols == s->store &&
                                kinds[k].rows == DATA_SEQUENCE;
-                add_head(w, weights, head, kinds[k].rows, kinds[k].cols, title, answers, &out[n++]);
+                bool named = answers && s->n_readouts > 1;
+                snprintf(title, sizeof title, "%s %d head %d%s%.24s", kinds[k].title, layer, head,
+                         named ? ": " : "", named ? s->readout[readout].name : "");
+                add_head(w, weights, head, kinds[k].rows, kinds[k].cols, title,
+                         answers ? readout : -1, &out[n++]);
             }
         }
     return n;

@@ -1,6 +1,6 @@
 /* attention_map.h - what the pictures of attention and circuits show, as CSV: a line a cell, its
- * row, column and number, whether it is the right one (target), the names of both, and perhaps a
- * title, the same in every line. */
+ * row, column and number, whether it is the right one (target), the names of both, and perhaps, in
+ * the first line, a title. */
 #ifndef QKV_PROBE_ATTENTION_MAP_H
 #define QKV_PROBE_ATTENTION_MAP_H
 
@@ -30,10 +30,11 @@ void qkv_probe_circuit_map(const data_spec *s, const qkv_probe_circuits *c, qkv_
                            qkv_io_text *out);
 
 /* The attention of held-out example `example`, one CSV for each layer's each head (at most
- * `most`), with the symbols of both sides; a column "title" says which it is. Returns how many, -1
- * on a graph's error. */
-int qkv_probe_example_maps(qkv_trainer *t, uint64_t example, int most, tensor_arena *arena,
-                           qkv_io_text *out);
+ * `most`), with the symbols of both sides; target is 1 where the answer to the readout stands, and a
+ * column "title" says which head it is and, where there are several, which readout. Returns how
+ * many, -1 on a graph's error. */
+int qkv_probe_example_maps(qkv_trainer *t, uint64_t example, int readout, int most,
+                           tensor_arena *arena, qkv_io_text *out);
 
 #ifdef __cplusplus
 }

@@ -20,6 +20,7 @@ typedef struct {
     int change;
     long rows;
     double score_ref, score_other, share, a_ref, a_other, says_ref, says_other;
+    double it_to_predicate, first_it, first_ref, first_predicate;  // see add_routes()
 } tally;
 
 static int *colours(qkv_trainer *t, qkv_trainer_worker *w, const tally *sum, int b) {
@@ -64,6 +65,18 @@ static void add(qkv_trainer *t, qkv_trainer_worker *w, int n, int ref, tally *su
     sum->says_other += says == colour[sum->at.colour[other]];
 }
 
+/* By which way the predicate meets its noun: who looks at whom, in the last layer and in the first. */
+static void add_routes(const qkv_trainer *t, const qkv_trainer_worker *w, int n, int ref,
+                       tally *sum) {
+    const ag_node *last = w->weights[qkv_probe_last_layer(t)], *first = w->weights[0];
+    const int b = qkv_probe_row_example(t, w, n), it = qkv_probe_row_position(t, w, n);
+    const int predicate = sum->at.predicate, noun = sum->at.noun[ref];
+    sum->it_to_predicate += qkv_probe_mean_at(last, b, it, predicate);
+    sum->first_it += qkv_probe_mean_at(first, b, it, predicate);
+    sum->first_ref += qkv_probe_mean_at(first, b, noun, predicate);
+    sum->first_predicate += qkv_probe_mean_at(first, b, predicate, noun);
+}
+
 static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, void *ctx) {
     (void)arena;
     tally *sum = ctx;
@@ -71,8 +84,11 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
         changes[sum->change].change(t, w, sum, b);
     qkv_trainer_reload(t, w);
     if (!qkv_probe_replay(w)) return false;
-    for (int n = 0; n < qkv_probe_rows(w); n++)
-        add(t, w, n, w->source[0][n] == sum->at.noun[0] ? 0 : 1, sum);
+    for (int n = 0; n < qkv_probe_rows(w); n++) {
+        const int ref = w->source[0][n] == sum->at.noun[0] ? 0 : 1;
+        add(t, w, n, ref, sum);
+        if (w->weights[0]) add_routes(t, w, n, ref, sum);
+    }
     return true;
 }
 
@@ -90,6 +106,11 @@ static bool in_sentences(qkv_trainer *t, data_coref_places at, qkv_probe_measure
         qkv_probe_measure_add(out, sum.a_other / rows, "coref.%s.a_other", name);
         qkv_probe_measure_add(out, sum.says_ref / rows, "coref.%s.says_ref", name);
         qkv_probe_measure_add(out, sum.says_other / rows, "coref.%s.says_other", name);
+        if (c > 0) continue;
+        qkv_probe_measure_add(out, sum.it_to_predicate / rows, "coref.last.it_to_predicate");
+        qkv_probe_measure_add(out, sum.first_it / rows, "coref.first.it_to_predicate");
+        qkv_probe_measure_add(out, sum.first_ref / rows, "coref.first.ref_to_predicate");
+        qkv_probe_measure_add(out, sum.first_predicate / rows, "coref.first.predicate_to_ref");
     }
     return true;
 }

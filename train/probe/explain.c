@@ -5,14 +5,11 @@
 #include <stdio.h>
 
 #include "tensor/gemm.h"
+#include "train/probe/look.h"
 #include "train/probe/observe.h"
 
-/* The node "layerL.attn.NAME" (or cross) of the last layer. */
 static ag_node *node(qkv_trainer *t, const char *name) {
-    char full[96];
-    snprintf(full, sizeof full, "layer%d.%s.%s", qkv_trainer_config(t)->layers - 1,
-             qkv_trainer_looker(qkv_trainer_spec(t)), name);
-    return ag_find(qkv_trainer_any_worker(t)->graph, full);
+    return qkv_probe_node(t, qkv_trainer_any_worker(t), qkv_probe_last_layer(t), name);
 }
 
 static const ag_param_entry *parameter(qkv_trainer *t, const char *prefix, const char *name) {
@@ -69,22 +66,7 @@ bool qkv_probe_explain(qkv_trainer *t, tensor_arena *arena, int head, int readou
     const data_spec *s = qkv_trainer_spec(t);
     ag_node *q = node(t, "q"), *k = node(t, "k"), *v = node(t, "v"), *scores = node(t, "scores"),
             *weights = node(t, "weights");
-    if (!w->out.logits[readout])
-        return qkv_io_fail(
-            error,
-            "--readout vector: the answer is a vector, there are no classes to explain it by");
-    const struct {
-        const char *name;
-        const ag_node *node;
-    } wanted[] = {{"q", q}, {"k", k}, {"v", v}, {"scores", scores}, {"weights", weights}};
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        if (!wanted[i].node)
-            return qkv_io_fail(error,
-                               "the block has no node 'layer%d.%s.%s', which this is read from",
-                               c->layers - 1, qkv_trainer_looker(s), wanted[i].name);
-    if (!qkv_trainer_has_attention(t))
-        return qkv_io_fail(error, "the node 'layer%d.%s.weights' is not of the shape of attention",
-                           c->layers - 1, qkv_trainer_looker(s));
+    if (!qkv_probe_has_nodes(t, "logits q k v weights scores", error)) return false;
     if (head >= c->heads)
         return qkv_io_fail(error, "there is no head %d: the heads are 0 to %d", head, c->heads - 1);
     ag_set_run(w->graph, (ag_run){.training = false});

@@ -64,8 +64,10 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
 bool qkv_probe_run_hull(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     const ag_node *mix =
         qkv_probe_node(t, qkv_trainer_any_worker(t), qkv_probe_last_layer(t), "mix");
-    if (!qkv_trainer_has_attention(t) || !mix || mix->op != &ag_op_mix)
-        return qkv_io_fail(error, "the model has no attention whose values could be read");
+    if (!qkv_probe_has_nodes(t, "weights mix", error)) return false;
+    if (mix->op != &ag_op_mix)
+        return qkv_io_fail(error, "the node '%s' is not the op 'mix', whose values are read",
+                           mix->name);
     tally sum = {.random = rng_stream((uint64_t)qkv_trainer_config(t)->seed, "hull", 0)};
     if (!qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)) return false;
     double tests = sum.tests > 0 ? sum.tests : 1;

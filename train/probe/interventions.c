@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/probe/attention_map.h"
 #include "train/probe/observe.h"
 
 /* One loaded micro-batch under test. */
@@ -43,13 +44,15 @@ static void random_values(bench *b, int e) {
 }
 
 static const struct {
-    const char *name;
+    const char *key, *name;
     void (*change)(bench *b, int example);
-} changes[QKV_PROBE_INTERVENTIONS] = {{"clean", NULL},
-                                      {"keys of t and j swapped", swap_keys},
-                                      {"values of t and j swapped", swap_values},
-                                      {"asked for j's key instead", other_query},
-                                      {"all values replaced by random ones", random_values}};
+} changes[] = {{"clean", "clean", NULL},
+               {"swap_keys", "keys of t and j swapped", swap_keys},
+               {"swap_values", "values of t and j swapped", swap_values},
+               {"other_query", "asked for j's key instead", other_query},
+               {"random_values", "all values replaced by random ones", random_values}};
+_Static_assert(sizeof changes / sizeof *changes == QKV_PROBE_INTERVENTIONS,
+               "an entry of the enumeration for each change, in this order");
 
 static bool bench_new(tensor_arena *arena, qkv_trainer *t, bench *b) {
     *b = (bench){.t = t, .w = qkv_trainer_any_worker(t), .spec = qkv_trainer_spec(t)};
@@ -109,6 +112,7 @@ static bool run_changes(bench *b, qkv_probe_interventions *out) {
     copy_ids(b, false);
     if (!qkv_probe_observe(b->t, b->w, &b->clean)) return false;
     for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++) {
+        out->changed[i].key = changes[i].key;
         out->changed[i].name = changes[i].name;
         for (int e = 0; changes[i].change && e < b->w->count; e++) changes[i].change(b, e);
         qkv_trainer_reload(b->t, b->w);
@@ -171,8 +175,7 @@ bool qkv_probe_intervene(qkv_trainer *t, const char *split, int count, qkv_probe
                          char *error) {
     *out = (qkv_probe_interventions){0};
     const data_spec *s = qkv_trainer_spec(t);
-    if (s->roles.key < 0 || s->entries < 2 || !qkv_trainer_has_attention(t) ||
-        !qkv_trainer_any_worker(t)->out.logits[0])
+    if (qkv_probe_attention_missing(t))
         return qkv_io_fail(
             error, "the task '%s' has no keys and values to swap, or the model no attention",
             s->task->name);

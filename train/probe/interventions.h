@@ -14,7 +14,7 @@ extern "C" {
 
 /* Fractions of the examples, or means over them. */
 typedef struct {
-    const char *name;
+    const char *key, *name;           // "swap_keys" in a measure's name; what it does, in words
     double looks_at_t, looks_at_j;    // greatest weight on the entry
     double attention_t, attention_j;  // weight on the entry
     double moved;           // total variation between this attention and the clean one, 0..1

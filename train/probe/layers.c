@@ -43,17 +43,11 @@ bool qkv_probe_entering(qkv_trainer *t, qkv_trainer_worker *w, qkv_probe_stream 
 
 bool qkv_probe_has_contexts(qkv_trainer *t, char *error) {
     const data_spec *s = qkv_trainer_spec(t);
-    qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     if (qkv_probe_last_layer(t) < 1)
         return qkv_io_fail(error, "the model has one layer, none before its last");
     if (s->store == DATA_MEMORY)
         return qkv_io_fail(error, "attention reads a memory, which no earlier layer writes to");
-    if (!qkv_trainer_has_attention(t) || !w->out.logits[0] ||
-        !qkv_probe_node(t, w, qkv_probe_last_layer(t), "q") ||
-        !qkv_probe_node(t, w, qkv_probe_last_layer(t), "k") ||
-        !qkv_probe_node(t, w, qkv_probe_last_layer(t), "v"))
-        return qkv_io_fail(error, "the last layer has no attention with q, k and v");
-    return true;
+    return qkv_probe_has_nodes(t, "weights q k v logits", error);
 }
 
 bool qkv_probe_places(const data_spec *s, int source, int *key, int *value) {

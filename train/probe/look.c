@@ -3,10 +3,16 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "tensor/flush.h"
 
 bool qkv_probe_replay(qkv_trainer_worker *w) {
     ag_set_run(w->graph, (ag_run){.training = false});
-    return ag_forward(w->graph);
+    const tensor_flush before = tensor_flush_begin();  // as when it was trained
+    const bool ok = ag_forward(w->graph);
+    tensor_flush_end(before);
+    return ok;
 }
 
 bool qkv_probe_see(qkv_trainer *t, const char *split, int count, double total,
@@ -91,6 +97,41 @@ ag_node *qkv_probe_node(qkv_trainer *t, qkv_trainer_worker *w, int layer, const 
 ag_param_entry *qkv_probe_matrix(qkv_trainer *t, int layer, const char *name) {
     char full[96];
     return ag_params_find(qkv_trainer_params(t), full_name(t, layer, name, full));
+}
+
+const qkv_probe_node_name qkv_probe_node_names[] = {
+    {"q", "[B,T,H*E]", "queries"},
+    {"k", "[B,S,G*E]", "keys"},
+    {"v", "[B,S,G*E]", "values"},
+    {"scores", "[B,H,T,S]", "what the softmax sees"},
+    {"weights", "[B,H,T,S]", "attention weights"},
+    {"mix", "[B,T,H*E]", "weights times values"},
+    {NULL, NULL, NULL}};
+
+static bool has_node(qkv_trainer *t, const char *name, char *error) {
+    qkv_trainer_worker *w = qkv_trainer_any_worker(t);
+    const qkv_probe_node_name *known = qkv_probe_node_names;
+    const int last = qkv_probe_last_layer(t);
+    char full[96];
+    if (strcmp(name, "logits") == 0)
+        return w->out.logits[0] || qkv_io_fail(error, "the answer is a vector, not one of classes");
+    while (known->name && strcmp(known->name, name) != 0) known++;
+    full_name(t, last, name, full);
+    if (!qkv_probe_node(t, w, last, name))
+        return qkv_io_fail(error, "the block has no node '%s' %s: %s", full,
+                           known->name ? known->shape : "", known->name ? known->what : "");
+    bool right = strcmp(name, "weights") == 0  ? qkv_trainer_has_attention(t)
+                 : strcmp(name, "scores") == 0 ? qkv_probe_scores_node(t, w) != NULL
+                                               : true;
+    return right || qkv_io_fail(error, "the node '%s' has not the shape %s", full, known->shape);
+}
+
+bool qkv_probe_has_nodes(qkv_trainer *t, const char *needs, char *error) {
+    char list[64], *rest = NULL;
+    snprintf(list, sizeof list, "%s", needs);
+    for (char *name = strtok_r(list, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
+        if (!has_node(t, name, error)) return false;
+    return true;
 }
 
 ag_node *qkv_probe_scores_node(qkv_trainer *t, qkv_trainer_worker *w) {

@@ -51,6 +51,18 @@ bool qkv_probe_sees(const qkv_trainer *t, int at, int s);
 ag_node *qkv_probe_node(qkv_trainer *t, qkv_trainer_worker *w, int layer, const char *name);
 ag_param_entry *qkv_probe_matrix(qkv_trainer *t, int layer, const char *name);
 
+/* The nodes of an attention that are read by their names, "layerL.attn.NAME". A block of one's own
+ * gives them to what stands for the same; what reads one that is missing says so. */
+typedef struct {
+    const char *name, *shape, *what;
+} qkv_probe_node_name;
+extern const qkv_probe_node_name qkv_probe_node_names[];  // a NULL name ends it
+
+/* Has the last layer the nodes that are named in `needs` ("q k v scores weights mix"), those of
+ * attention in its shape, and "logits" (the answers are classes)? If not, error names the first that
+ * is missing. */
+bool qkv_probe_has_nodes(qkv_trainer *t, const char *needs, char *error);
+
 /* The last layer's scores, [B,H,T,S] as its weights; NULL if the model has no such node. */
 ag_node *qkv_probe_scores_node(qkv_trainer *t, qkv_trainer_worker *w);
 

@@ -46,13 +46,11 @@ double qkv_probe_measure_get(const qkv_probe_measures *m, const char *name) {
 enum { EXAMPLES = 2000 };
 
 bool qkv_probe_run_interventions(qkv_trainer *t, qkv_probe_measures *out, char *error) {
-    static const char *const names[QKV_PROBE_INTERVENTIONS] = {"clean", "swap_keys", "swap_values",
-                                                               "other_query", "random_values"};
     qkv_probe_interventions v;
     if (!qkv_probe_intervene(t, "test", EXAMPLES, &v, error)) return false;
     for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++) {
         const qkv_probe_intervention *c = &v.changed[i];
-        const char *n = names[i];
+        const char *n = c->key;
         qkv_probe_measure_add(out, c->looks_at_t, "interventions.%s.looks_at_t", n);
         qkv_probe_measure_add(out, c->looks_at_j, "interventions.%s.looks_at_j", n);
         qkv_probe_measure_add(out, c->attention_t, "interventions.%s.attention_t", n);

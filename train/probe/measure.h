@@ -37,7 +37,8 @@ double qkv_probe_measure_get(const qkv_probe_measures *m, const char *name);
  * hooks and the trainer's behaviour as they were. */
 typedef bool qkv_probe_fn(qkv_trainer *t, qkv_probe_measures *out, char *error);
 
-typedef enum { QKV_PROBE_BEFORE, QKV_PROBE_AFTER } qkv_probe_time;  // of training
+/* Of training; DURING: at every evaluation. */
+typedef enum { QKV_PROBE_BEFORE, QKV_PROBE_DURING, QKV_PROBE_AFTER } qkv_probe_time;
 
 typedef struct {
     const char *name, *finds;

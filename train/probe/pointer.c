@@ -55,9 +55,7 @@ bool qkv_probe_run_pointer(qkv_trainer *t, qkv_probe_measures *out, char *error)
     tally sum = {0};
     if (strcmp(task, "pointer") != 0)
         return qkv_io_fail(error, "this probe is of the task 'pointer', not of '%s'", task);
-    if (!qkv_probe_scores_node(t, qkv_trainer_any_worker(t)) ||
-        !qkv_trainer_any_worker(t)->out.logits[0])
-        return qkv_io_fail(error, "the model has no attention whose scores could be read");
+    if (!qkv_probe_has_nodes(t, "weights scores logits", error)) return false;
     if (!qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)) return false;
     double rows = sum.rows ? (double)sum.rows : 1;
     qkv_probe_measure_add(out, sum.target / rows, "pointer.target");

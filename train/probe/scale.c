@@ -113,8 +113,7 @@ static void report_weights(qkv_trainer *t, double rows, qkv_probe_measures *out)
 }
 
 static bool readable(qkv_trainer *t, char *error) {
-    return qkv_probe_scores_node(t, qkv_trainer_any_worker(t)) ||
-           qkv_io_fail(error, "the model has no attention whose scores could be read");
+    return qkv_probe_has_nodes(t, "weights scores", error);
 }
 
 /* The rows, and the gradients, into a buffer which is not the trainer's. */

@@ -63,28 +63,34 @@ static qkv_io_status check_tensor(const qkv_io_stored *has, const qkv_io_stored 
     return unfit(error, path, "is no checkpoint of this model:", want->name, " has another shape");
 }
 
-/* The tensor of that name. A file written here has its tensors where the layout has them. */
-static const qkv_io_stored *at_or_find(const qkv_io_stored *list, int n, int i, const char *name) {
-    if (i < n && strcmp(list[i].name, name) == 0) return &list[i];
-    for (int k = 0; k < n; k++)
-        if (strcmp(list[k].name, name) == 0) return &list[k];
-    return NULL;
-}
-
 /* Names, dtypes and shapes, both ways. */
 static qkv_io_status check_layout(const qkv_io_safetensors *file, const qkv_run_layout *l,
                                   const char *path, char *error) {
     for (int i = 0; i < l->n; i++) {
         const qkv_io_stored *want = &l->tensor[i];
-        qkv_io_status status =
-            check_tensor(at_or_find(file->tensor, file->n, i, want->name), want, path, error);
+        qkv_io_status status = check_tensor(
+            qkv_run_layout_find(file->tensor, file->n, i, want->name), want, path, error);
         if (status != QKV_IO_OK) return status;
     }
     for (int i = 0; i < file->n; i++)
-        if (!at_or_find(l->tensor, l->n, i, file->tensor[i].name))
+        if (!qkv_run_layout_find(l->tensor, l->n, i, file->tensor[i].name))
             return unfit(error, path, "is no checkpoint of this model: it also has",
                          file->tensor[i].name, "");
     return QKV_IO_OK;
+}
+
+/* Did another program write it? The numbers of the run stand first in a file that was written here;
+ * others sort tensors by name, and have the checksum that they found, or none. */
+static bool is_foreign(const qkv_io_safetensors *file) {
+    qkv_run_layout_state s = {0};
+    qkv_io_stored want[STATE];
+    qkv_run_layout_state_tensors(want, &s);
+    bool all = true, first = true;
+    for (int i = 0; i < STATE; i++) {
+        all = all && qkv_io_safetensors_find(file, want[i].name);
+        first = first && i < file->n && strcmp(file->tensor[i].name, want[i].name) == 0;
+    }
+    return all && !first;
 }
 
 /* Opens a file that says it is a checkpoint. */
@@ -93,28 +99,41 @@ static qkv_io_status open_checkpoint(qkv_io_safetensors *file, const qkv_io *io,
     qkv_io_status status = qkv_io_safetensors_open(file, io, mem, path, error);
     if (status != QKV_IO_OK) return status;
     const char *format = qkv_io_safetensors_note(file, "format");
+    file->unchecked = is_foreign(file);
     if (!format || strcmp(format, FORMAT) != 0)
         status = unfit(error, path, "is no checkpoint: its format is", format ? format : "",
                        ", not '" FORMAT "'");
-    else if (!qkv_io_safetensors_note(file, "crc32"))
+    else if (!file->unchecked && !qkv_io_safetensors_note(file, "crc32"))
         status = unfit(error, path, "is damaged: it lacks", "crc32", "");
     if (status != QKV_IO_OK) qkv_io_safetensors_close(file);
     return status;
 }
 
-/* The three numbers of a loaded file, and whether they can be true. */
+/* After success: "", or what a reader of the file should know. */
+static void say_foreign(const qkv_io_safetensors *file, char *error) {
+    char shown[200];
+    *error = '\0';
+    if (file->unchecked)
+        qkv_io_fail(error,
+                    "'%s' was written by another program and carries no checksum of ours: damage "
+                    "in it would go unseen",
+                    qkv_io_printable(file->path, shown, sizeof shown));
+}
+
+static qkv_run_progress progress_of(const qkv_run_layout_state *s) {
+    return (qkv_run_progress){(int)s->step, (int)s->best_step, s->best_loss};
+}
+
+/* The numbers of a loaded file, and whether they can be true. */
 static qkv_io_status read_state(const qkv_io_safetensors *file, qkv_run_layout_state *s,
                                 const char *path, char *error) {
     qkv_io_stored want[STATE];
     qkv_run_layout_state_tensors(want, s);
     for (int i = 0; i < STATE; i++) {
-        const qkv_io_stored *has = at_or_find(file->tensor, file->n, i, want[i].name);
+        const qkv_io_stored *has = qkv_run_layout_find(file->tensor, file->n, i, want[i].name);
         qkv_io_status status = check_tensor(has, &want[i], path, error);
         if (status != QKV_IO_OK) return status;
-        memcpy(i == 0   ? (void *)&s->step
-               : i == 1 ? (void *)&s->best_step
-                        : &s->best_loss,
-               has->data, 8);
+        memcpy((void *)(size_t)want[i].data, has->data, want[i].bytes);
     }
     if (s->step < 0 || s->step > INT_MAX)
         return unfit(error, path, "is damaged:", "state.step", " is no step");
@@ -140,10 +159,11 @@ qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress
     if (status == QKV_IO_OK) {  // from here on nothing can fail
         for (int i = STATE; i < l.n; i++) {
             const qkv_io_stored *to = &l.tensor[i];
-            const qkv_io_stored *from = at_or_find(file.tensor, file.n, i, to->name);
+            const qkv_io_stored *from = qkv_run_layout_find(file.tensor, file.n, i, to->name);
             if (to->bytes) memcpy((void *)(size_t)to->data, from->data, to->bytes);
         }
-        *p = (qkv_run_progress){(int)s.step, (int)s.best_step, s.best_loss};
+        *p = progress_of(&s);
+        say_foreign(&file, error);
     }
     qkv_run_layout_free(&l);
     qkv_io_safetensors_close(&file);
@@ -174,14 +194,22 @@ qkv_io_status qkv_run_checkpoint_config(const qkv_io *io, const tensor_allocator
     return status;
 }
 
-qkv_io_status qkv_run_checkpoint_check(const qkv_io *io, const tensor_allocator *mem,
-                                       const char *path, char *error) {
+qkv_io_status qkv_run_checkpoint_read(const qkv_io *io, const tensor_allocator *mem,
+                                      const char *path, qkv_run_progress *p, char *error) {
     qkv_io_safetensors file;
     qkv_run_layout_state s;
     qkv_io_status status = open_checkpoint(&file, io, mem, path, error);
     if (status != QKV_IO_OK) return status;
     status = qkv_io_safetensors_load(&file, error);
     if (status == QKV_IO_OK) status = read_state(&file, &s, path, error);
+    if (status == QKV_IO_OK) *p = progress_of(&s);
+    if (status == QKV_IO_OK) say_foreign(&file, error);
     qkv_io_safetensors_close(&file);
     return status;
+}
+
+qkv_io_status qkv_run_checkpoint_check(const qkv_io *io, const tensor_allocator *mem,
+                                       const char *path, char *error) {
+    qkv_run_progress p;
+    return qkv_run_checkpoint_read(io, mem, path, &p, error);
 }

@@ -32,7 +32,8 @@ bool qkv_run_save(const qkv_io *io, const qkv_trainer *t, const qkv_run_progress
 
 /* Loads what was saved by a run whose model and optimiser have the same parameters; options that
  * change neither may differ. QKV_IO_DAMAGED also when it is another model's. Unless
- * QKV_IO_OK, trainer and *p are as they were. */
+ * QKV_IO_OK, trainer and *p are as they were. With QKV_IO_OK, error is empty or a sentence worth
+ * saying: another program wrote the file, and it carries no checksum. */
 qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress *p,
                               const char *path, char *error);
 
@@ -42,7 +43,11 @@ qkv_io_status qkv_run_checkpoint_config(const qkv_io *io, const tensor_allocator
                                         const char *path, const struct qkv_config_plugin *plugin,
                                         qkv_config *c, char *error);
 
-/* Is it a whole, undamaged checkpoint, of whatever model? */
+/* Where the run stood in a whole, undamaged checkpoint, of whatever model. */
+qkv_io_status qkv_run_checkpoint_read(const qkv_io *io, const tensor_allocator *mem,
+                                      const char *path, qkv_run_progress *p, char *error);
+
+/* Is it one? */
 qkv_io_status qkv_run_checkpoint_check(const qkv_io *io, const tensor_allocator *mem,
                                        const char *path, char *error);
 
@@ -51,12 +56,20 @@ qkv_io_status qkv_run_checkpoint_check(const qkv_io *io, const tensor_allocator 
 /* "DIR/step-00000600.safetensors" */
 bool qkv_run_checkpoint_path(char out[QKV_IO_PATH], const char *dir, int step, char *error);
 
+/* "best.safetensors", and what a run that began --from another began with. */
+#define QKV_RUN_BEST  "best.safetensors"
+#define QKV_RUN_START "start.safetensors"
+
 /* The newest checkpoint that validates, into `path`; *skipped newer ones are damaged (the first's
  * sentence is in `error`, or ""). QKV_IO_ABSENT: there is none at all. QKV_IO_DAMAGED: all
  * are damaged. One that cannot be read ends the search (QKV_IO_UNREADABLE): to go back further
  * might be to lose steps for a passing reason. */
 qkv_io_status qkv_run_latest(const qkv_io *io, const tensor_allocator *mem, const char *dir,
                              char path[QKV_IO_PATH], int *skipped, char *error);
+
+/* The same of those of step `most` or earlier. */
+qkv_io_status qkv_run_latest_until(const qkv_io *io, const tensor_allocator *mem, const char *dir,
+                                   int most, char path[QKV_IO_PATH], int *skipped, char *error);
 
 /* Removes the checkpoints older than the newest `keep` >= 1 that validate, and temporary files of
  * killed processes. The caller holds the run's lock. Removes nothing when one of these cannot be

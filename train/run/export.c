@@ -162,6 +162,23 @@ static bool put_attention(job *j, int *n) {
     return true;
 }
 
+/* What the model says at each scored position of the example, before the softmax. */
+static bool put_logits(job *j, int *n) {
+    const data_spec *s = qkv_trainer_spec(j->t);
+    const qkv_trainer_worker *w = qkv_trainer_any_worker(j->t);
+    for (int r = 0; r < s->n_readouts; r++) {
+        const ag_node *node = w->out.logits[r];
+        labels rows = {.stream = NULL}, cols = {.readout = &s->readout[r]};
+        if (!node) continue;
+        tensor said = {.shape = tensor_dims(2, qkv_probe_rows(w), s->readout[r].classes),
+                       .x = node->val.x};
+        said.n = (size_t)said.shape.dim[0] * (size_t)said.shape.dim[1];
+        if (!put(j, "logits", s->readout[r].name, &said, &rows, &cols)) return false;
+        ++*n;
+    }
+    return true;
+}
+
 static bool put_circuits(job *j, int *n) {
     const data_spec *s = qkv_trainer_spec(j->t);
     qkv_probe_circuits c;
@@ -201,9 +218,9 @@ static bool is_free(const job *j, const char *dir) {
 }
 
 static bool make_directories(const job *j, const char *dir) {
-    static const char *const kinds[] = {"weights", "attention", "circuits"};
+    static const char *const kinds[] = {"weights", "attention", "logits", "circuits", NULL};
     char path[QKV_IO_PATH];
-    for (int i = 0; dir && i < 3; i++)
+    for (int i = 0; dir && kinds[i]; i++)
         if (!qkv_io_path(path, dir, kinds[i], j->error) ||
             !qkv_io_make_directory(j->io, path, j->error))
             return false;
@@ -218,7 +235,8 @@ bool qkv_run_export(const qkv_io *io, qkv_trainer *t, const qkv_run_export_optio
     if (!arena) return qkv_io_fail(error, "out of memory");
     bool ok = is_free(&j, o->npy) && is_free(&j, o->csv) && make_directories(&j, o->npy) &&
               make_directories(&j, o->csv) && put_weights(&j, &out->weights) &&
-              put_attention(&j, &out->attention) && put_circuits(&j, &out->circuits);
+              put_attention(&j, &out->attention) && put_logits(&j, &out->logits) &&
+              put_circuits(&j, &out->circuits);
     tensor_arena_free(arena);
     return ok;
 }

@@ -2,6 +2,7 @@
  *
  *   DIR/weights/NAME           every parameter
  *   DIR/attention/NODE.headH   the weights of each attention head in one example, [T,S]
+ *   DIR/logits/READOUT         what the model says in that example, a row for each scored position
  *   DIR/circuits/NAME.headH    the four circuits of each head, where a model has them
  *
  * Each ends in .npy (numpy's format 1.0) or .csv (a row of labels, then rows that begin with one).
@@ -23,7 +24,7 @@ typedef struct {
 } qkv_run_export_options;
 
 typedef struct {
-    int weights, attention, circuits;  // how many there are
+    int weights, attention, logits, circuits;  // how many there are
 } qkv_run_exported;
 
 /* False with a sentence in error. A directory that is not empty is refused before anything is

@@ -1,85 +1,12 @@
-/* files.c - a run's directory and what describes the run. */
+/* files.c - what describes a run, and the files of probe/. */
 #include "train/run/files.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "train/probe/attention_map.h"
-
-/* ---- the directory ---- */
-
-/* Is it a file that a run writes? The lock and the pictures are left alone. */
-static bool ours(const char *name) {
-    return strcmp(name, "config.json") == 0 || strcmp(name, "metrics.csv") == 0 ||
-           strcmp(name, "levels.csv") == 0 || strcmp(name, "best.safetensors") == 0 ||
-           strncmp(name, "step-", 5) == 0 || qkv_io_is_temporary(name);
-}
-
-typedef struct {
-    const qkv_io *io;
-    const char *dir;
-    bool occupied;  // there is something beside a lock
-    bool remove;
-    bool failed;
-    char *error;
-} survey;
-
-static bool visit(void *ctx, const char *name) {
-    survey *s = ctx;
-    char path[QKV_IO_PATH];
-    if (strcmp(name, ".lock") == 0) return true;
-    s->occupied = true;
-    if (!s->remove || !ours(name)) return true;
-    s->failed = !qkv_io_path(path, s->dir, name, s->error);
-    if (!s->failed && s->io->unlink(s->io->ctx, path) != 0) {
-        qkv_io_error(s->error, "remove", path, errno);
-        s->failed = true;
-    }
-    return !s->failed;
-}
-
-qkv_run_status qkv_run_open_directory(const qkv_io *io, const qkv_run_options *o, int *lock,
-                                      char *error) {
-    char path[QKV_IO_PATH], shown[256];
-    *lock = -1;
-    if (!qkv_io_make_directory(io, o->dir, error) || !qkv_io_path(path, o->dir, ".lock", error))
-        return QKV_RUN_FAILED;
-    survey s = {.io = io, .dir = o->dir, .error = error};
-    if (io->list(io->ctx, o->dir, visit, &s) != 0) {
-        qkv_io_error(error, "read", o->dir, errno);
-        return QKV_RUN_FAILED;
-    }
-    if (s.occupied && !o->force && !o->resume) {
-        qkv_io_fail(error,
-                    "'%s' is not empty; --force replaces the run in it, --resume goes on with it",
-                    qkv_io_printable(o->dir, shown, sizeof shown));
-        return QKV_RUN_FAILED;
-    }
-    *lock = qkv_io_open(io, path, O_RDWR | O_CREAT);
-    if (*lock < 0 || io->lock(io->ctx, *lock) != 0) {
-        if (*lock >= 0 && errno == EWOULDBLOCK)
-            qkv_io_fail(error, "another run is writing to '%s'",
-                        qkv_io_printable(o->dir, shown, sizeof shown));
-        else
-            qkv_io_error(error, "lock", path, errno);
-        qkv_run_close_directory(io, *lock);
-        return QKV_RUN_FAILED;
-    }
-    s.remove = o->force && !o->resume;
-    if (s.remove && (io->list(io->ctx, o->dir, visit, &s) != 0 || s.failed)) {
-        qkv_run_close_directory(io, *lock);
-        return QKV_RUN_FAILED;
-    }
-    return QKV_RUN_DONE;
-}
-
-void qkv_run_close_directory(const qkv_io *io, int lock) {
-    if (lock >= 0) io->close(io->ctx, lock);
-}
 
 /* ---- what describes the run ---- */
 
@@ -147,6 +74,24 @@ bool qkv_run_write_descriptions(const qkv_io *io, qkv_trainer *t, const char *di
 
 /* ---- probes ---- */
 
+enum { MAPS_OF_EXAMPLE = 16 };
+
+bool qkv_run_is_probe(const char *name) {
+    static const char *const whens[] = {"before", "after", "keys-swapped", "values-swapped"};
+    char known[64];
+    for (size_t w = 0; w < sizeof whens / sizeof *whens; w++)
+        for (int i = -1; i < QKV_PROBE_CIRCUITS; i++) {
+            snprintf(known, sizeof known, "%s-%s.csv",
+                     i < 0 ? "attention" : qkv_probe_circuit_names[i], whens[w]);
+            if (strcmp(name, known) == 0) return true;
+        }
+    for (int k = 0; k < MAPS_OF_EXAMPLE; k++) {
+        snprintf(known, sizeof known, "example-%d.csv", k);
+        if (strcmp(name, known) == 0) return true;
+    }
+    return strcmp(name, "missing.csv") == 0;
+}
+
 static bool write_attention(const qkv_io *io, qkv_trainer *t, qkv_probe_map_change change,
                             const char *dir, const char *name, qkv_io_text *out, char *error) {
     out->n = 0;
@@ -202,8 +147,8 @@ bool qkv_run_write_probes(const qkv_io *io, qkv_trainer *t, const qkv_probe_circ
 }
 
 bool qkv_run_write_example(const qkv_io *io, qkv_trainer *t, const char *run, uint64_t example,
-                           char *error) {
-    enum { MOST = 16 };
+                           int readout, char *error) {
+    enum { MOST = MAPS_OF_EXAMPLE };
     char dir[QKV_IO_PATH], path[QKV_IO_PATH], name[32];
     qkv_io_text map[MOST];
     if (!qkv_io_path(dir, run, "probe", error) || !qkv_io_make_directory(io, dir, error))
@@ -213,7 +158,7 @@ bool qkv_run_write_example(const qkv_io *io, qkv_trainer *t, const char *run, ui
         if (qkv_io_path(path, dir, name, error)) io->unlink(io->ctx, path);
     }
     tensor_arena *arena = tensor_arena_new(NULL);
-    int n = arena ? qkv_probe_example_maps(t, example, MOST, arena, map) : -1;
+    int n = arena ? qkv_probe_example_maps(t, example, readout, MOST, arena, map) : -1;
     bool ok = n > 0;
     if (!ok)
         qkv_io_fail(error,

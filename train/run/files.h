@@ -1,14 +1,24 @@
-/* run_files.h - the files of a run directory beside metrics and checkpoints; internal to train/. */
+/* files.h - the files of a run directory beside metrics and checkpoints; internal to train/. */
 #ifndef QKV_RUN_FILES_H
 #define QKV_RUN_FILES_H
 
 #include "train/run/run.h"
 
-/* Makes and locks dir. A directory with a run in it is refused unless force (its files are
- * removed) or resume. The lock is *lock's descriptor until qkv_run_close_directory(). */
-qkv_run_status qkv_run_open_directory(const qkv_io *io, const qkv_run_options *o, int *lock,
-                                      char *error);
+/* Makes the directory of the options, which is copied to `dir`, and locks it. One with a run in it is
+ * refused unless force (what qkv wrote is removed) or resume. The lock is *lock's descriptor until
+ * qkv_run_close_directory(). */
+qkv_run_status qkv_run_open_directory(const qkv_io *io, const qkv_run_options *o,
+                                      char dir[QKV_IO_PATH], int *lock, char *error);
 void qkv_run_close_directory(const qkv_io *io, int lock);
+
+/* Locks a directory that is there; `who` ("run", "study") is what else may be writing to it. */
+bool qkv_run_lock(const qkv_io *io, const char *dir, const char *who, int *lock, char *error);
+
+/* Is it a name that the two functions below give to files? */
+bool qkv_run_is_probe(const char *name);
+
+/* The status of a run whose file was read so. */
+qkv_run_status qkv_run_status_of(qkv_io_status s);
 
 /* config.json and levels.csv. */
 bool qkv_run_write_descriptions(const qkv_io *io, qkv_trainer *t, const char *dir, char *error);
@@ -22,6 +32,6 @@ bool qkv_run_write_probes(const qkv_io *io, qkv_trainer *t, const qkv_probe_circ
 /* probe/example-K.csv of a held-out example, K being its attention maps in order; earlier ones are
  * removed. */
 bool qkv_run_write_example(const qkv_io *io, qkv_trainer *t, const char *dir, uint64_t example,
-                           char *error);
+                           int readout, char *error);
 
 #endif

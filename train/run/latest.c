@@ -56,11 +56,11 @@ static bool next_older(const qkv_io *io, const char *dir, long *step, char path[
     return *step < 0 || qkv_run_checkpoint_path(path, dir, (int)*step, error);
 }
 
-qkv_io_status qkv_run_latest(const qkv_io *io, const tensor_allocator *mem, const char *dir,
-                             char path[QKV_IO_PATH], int *skipped, char *error) {
+qkv_io_status qkv_run_latest_until(const qkv_io *io, const tensor_allocator *mem, const char *dir,
+                                   int most, char path[QKV_IO_PATH], int *skipped, char *error) {
     char first[QKV_IO_ERROR] = "", why[QKV_IO_ERROR];
     *skipped = 0;
-    for (long step = LONG_MAX;;) {
+    for (long step = (long)most + 1;;) {
         if (!next_older(io, dir, &step, path, error)) return QKV_IO_UNREADABLE;
         if (step < 0) break;
         qkv_io_status status = qkv_run_checkpoint_check(io, mem, path, why);
@@ -73,6 +73,11 @@ qkv_io_status qkv_run_latest(const qkv_io *io, const tensor_allocator *mem, cons
     qkv_io_fail(error, "there is no checkpoint in '%s'",
                 qkv_io_printable(dir, shown, sizeof shown));
     return QKV_IO_ABSENT;
+}
+
+qkv_io_status qkv_run_latest(const qkv_io *io, const tensor_allocator *mem, const char *dir,
+                             char path[QKV_IO_PATH], int *skipped, char *error) {
+    return qkv_run_latest_until(io, mem, dir, INT_MAX, path, skipped, error);
 }
 
 /* ---- pruning ---- */

@@ -1,19 +1,35 @@
-/* layout.c - what a checkpoint consists of. */
+/* layout.c - the tensors of a checkpoint. */
 #include "train/run/layout.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "train/io/crc32.h"
+
 static const qkv_io_dtype REAL_DTYPE = sizeof(real) == 8 ? QKV_IO_F64 : QKV_IO_F32;
+
+#define PREFIX "optimizer."
+
+/* The numbers of the run: what they are called, and where they live. */
+#define AT(field) offsetof(qkv_run_layout_state, field)
+static const struct {
+    const char *name;
+    qkv_io_dtype dtype;
+    size_t offset;
+} numbers[] = {{"state.step", QKV_IO_I64, AT(step)},
+               {"state.best_step", QKV_IO_I64, AT(best_step)},
+               {"state.best_loss", QKV_IO_F64, AT(best_loss)}};
+_Static_assert(sizeof numbers / sizeof *numbers == QKV_RUN_LAYOUT_STATE &&
+                   sizeof(qkv_run_layout_state) == 8 * QKV_RUN_LAYOUT_STATE,
+               "a line of the table for each number of the state, of 8 bytes");
 
 void qkv_run_layout_state_tensors(qkv_io_stored at[QKV_RUN_LAYOUT_STATE],
                                   const qkv_run_layout_state *s) {
-    at[0] =
-        (qkv_io_stored){.name = "state.step", .dtype = QKV_IO_I64, .data = &s->step, .bytes = 8};
-    at[1] = (qkv_io_stored){
-        .name = "state.best_step", .dtype = QKV_IO_I64, .data = &s->best_step, .bytes = 8};
-    at[2] = (qkv_io_stored){
-        .name = "state.best_loss", .dtype = QKV_IO_F64, .data = &s->best_loss, .bytes = 8};
+    for (int i = 0; i < QKV_RUN_LAYOUT_STATE; i++)
+        at[i] = (qkv_io_stored){.name = numbers[i].name,
+                                .dtype = numbers[i].dtype,
+                                .data = (const char *)s + numbers[i].offset,
+                                .bytes = 8};
 }
 
 /* A tensor called PREFIX MOMENT.NAME, or NAME where it is no moment. */
@@ -49,9 +65,34 @@ bool qkv_run_layout_init(qkv_run_layout *l, const qkv_trainer *t, const qkv_run_
     for (int m = 0; m < QKV_OPTIM_MOMENTS; m++)
         for (int i = 0; method->moment[m] && i < params; i++) {
             const ag_param_entry *p = ag_params_at(o->params, i);
-            if (!add(l, "optimizer.", method->moment[m], p, o->moment[m] + p->offset)) return false;
+            if (!add(l, PREFIX, method->moment[m], p, o->moment[m] + p->offset)) return false;
         }
     return true;
 }
 
 void qkv_run_layout_free(qkv_run_layout *l) { tensor_arena_free(l->arena); }
+
+bool qkv_run_layout_is_moment(const char *name) {
+    return strncmp(name, PREFIX, strlen(PREFIX)) == 0;
+}
+
+bool qkv_run_layout_is_state(const char *name) { return strncmp(name, "state.", 6) == 0; }
+
+const qkv_io_stored *qkv_run_layout_find(const qkv_io_stored *list, int n, int i,
+                                         const char *name) {
+    if (i < n && strcmp(list[i].name, name) == 0) return &list[i];
+    for (int k = 0; k < n; k++)
+        if (strcmp(list[k].name, name) == 0) return &list[k];
+    return NULL;
+}
+
+uint32_t qkv_run_layout_checksum(const qkv_run_layout *l, bool moments) {
+    uint32_t crc = 0;
+    for (int i = QKV_RUN_LAYOUT_STATE; i < l->n; i++) {
+        const qkv_io_stored *t = &l->tensor[i];
+        if (!moments && qkv_run_layout_is_moment(t->name)) continue;
+        crc = qkv_io_crc32(crc, t->name, strlen(t->name) + 1);
+        crc = qkv_io_crc32(crc, t->data, t->bytes);
+    }
+    return crc;
+}

@@ -29,6 +29,16 @@ typedef struct {
 bool qkv_run_layout_init(qkv_run_layout *l, const qkv_trainer *t, const qkv_run_layout_state *s);
 void qkv_run_layout_free(qkv_run_layout *l);
 
+/* Is it the name of one of the optimiser's moments; of a number of the run? */
+bool qkv_run_layout_is_moment(const char *name);
+bool qkv_run_layout_is_state(const char *name);
+
+/* The tensor of that name in a list, or NULL; it is looked for at i first. */
+const qkv_io_stored *qkv_run_layout_find(const qkv_io_stored *list, int n, int i, const char *name);
+
+/* CRC-32 over names and values of the parameters and, if wanted, the moments. */
+uint32_t qkv_run_layout_checksum(const qkv_run_layout *l, bool moments);
+
 /* The state's tensors alone. */
 void qkv_run_layout_state_tensors(qkv_io_stored at[QKV_RUN_LAYOUT_STATE],
                                   const qkv_run_layout_state *s);

@@ -1,29 +1,77 @@
-/* metrics.c - the rows of metrics.csv. */
+/* metrics.c - the table of what is measured, and rows of it. */
 #include "train/run/metrics.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "train/io/number.h"
+/* ---- the table ---- */
 
-static bool is_matrix(const ag_param_entry *p) { return p->val.shape.rank == 2; }
+static double batch_loss(const qkv_run_moment *m) { return m->loss; }
+static double loss(const qkv_run_moment *m) { return m->scores.loss; }
+static double accuracy(const qkv_run_moment *m) { return m->scores.accuracy; }
+static double in_context(const qkv_run_moment *m) { return m->scores.in_context; }
+static double answer_attention(const qkv_run_moment *m) { return m->scores.answer_attention; }
+static double distractor(const qkv_run_moment *m) { return m->scores.distractor; }
+static double all_right(const qkv_run_moment *m) { return m->scores.all_right; }
+static double lr(const qkv_run_moment *m) { return m->lr; }
+static double seconds(const qkv_run_moment *m) { return m->seconds; }
 
-static void each_matrix(qkv_trainer *t, const char *prefix, qkv_io_text *out) {
-    ag_params *params = qkv_trainer_params(t);
-    for (int i = 0; i < ag_params_count(params); i++)
-        if (is_matrix(ag_params_at(params, i)))
-            qkv_io_text_add(out, ",%s.%s", prefix, ag_params_at(params, i)->name);
+static double circuit(const qkv_run_moment *m, double x) {
+    return m->has_circuits ? x : (double)NAN;
+}
+static double qk_diag(const qkv_run_moment *m) { return circuit(m, m->circuits.qk_diag); }
+static double qk_margin(const qkv_run_moment *m) { return circuit(m, m->circuits.qk_margin); }
+static double qk_ratio(const qkv_run_moment *m) { return circuit(m, m->circuits.qk_ratio); }
+static double ov_diag(const qkv_run_moment *m) { return circuit(m, m->circuits.ov_diag); }
+static double ov_margin(const qkv_run_moment *m) { return circuit(m, m->circuits.ov_margin); }
+static double ov_ratio(const qkv_run_moment *m) { return circuit(m, m->circuits.ov_ratio); }
+
+const qkv_run_metric qkv_run_metrics[] = {
+    {NULL, "loss", batch_loss, false},
+    {"loss", "val_loss", loss, false},
+    {"accuracy", "accuracy", accuracy, false},
+    {"in_context", "in_context", in_context, false},
+    {"answer_attention", "answer_attention", answer_attention, false},
+    {"distractor", "distractor", distractor, false},
+    {"all_right", NULL, all_right, false},
+    {"qk_diag", "qk_diag", qk_diag, false},
+    {"qk_margin", "qk_margin", qk_margin, false},
+    {"qk_ratio", "qk_ratio", qk_ratio, false},
+    {"ov_diag", "ov_diag", ov_diag, false},
+    {"ov_margin", "ov_margin", ov_margin, false},
+    {"ov_ratio", "ov_ratio", ov_ratio, false},
+    {NULL, "lr", lr, true},
+    {NULL, "seconds", seconds, true},
+    {NULL, NULL, NULL, false}};
+
+/* ---- a moment ---- */
+
+qkv_run_moment qkv_run_moment_new(tensor_arena *arena, qkv_trainer *t) {
+    qkv_run_moment m = {.loss = (double)NAN};
+    m.has_circuits = qkv_probe_circuits_new(arena, t, &m.circuits);
+    return m;
 }
 
-void qkv_run_metrics_header(qkv_trainer *t, qkv_io_text *out) {
-    qkv_io_text_add(out,
-                    "step,loss,val_loss,accuracy,in_context,answer_attention,distractor,"
-                    "qk_diag,qk_margin,qk_ratio,ov_diag,ov_margin,ov_ratio");
-    each_matrix(t, "norm", out);
-    each_matrix(t, "grad", out);
-    qkv_io_text_add(out, ",lr,seconds\n");
+void qkv_run_moment_see(qkv_trainer *t, const qkv_trainer_scores *s, qkv_run_moment *m) {
+    const qkv_config *c = qkv_trainer_config(t);
+    const double *attention = s->head_attention + (c->layers - 1) * c->heads;
+    int head = 0;
+    for (int h = 1; h < c->heads; h++)
+        if (attention[h] > attention[head]) head = h;
+    m->scores = *s;
+    if (m->has_circuits) qkv_probe_circuits_read(t, c->layers - 1, head, &m->circuits);
 }
+
+bool qkv_run_moment_look(qkv_trainer *t, const char *split, int count, int step, qkv_run_moment *m,
+                         char *error) {
+    qkv_trainer_scores s;
+    qkv_trainer_at_step(t, step);
+    if (!qkv_trainer_evaluate(t, split, 0, count, &s, error)) return false;
+    m->step = step;
+    qkv_run_moment_see(t, &s, m);
+    return true;
+}
+
+/* ---- rows ---- */
 
 static double norm(const real *x, size_t n) {
     double sum = 0;
@@ -31,71 +79,51 @@ static double norm(const real *x, size_t n) {
     return sqrt(sum);
 }
 
-void qkv_run_metrics_row(qkv_trainer *t, const qkv_run_moment *m, qkv_io_text *out) {
-    enum { VAL_LOSS = 1 };
-    const qkv_probe_circuits *c = &m->circuits;
-    const double none = (double)NAN, numbers[] = {m->loss,
-                                                  m->scores.loss,
-                                                  m->scores.accuracy,
-                                                  m->scores.in_context,
-                                                  m->scores.answer_attention,
-                                                  m->scores.distractor,
-                                                  m->has_circuits ? c->qk_diag : none,
-                                                  m->has_circuits ? c->qk_margin : none,
-                                                  m->has_circuits ? c->qk_ratio : none,
-                                                  m->has_circuits ? c->ov_diag : none,
-                                                  m->has_circuits ? c->ov_margin : none,
-                                                  m->has_circuits ? c->ov_ratio : none};
+/* Calls each() for every matrix, first its weights, then its gradient. */
+typedef void each_fn(const char *prefix, const ag_param_entry *p, const real *x, qkv_io_text *out);
+
+static void each_matrix(qkv_trainer *t, each_fn *each, qkv_io_text *out) {
     ag_params *params = qkv_trainer_params(t);
-    qkv_io_text_add(out, "%d", m->step);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        qkv_io_text_add(out, ",");
-        qkv_io_text_number(out, numbers[i]);
-        if (i == VAL_LOSS && isnan(numbers[i])) qkv_io_text_add(out, "nan");  // was measured
-    }
-    for (int of_gradients = 0; of_gradients < 2; of_gradients++)
+    for (int gradients = 0; gradients < 2; gradients++)
         for (int i = 0; i < ag_params_count(params); i++) {
             const ag_param_entry *p = ag_params_at(params, i);
-            if (!is_matrix(p)) continue;
-            qkv_io_text_add(out, ",");
-            qkv_io_text_number(
-                out, norm(of_gradients ? qkv_trainer_grads(t) + p->offset : p->val.x, p->val.n));
+            if (p->val.shape.rank == 2)
+                each(gradients ? "grad" : "norm", p,
+                     gradients ? qkv_trainer_grads(t) + p->offset : p->val.x, out);
         }
+}
+
+static void add_name(const char *prefix, const ag_param_entry *p, const real *x, qkv_io_text *out) {
+    (void)x;
+    qkv_io_text_add(out, ",%s.%s", prefix, p->name);
+}
+
+static void add_norm(const char *prefix, const ag_param_entry *p, const real *x, qkv_io_text *out) {
+    (void)prefix;
     qkv_io_text_add(out, ",");
-    qkv_io_text_number(out, m->lr);
-    qkv_io_text_add(out, ",");
-    qkv_io_text_number(out, m->seconds);
+    qkv_io_text_number(out, norm(x, p->val.n));
+}
+
+void qkv_run_metrics_header(qkv_trainer *t, qkv_io_text *out) {
+    qkv_io_text_add(out, "step");
+    for (int after = 0; after < 2; after++) {
+        if (after) each_matrix(t, add_name, out);
+        for (const qkv_run_metric *k = qkv_run_metrics; k->of; k++)
+            if (k->column && k->after_norms == after) qkv_io_text_add(out, ",%s", k->column);
+    }
     qkv_io_text_add(out, "\n");
 }
 
-/* The number in a row's field (0: the step), or NaN. */
-static double field(const char *row, const char *end, int index) {
-    char text[QKV_IO_NUMBER];
-    double x;
-    for (; index > 0 && row; index--) {
-        row = memchr(row, ',', (size_t)(end - row));
-        if (row) row++;
+void qkv_run_metrics_row(qkv_trainer *t, const qkv_run_moment *m, qkv_io_text *out) {
+    qkv_io_text_add(out, "%d", m->step);
+    for (int after = 0; after < 2; after++) {
+        if (after) each_matrix(t, add_norm, out);
+        for (const qkv_run_metric *k = qkv_run_metrics; k->of; k++) {
+            if (!k->column || k->after_norms != after) continue;
+            qkv_io_text_add(out, ",");
+            qkv_io_text_number(out, k->of(m));
+            if (k->of == loss && isnan(k->of(m))) qkv_io_text_add(out, "nan");  // was measured
+        }
     }
-    size_t n = 0;
-    while (row && row + n < end && row[n] != ',' && n < sizeof text - 1) n++;
-    if (!row || n == 0) return (double)NAN;
-    memcpy(text, row, n);
-    text[n] = '\0';
-    return qkv_io_parse_real(text, &x) ? x : (double)NAN;
-}
-
-size_t qkv_run_metrics_keep(const char *text, size_t n, int step, int *steps99) {
-    enum { STEP = 0, ACCURACY = 3 };
-    const char *end = text + n, *row = n ? memchr(text, '\n', n) : NULL;  // after the header
-    *steps99 = -1;
-    if (!row) return 0;
-    for (row++; row < end;) {
-        const char *line_end = memchr(row, '\n', (size_t)(end - row));
-        if (!line_end || !(field(row, line_end, STEP) < step))
-            break;  // torn, or of a step that is to come again
-        if (*steps99 < 0 && field(row, line_end, ACCURACY) >= 0.99)
-            *steps99 = (int)field(row, line_end, STEP);
-        row = line_end + 1;
-    }
-    return (size_t)(row - text);
+    qkv_io_text_add(out, "\n");
 }

@@ -1,14 +1,15 @@
-/* metrics.h - metrics.csv: one row for each evaluated step.
+/* metrics.h - what is measured of a model: the one table of names that metrics.csv, the JSON of
+ * train and eval, and the studies loop over; and metrics.csv itself.
  *
- * step, losses, accuracy, where attention goes, circuits, norms of weights and of their gradients,
- * lr; wall-clock last. An empty field: the task has no such number. */
+ * In metrics.csv a row for each evaluated step: step, the columns of the table; before the last two
+ * the norms of weights and of their gradients. An empty field: the task has no such number. */
 #ifndef QKV_RUN_METRICS_H
 #define QKV_RUN_METRICS_H
 
 #include "train/io/io.h"
 #include "train/io/text.h"
 #include "train/probe/circuits.h"
-#include "train/trainer/trainer.h"
+#include "train/trainer/loop.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,14 +25,53 @@ typedef struct {
     double lr, seconds;
 } qkv_run_moment;
 
+typedef struct {
+    const char *name;    // in JSON, and as a study's measure; NULL: of no use there
+    const char *column;  // in metrics.csv; NULL: not there
+    double (*of)(const qkv_run_moment *m);  // NaN: not known
+    bool after_norms;                       // the columns that stand behind the norms
+} qkv_run_metric;
+
+extern const qkv_run_metric qkv_run_metrics[];  // a NULL function ends it
+
+/* A moment of a trainer; circuits, if the model has any, live in the arena. */
+qkv_run_moment qkv_run_moment_new(tensor_arena *arena, qkv_trainer *t);
+
+/* Puts scores, and the circuits as the model stands, into the moment. */
+void qkv_run_moment_see(qkv_trainer *t, const qkv_trainer_scores *s, qkv_run_moment *m);
+
+/* The same of scores on the first `count` examples of a split, the model being at this step. */
+bool qkv_run_moment_look(qkv_trainer *t, const char *split, int count, int step, qkv_run_moment *m,
+                         char *error);
+
+/* ---- metrics.csv ---- */
+
 void qkv_run_metrics_header(qkv_trainer *t, qkv_io_text *out);
 
 /* The row, with the norms of the parameters and of their gradients as they stand. */
 void qkv_run_metrics_row(qkv_trainer *t, const qkv_run_moment *m, qkv_io_text *out);
 
-/* For a run that goes on at `step`: how many bytes of metrics.csv stay (whole rows of earlier
- * steps), and the first kept step with an accuracy of 0.99 or more (-1: none). */
-size_t qkv_run_metrics_keep(const char *text, size_t n, int step, int *steps99);
+/* What metrics.csv tells a run that goes on at `step`. */
+typedef struct {
+    size_t keep;                // bytes of it that stay: whole rows of earlier steps; 0: no header
+    qkv_trainer_course before;  // the evaluations of these rows
+    qkv_trainer_course with;    // and of the row of `step` itself, if it is there
+    double seconds;             // of the last of them
+    size_t keep_clock;          // bytes of clock.csv that stay
+} qkv_run_past;
+
+/* False with what is wrong in error ("line 5 is not the row of step 40"): another header, a row of
+ * an earlier step that is missing or malformed. What stands after those was never promised: it may
+ * be anything. `first`: the step at which the run began. */
+bool qkv_run_metrics_read(qkv_trainer *t, const char *text, size_t n, int first, int step,
+                          qkv_run_past *out, char *error);
+
+/* The batch's loss in the row of a step; false: there is no such row. */
+bool qkv_run_metrics_loss(const char *text, size_t n, int step, double *loss);
+
+/* Of clock.csv (step,seconds; a row for each checkpoint): how many bytes are whole rows up to `step`,
+ * and the most seconds in them, if more than *seconds. */
+size_t qkv_run_clock_read(const char *text, size_t n, int step, double *seconds);
 
 #ifdef __cplusplus
 }

@@ -1,14 +1,14 @@
-/* run.c - the training loop around a trainer: evaluation, metrics, checkpoints, stopping and going
- * on. */
+/* run.c - a training in a directory of its own: rows, checkpoints, stopping and going on. */
 #include "train/run/run.h"
 
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "train/run/files.h"
+#include "train/run/past.h"
+#include "train/run/source.h"
 #include "train/trainer/anomaly.h"
 
 enum { TEST_EXAMPLES = 2048 };
@@ -16,58 +16,35 @@ enum { TEST_EXAMPLES = 2048 };
 typedef struct {
     const qkv_io *io;
     const qkv_run_options *o;
-    const qkv_config *c;
+    const qkv_config *c;  // the trainer's
     qkv_trainer *t;
     tensor_arena *arena, *row_arena;
+    char dir[QKV_IO_PATH];
     qkv_run_progress progress;
     qkv_run_moment now;
     qkv_trainer_step step;
-    qkv_io_appender metrics;
-    char metrics_path[QKV_IO_PATH];
-    int steps99;
-    double began;
+    qkv_trainer_course course;
+    qkv_run_record record;
+    bool resumed;
+    qkv_run_status left;  // why a call of the loop left it
+    double began;         // on the clock, so that it was running for all of the run's seconds
     char *error;
-} loop;
+} run;
 
-static double clock_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+static double seconds(const run *l) { return qkv_io_seconds() - l->began; }
 
-/* ---- looking ---- */
+/* Leaves the loop. */
+static bool leave(run *l, qkv_run_status why) { return l->left = why, false; }
 
-/* Scores on `count` examples of a split, and the circuits, as the model stands. */
-static bool look(loop *l, const char *split, int count, int step) {
-    qkv_trainer_at_step(l->t, step);
-    if (!qkv_trainer_evaluate(l->t, split, 0, count, &l->now.scores, l->error)) return false;
-    const double *attention = l->now.scores.head_attention + (l->c->layers - 1) * l->c->heads;
-    int head = 0;
-    for (int h = 1; h < l->c->heads; h++)
-        if (attention[h] > attention[head]) head = h;
-    if (l->now.has_circuits)
-        qkv_probe_circuits_read(l->t, l->c->layers - 1, head, &l->now.circuits);
-    return true;
-}
-
-static bool write_row(loop *l, int step) {
-    tensor_arena_reset(l->row_arena);
-    qkv_io_text row = {.arena = l->row_arena};
-    l->now.step = step;
-    l->now.loss = l->step.loss;
-    l->now.lr = qkv_trainer_rate(l->t, step);
-    l->now.seconds = clock_seconds() - l->began;
-    if (l->steps99 < 0 && l->now.scores.accuracy >= 0.99) l->steps99 = step;
-    qkv_run_metrics_row(l->t, &l->now, &row);
-    if (row.failed) return qkv_io_fail(l->error, "out of memory");
-    return qkv_io_append(&l->metrics, row.at, row.n, l->error);
+static void warn(const run *l, const char *sentence) {
+    if (l->o->warn && *sentence) l->o->warn(l->o->ctx, sentence);
 }
 
 /* ---- saving ---- */
 
 /* Is the state after `step` steps, just evaluated, worth keeping? Else a sentence, and
  * l->step.diverged. */
-static bool sound(loop *l, int step) {
+static bool sound(run *l, int step) {
     const ag_param_entry *bad = qkv_trainer_first_bad_parameter(qkv_trainer_params(l->t));
     if (!bad && isfinite(l->now.scores.loss)) return true;
     if (!bad && !qkv_trainer_gradient(l->t, step, &l->step, l->error))
@@ -82,172 +59,218 @@ static bool sound(loop *l, int step) {
 }
 
 /* What a failed save means. */
-static qkv_run_status unsaved(const loop *l) {
+static qkv_run_status unsaved(const run *l) {
     return l->step.diverged ? QKV_RUN_DIVERGED : QKV_RUN_FAILED;
+}
+
+static bool save_as(run *l, const char *name) {
+    char path[QKV_IO_PATH];
+    return qkv_io_path(path, l->dir, name, l->error) &&
+           qkv_run_save(l->io, l->t, &l->progress, path, l->error);
 }
 
 /* A checkpoint of the state after `step` steps; also as best.safetensors if the held-out loss was
  * never lower. In the order that a crash between two writes can be repaired from: rows, the best,
  * then the checkpoint that speaks of both. */
-static bool save(loop *l, int step) {
+static bool save(run *l, int step) {
     char path[QKV_IO_PATH];
-    if (!look(l, "valid", l->c->eval_examples, step) || !sound(l, step)) return false;
+    if (!qkv_run_moment_look(l->t, "valid", l->c->eval_examples, step, &l->now, l->error) ||
+        !sound(l, step))
+        return false;
     bool best = l->now.scores.loss < l->progress.best_loss;  // false for NaN
     l->progress.step = step;
     if (best) {
         l->progress.best_loss = l->now.scores.loss;
         l->progress.best_step = step;
     }
-    if (!qkv_io_append_sync(&l->metrics, l->error)) return false;
-    if (best && (!qkv_io_path(path, l->o->dir, "best.safetensors", l->error) ||
-                 !qkv_run_save(l->io, l->t, &l->progress, path, l->error)))
-        return false;
-    if (!qkv_run_checkpoint_path(path, l->o->dir, step, l->error) ||
+    if (!qkv_run_record_sync(&l->record, step, seconds(l), l->error)) return false;
+    if (best && !save_as(l, QKV_RUN_BEST)) return false;
+    if (!qkv_run_checkpoint_path(path, l->dir, step, l->error) ||
         !qkv_run_save(l->io, l->t, &l->progress, path, l->error))
         return false;
-    return qkv_run_prune(l->io, NULL, l->o->dir, l->o->keep, l->error);
+    return qkv_run_prune(l->io, NULL, l->dir, l->o->keep, l->error);
 }
-
-/* ---- the loop ---- */
 
 /* The last probes, then the last checkpoint: a run that has its last checkpoint has all its files.
  * A probe that cannot be written costs no trained weights. */
-static qkv_run_status conclude(loop *l, int step) {
+static qkv_run_status conclude(run *l, int step) {
     char why[QKV_IO_ERROR];
     const qkv_probe_circuits *c = l->now.has_circuits ? &l->now.circuits : NULL;
-    bool probed = qkv_run_write_probes(l->io, l->t, c, l->o->dir, "after", l->error);
+    bool probed = qkv_run_write_probes(l->io, l->t, c, l->dir, "after", l->error);
     snprintf(why, sizeof why, "%s", l->error);
     if (!save(l, step)) return unsaved(l);
     if (!probed) qkv_io_fail(l->error, "%s", why);
     return probed ? QKV_RUN_DONE : QKV_RUN_FAILED;
 }
 
-static qkv_run_status steps_from(loop *l, int step) {
-    for (;; step++) {
-        bool last = step >= l->c->steps, evaluate = last || step % l->c->eval_every == 0;
-        if (evaluate && !look(l, "valid", l->c->eval_examples, step)) return QKV_RUN_FAILED;
-        // at the end one more gradient is computed, for the last row's norms, but not applied
-        if (!qkv_trainer_gradient(l->t, step, &l->step, l->error))
-            return l->step.diverged ? QKV_RUN_DIVERGED : QKV_RUN_FAILED;
-        if (evaluate && !write_row(l, step)) return QKV_RUN_FAILED;
-        if (last) return conclude(l, step);
-        qkv_trainer_update(l->t, step, &l->step);
-        int done = step + 1;
-        if (l->o->progress)
-            l->o->progress(l->o->ctx, done, l->c->steps, l->step.loss, l->now.scores.accuracy);
-        if (l->o->stop && *l->o->stop) {
-            if (!save(l, done)) return unsaved(l);
-            qkv_io_fail(l->error, "stopped after step %d; the state is saved, --resume goes on",
-                        done);
-            return QKV_RUN_STOPPED;
-        }
-        bool due = l->o->save_every && done % l->o->save_every == 0 && done < l->c->steps;
-        if (!due || save(l, done)) continue;
-        if (l->step.diverged) return QKV_RUN_DIVERGED;
-        if (l->o->warn)
-            l->o->warn(l->o->ctx, l->error);  // training goes on: the next save may succeed
-    }
-}
+/* ---- what is done on the way ---- */
 
-/* Opens metrics.csv: with a header, or with the rows before the step at which the run goes on. */
-static bool open_metrics(loop *l, bool resumed) {
-    if (!qkv_io_path(l->metrics_path, l->o->dir, "metrics.csv", l->error)) return false;
-    void *text = NULL;
-    size_t n = 0, keep = 0;
-    if (resumed) {
-        qkv_io_status s =
-            qkv_io_read_file(l->io, NULL, l->metrics_path, (size_t)1 << 30, &text, &n, l->error);
-        if (s != QKV_IO_OK && s != QKV_IO_ABSENT) return false;
-        if (text) keep = qkv_run_metrics_keep(text, n, l->progress.step, &l->steps99);
-        if (text) tensor_malloc.release(NULL, text);
-    }
-    if (!qkv_io_append_open(&l->metrics, l->io, l->metrics_path, keep, l->error)) return false;
-    if (keep) return true;
-    qkv_io_text header = {.arena = l->row_arena};
-    qkv_run_metrics_header(l->t, &header);
-    if (header.failed) return qkv_io_fail(l->error, "out of memory");
-    return qkv_io_append(&l->metrics, header.at, header.n, l->error);
-}
-
-/* Finds steps99 in the metrics of a run that has all its steps. */
-static bool first_steps99(loop *l) {
-    void *text;
-    size_t n;
-    if (!qkv_io_path(l->metrics_path, l->o->dir, "metrics.csv", l->error)) return false;
-    qkv_io_status s =
-        qkv_io_read_file(l->io, NULL, l->metrics_path, (size_t)1 << 30, &text, &n, l->error);
-    if (s != QKV_IO_OK) return s == QKV_IO_ABSENT;
-    qkv_run_metrics_keep(text, n, l->progress.step + 1, &l->steps99);
-    tensor_malloc.release(NULL, text);
+static bool evaluated(void *ctx, int step, const qkv_trainer_scores *s) {
+    run *l = ctx;
+    l->now.step = step;
+    qkv_run_moment_see(l->t, s, &l->now);
     return true;
 }
 
-static qkv_run_status begin(loop *l, bool *resumed) {
-    char path[QKV_IO_PATH];
-    int skipped = 0;
-    *resumed = false;
-    l->progress = qkv_run_progress_start();
-    if (l->o->resume) {
-        qkv_io_status s = qkv_run_latest(l->io, NULL, l->o->dir, path, &skipped, l->error);
-        if (s == QKV_IO_OK && skipped && l->o->warn) l->o->warn(l->o->ctx, l->error);
-        if (s == QKV_IO_OK) s = qkv_run_restore(l->io, l->t, &l->progress, path, l->error);
-        if (s != QKV_IO_OK && s != QKV_IO_ABSENT)
-            return s == QKV_IO_DAMAGED ? QKV_RUN_DAMAGED : QKV_RUN_FAILED;
-        *resumed = s == QKV_IO_OK;
-    }
-    return QKV_RUN_DONE;
+static bool measured(void *ctx, int step, const qkv_trainer_step *s) {
+    run *l = ctx;
+    tensor_arena_reset(l->row_arena);
+    qkv_io_text row = {.arena = l->row_arena};
+    l->now.loss = s->loss;
+    l->now.lr = qkv_trainer_rate(l->t, step);
+    l->now.seconds = seconds(l);
+    qkv_run_metrics_row(l->t, &l->now, &row);
+    if (row.failed) qkv_io_fail(l->error, "out of memory");
+    return (!row.failed && qkv_io_append(&l->record.metrics, row.at, row.n, l->error)) ||
+           leave(l, QKV_RUN_FAILED);
 }
 
-static qkv_run_status train_and_probe(loop *l, bool resumed, qkv_run_summary *out) {
-    const qkv_probe_circuits *circuits = l->now.has_circuits ? &l->now.circuits : NULL;
-    if (!qkv_run_write_descriptions(l->io, l->t, l->o->dir, l->error) || !open_metrics(l, resumed))
-        return QKV_RUN_FAILED;
-    if (!resumed) {
-        if (!look(l, "valid", l->c->eval_examples, 0)) return QKV_RUN_FAILED;
-        if (!qkv_run_write_probes(l->io, l->t, circuits, l->o->dir, "before", l->error))
-            return QKV_RUN_FAILED;
+/* Is a checkpoint due after so many steps? */
+static bool is_due(const run *l, int done) {
+    int every = l->o->save_every;
+    if (done >= l->c->steps || every == 0) return false;
+    return every == QKV_RUN_SAVE_LOG ? (done & (done - 1)) == 0 : done % every == 0;
+}
+
+static bool updated(void *ctx, int done, const qkv_trainer_step *s) {
+    run *l = ctx;
+    l->step = *s;
+    if (l->o->progress)
+        l->o->progress(l->o->ctx, done, l->c->steps, s->loss, l->now.scores.accuracy);
+    if (l->o->stop && *l->o->stop) {
+        if (!save(l, done)) return leave(l, unsaved(l));
+        qkv_io_fail(l->error, "stopped after step %d; the state is saved, --resume goes on", done);
+        return leave(l, QKV_RUN_STOPPED);
     }
-    qkv_run_status s = steps_from(l, l->progress.step);
+    if (!is_due(l, done) || save(l, done)) return true;
+    if (l->step.diverged) return leave(l, QKV_RUN_DIVERGED);
+    warn(l, l->error);  // training goes on: the next save may succeed
+    return true;
+}
+
+static qkv_run_status train(run *l) {
+    const qkv_trainer_calls calls = {evaluated, measured, updated, l};
+    int step = l->progress.step;
+    qkv_trainer_outcome end =
+        qkv_trainer_train(l->t, &step, l->c->steps, &l->course, &calls, l->error);
+    switch (end) {
+        case QKV_TRAINER_ENDED: return conclude(l, step);
+        case QKV_TRAINER_LEFT: return l->left;
+        case QKV_TRAINER_DIVERGED: return QKV_RUN_DIVERGED;
+        case QKV_TRAINER_FAILED: break;
+    }
+    return QKV_RUN_FAILED;
+}
+
+/* ---- beginning, or going on ---- */
+
+/* Loads the state at which a resumed run stands, and looks whether all that it left is whole. */
+static qkv_run_status go_on(run *l, qkv_run_past *past) {
+    char path[QKV_IO_PATH];
+    int skipped = 0;
+    qkv_io_status s = qkv_run_latest(l->io, NULL, l->dir, path, &skipped, l->error);
+    if (s == QKV_IO_OK && skipped) warn(l, l->error);
+    bool none = s == QKV_IO_ABSENT;
+    if (none && !*l->c->from) return QKV_RUN_DONE;  // it was stopped before its first checkpoint
+    if (none && !qkv_io_path(path, l->dir, QKV_RUN_START, l->error)) return QKV_RUN_FAILED;
+    if (none || s == QKV_IO_OK) s = qkv_run_restore(l->io, l->t, &l->progress, path, l->error);
+    if (s == QKV_IO_OK) warn(l, l->error);
+    if (s != QKV_IO_OK) return qkv_run_status_of(s);
+    l->resumed = !none;
+    if (none) return QKV_RUN_DONE;
+    const ag_param_entry *bad = qkv_trainer_first_bad_parameter(qkv_trainer_params(l->t));
+    if (bad)
+        return qkv_io_fail(l->error, "step %d: the parameter '%.100s' is not finite",
+                           l->progress.step, bad->name),
+               QKV_RUN_DIVERGED;
+    return qkv_run_past_read(l->io, l->t, l->dir, path, &l->progress, past, l->error);
+}
+
+/* Would the run replace the one that it begins from? Its config.json could not be repeated. */
+static bool replaces_its_source(const run *l) {
+    size_t length;
+    qkv_config_from_step(l->c->from, &length);
+    return l->o->dir && strlen(l->o->dir) == length && strncmp(l->o->dir, l->c->from, length) == 0;
+}
+
+/* Before anything is written. */
+static qkv_run_status begin(run *l) {
+    l->progress = qkv_run_progress_start();
+    l->course = qkv_trainer_course_start();
+    if (l->o->resume || !*l->c->from) return QKV_RUN_DONE;
+    if (replaces_its_source(l))
+        return qkv_io_fail(l->error, "--from: a run cannot replace the one that it begins from"),
+               QKV_RUN_USAGE;
+    qkv_run_status s = qkv_run_begin_from(l->io, l->t, l->o->threads, &l->progress, l->error);
+    if (s == QKV_RUN_DONE) warn(l, l->error);
+    return s;
+}
+
+/* What a run has in its directory before its first step. */
+static bool write_beginning(run *l) {
+    const qkv_probe_circuits *circuits = l->now.has_circuits ? &l->now.circuits : NULL;
+    return qkv_run_moment_look(l->t, "valid", l->c->eval_examples, l->progress.step, &l->now,
+                               l->error) &&
+           qkv_run_write_probes(l->io, l->t, circuits, l->dir, "before", l->error);
+}
+
+static bool look_at_the_end(run *l, int step, qkv_run_summary *out) {
+    if (!qkv_run_moment_look(l->t, "test", TEST_EXAMPLES, step, &l->now, l->error)) return false;
+    *out = (qkv_run_summary){.last = l->now,
+                             .steps = step,
+                             .steps99 = l->course.steps99,
+                             .ended_early = l->course.enough && step < l->c->steps};
+    return true;
+}
+
+static qkv_run_status train_and_probe(run *l, const qkv_run_past *past, qkv_run_summary *out) {
+    bool starts_anew = !l->resumed && *l->c->from && !l->o->resume;
+    if ((starts_anew && !save_as(l, QKV_RUN_START)) ||
+        !qkv_run_write_descriptions(l->io, l->t, l->dir, l->error) ||
+        !qkv_run_record_open(&l->record, l->io, l->t, l->dir, past, l->error))
+        return QKV_RUN_FAILED;
+    if (!l->resumed && !write_beginning(l)) return QKV_RUN_FAILED;
+    qkv_run_status s = train(l);
     char ignored[QKV_IO_ERROR];
-    bool closed = qkv_io_append_close(&l->metrics, s == QKV_RUN_DONE ? l->error : ignored);
+    bool closed = qkv_run_record_close(&l->record, s == QKV_RUN_DONE ? l->error : ignored);
     if (s != QKV_RUN_DONE) return s;
-    if (!closed || !look(l, "test", TEST_EXAMPLES, l->c->steps)) return QKV_RUN_FAILED;
-    *out = (qkv_run_summary){.last = l->now, .steps = l->c->steps, .steps99 = l->steps99};
+    return closed && look_at_the_end(l, l->progress.step, out) ? QKV_RUN_DONE : QKV_RUN_FAILED;
+}
+
+static qkv_run_status run_in(run *l, qkv_run_summary *out) {
+    qkv_run_past past = {.before = qkv_trainer_course_start()};
+    qkv_run_status s = l->o->resume ? go_on(l, &past) : QKV_RUN_DONE;
+    if (s != QKV_RUN_DONE) return s;
+    l->began -= past.seconds;
+    l->course = past.before;
+    bool ended = l->resumed && (l->progress.step >= l->c->steps || past.with.enough);
+    if (!ended) return train_and_probe(l, &past, out);
+    l->course = past.with;
+    if (!look_at_the_end(l, l->progress.step, out)) return QKV_RUN_FAILED;
+    out->nothing_to_do = true;
+    out->seconds = past.seconds;
     return QKV_RUN_DONE;
 }
 
 /* Makes what the run needs in memory, before anything is written. */
-static qkv_run_status prepare(loop *l, const data_spec *spec) {
+static qkv_run_status prepare(run *l, const qkv_config *c, const data_spec *spec) {
     l->arena = tensor_arena_new(NULL);
     l->row_arena = tensor_arena_new(NULL);
     if (!l->arena || !l->row_arena) return qkv_io_fail(l->error, "out of memory"), QKV_RUN_FAILED;
-    l->t = qkv_trainer_new(NULL, l->c, spec, l->o->threads, l->error);
+    l->t = qkv_trainer_new(NULL, c, spec, l->o->threads, l->error);
     if (!l->t) return strstr(l->error, "out of memory") ? QKV_RUN_FAILED : QKV_RUN_USAGE;
+    l->c = qkv_trainer_config(l->t);
     qkv_trainer_detect_anomaly(l->t, l->o->detect_anomaly);
-    l->now.has_circuits = qkv_probe_circuits_new(l->arena, l->t, &l->now.circuits);
-    return QKV_RUN_DONE;
-}
-
-static qkv_run_status run_in(loop *l, qkv_run_summary *out) {
-    bool resumed;
-    qkv_run_status s = begin(l, &resumed);
-    if (s != QKV_RUN_DONE) return s;
-    if (resumed && l->progress.step >= l->c->steps) {
-        if (!first_steps99(l)) return QKV_RUN_FAILED;
-        *out = (qkv_run_summary){
-            .steps = l->progress.step, .steps99 = l->steps99, .nothing_to_do = true};
-        return look(l, "test", TEST_EXAMPLES, l->progress.step) ? (out->last = l->now, QKV_RUN_DONE)
-                                                                : QKV_RUN_FAILED;
-    }
-    return train_and_probe(l, resumed, out);
+    l->now = qkv_run_moment_new(l->arena, l->t);
+    return begin(l);
 }
 
 qkv_run_status qkv_run_train(const qkv_io *io, const qkv_config *c, const data_spec *spec,
                              const qkv_run_options *o, qkv_run_summary *out, char *error) {
-    loop l = {.io = io, .o = o, .c = c, .steps99 = -1, .began = clock_seconds(), .error = error};
+    run l = {.io = io, .o = o, .began = qkv_io_seconds(), .error = error};
     int lock = -1;
-    qkv_run_status s = prepare(&l, spec);
-    if (s == QKV_RUN_DONE) s = qkv_run_open_directory(io, o, &lock, error);
+    qkv_run_status s = prepare(&l, c, spec);
+    if (s == QKV_RUN_DONE) s = qkv_run_open_directory(io, o, l.dir, &lock, error);
     if (s == QKV_RUN_DONE) s = run_in(&l, out);
     if (s == QKV_RUN_DONE && !qkv_trainer_loss_levels(l.t, "test", TEST_EXAMPLES, &out->levels))
         s = (qkv_io_fail(error, "out of memory"), QKV_RUN_FAILED);
@@ -255,61 +278,8 @@ qkv_run_status qkv_run_train(const qkv_io *io, const qkv_config *c, const data_s
     tensor_arena_free(l.row_arena);
     tensor_arena_free(l.arena);
     qkv_run_close_directory(io, lock);
-    out->seconds = clock_seconds() - l.began;
+    if (!out->nothing_to_do) out->seconds = seconds(&l);
     out->last.scores.head_attention = NULL;  // it was the trainer's
+    snprintf(out->dir, sizeof out->dir, "%s", l.dir);
     return s;
-}
-
-/* ---- opening a run ---- */
-
-qkv_run_status qkv_run_open_config(const qkv_io *io, const char *dir,
-                                   const struct qkv_config_plugin *plugin, qkv_config *c,
-                                   data_spec *spec, char *error) {
-    char path[QKV_IO_PATH], why[QKV_IO_ERROR], shown[200];
-    void *text;
-    size_t n;
-    if (!qkv_io_path(path, dir, "config.json", error)) return QKV_RUN_FAILED;
-    qkv_io_status f = qkv_io_read_file(io, NULL, path, 1 << 20, &text, &n, error);
-    if (f != QKV_IO_OK) return f == QKV_IO_DAMAGED ? QKV_RUN_DAMAGED : QKV_RUN_FAILED;
-    qkv_config_default(c);
-    qkv_config_use_plugin(c, plugin);
-    bool read = qkv_config_from_json(c, text, n, why),
-         ok = read && qkv_config_resolve(c, spec, why);
-    bool unknown =
-        !qkv_config_task(c) || (read && !qkv_config_block(c));  // a plugin's, most likely
-    tensor_malloc.release(NULL, text);
-    if (ok) return QKV_RUN_DONE;
-    qkv_io_fail(error, "'%s': %.280s", qkv_io_printable(path, shown, sizeof shown), why);
-    return unknown ? QKV_RUN_USAGE : QKV_RUN_DAMAGED;
-}
-
-qkv_trainer *qkv_run_open(const qkv_io *io, const char *dir, const struct qkv_config_plugin *plugin,
-                          int threads, qkv_run_progress *progress, qkv_run_status *status,
-                          char *error) {
-    char path[QKV_IO_PATH];
-    qkv_config c;
-    data_spec spec;
-    int skipped;
-    *status = qkv_run_open_config(io, dir, plugin, &c, &spec, error);
-    if (*status != QKV_RUN_DONE) return NULL;
-    qkv_io_status f = qkv_run_latest(io, NULL, dir, path, &skipped, error);
-    if (f != QKV_IO_OK) {
-        *status = f == QKV_IO_DAMAGED ? QKV_RUN_DAMAGED : QKV_RUN_FAILED;
-        data_release(&spec);
-        return NULL;
-    }
-    qkv_trainer *t = qkv_trainer_new(NULL, &c, &spec, threads, error);
-    data_release(&spec);  // the trainer has its own hold on it
-    if (!t) {
-        *status = QKV_RUN_FAILED;
-        return NULL;
-    }
-    f = qkv_run_restore(io, t, progress, path, error);
-    if (f == QKV_IO_OK) {
-        qkv_trainer_at_step(t, progress->step);
-        return t;
-    }
-    *status = f == QKV_IO_DAMAGED ? QKV_RUN_DAMAGED : QKV_RUN_FAILED;
-    qkv_trainer_free(t);
-    return NULL;
 }

@@ -1,63 +1,31 @@
 /* job.c - one training of a study: no directory, everything measured in memory. */
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "train/probe/circuits.h"
+#include "train/probe/account.h"
 #include "train/study/study.h"
-
-/* Defaults, what the task recommends, the variant's options, the seed. */
-static bool configure(const qkv_study_variant *v, int seed, const struct qkv_config_plugin *plugin,
-                      qkv_config *c, data_spec *spec, char *error) {
-    json_t *root = json_loads(v->json, 0, NULL), *task = json_object_get(root, "task");
-    qkv_config_default(c);
-    qkv_config_use_plugin(c, plugin);
-    bool ok = true;
-    if (json_is_string(task))
-        ok = qkv_config_set(c, qkv_config_option_find(c, "task"), json_string_value(task), error);
-    json_decref(root);
-    ok = ok && qkv_config_recommend(c, error) &&
-         qkv_config_from_json(c, v->json, strlen(v->json), error);
-    c->seed = seed;
-    return ok && qkv_config_resolve(c, spec, error);
-}
 
 typedef struct {
     qkv_trainer *t;
-    qkv_probe_circuits circuits;
-    bool has_circuits;
+    qkv_run_moment now;
     qkv_probe_measures *out;
-    int steps99;
+    const qkv_study_variant *variant;
+    const volatile sig_atomic_t *stop;
+    int qk90, ov90;
+    char *error;
+    bool failed;  // a probe on the way did
 } bench;
 
+static void first_time(int *first, double x, double enough, int step) {
+    if (*first < 0 && x >= enough) *first = step;
+}
+
 /* What the model does now, under plain names or, on the way, as NAME@STEP. */
-static void add_scores(bench *b, const qkv_trainer_scores *s, int step) {
-    const qkv_config *c = qkv_trainer_config(b->t);
-    const qkv_probe_circuits *k = &b->circuits;
-    if (b->has_circuits) qkv_probe_circuits_read(b->t, c->layers - 1, 0, &b->circuits);
-    const struct {
-        const char *name;
-        double x;
-        bool known;
-    } all[] = {{"accuracy", s->accuracy, true},
-               {"loss", s->loss, true},
-               {"answer_attention", s->answer_attention, true},
-               {"distractor", s->distractor, true},
-               {"in_context", s->in_context, true},
-               {"all_right", s->all_right, true},
-               {"qk_diag", k->qk_diag, b->has_circuits},
-               {"qk_margin", k->qk_margin, b->has_circuits},
-               {"qk_ratio", k->qk_ratio, b->has_circuits},
-               {"ov_diag", k->ov_diag, b->has_circuits},
-               {"ov_margin", k->ov_margin, b->has_circuits},
-               {"ov_ratio", k->ov_ratio, b->has_circuits}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        if (!all[i].known || isnan(all[i].x)) continue;
-        if (step < 0)
-            qkv_probe_measure_add(b->out, all[i].x, "%s", all[i].name);
-        else
-            qkv_probe_measure_add(b->out, all[i].x, "%s@%d", all[i].name, step);
+static void add_scores(bench *b, const char *at) {
+    for (const qkv_run_metric *k = qkv_run_metrics; k->of; k++) {
+        double x = k->of(&b->now);
+        if (k->name && !isnan(x)) qkv_probe_measure_add(b->out, x, "%s%s", k->name, at);
     }
 }
 
@@ -67,58 +35,88 @@ static bool run_probes(const qkv_study_variant *v, qkv_probe_time when, bench *b
     return true;
 }
 
-/* Numbers that generating the next token would keep of each earlier one. */
-static int cached(const qkv_config *c) {
-    bool one = c->tie == NN_TIE_KV || c->tie == NN_TIE_QKV || (!c->wk && !c->wv);
-    return c->layers * (c->latent ? c->latent : c->kv_heads * (one ? c->d_k : c->d_k + c->d_v));
-}
-
-static bool train(bench *b, const volatile sig_atomic_t *stop, char *error) {
-    const qkv_config *c = qkv_trainer_config(b->t);
-    qkv_trainer_scores scores;
-    for (int step = 0;; step++) {
-        bool last = step >= c->steps;
-        qkv_trainer_at_step(b->t, step);
-        if (last || step % c->eval_every == 0) {
-            if (!qkv_trainer_evaluate(b->t, "valid", 0, c->eval_examples, &scores, error))
-                return false;
-            if (b->steps99 < 0 && scores.accuracy >= 0.99) b->steps99 = step;
-            add_scores(b, &scores, step);
-        }
-        if (last) return true;
-        qkv_trainer_step s;
-        if (!qkv_trainer_gradient(b->t, step, &s, error)) return false;
-        qkv_trainer_update(b->t, step, &s);
-        if (stop && *stop) return qkv_io_fail(error, "stopped");
+/* The probes that run at every evaluation; their measures get "@STEP". */
+static bool look(bench *b, const char *at) {
+    int before = b->out->n;
+    if (!run_probes(b->variant, QKV_PROBE_DURING, b, b->error)) return false;
+    for (int i = before; i < b->out->n; i++) {
+        char *name = b->out->at[i].name;
+        const size_t n = strlen(name);
+        snprintf(name + n, QKV_PROBE_MEASURE - n, "%s", at);
     }
+    return true;
 }
 
-static bool measure(const qkv_study_variant *v, bench *b, const volatile sig_atomic_t *stop,
-                    char *error) {
+static bool evaluated(void *ctx, int step, const qkv_trainer_scores *s) {
+    bench *b = ctx;
+    char at[24];
+    snprintf(at, sizeof at, "@%d", step);
+    qkv_run_moment_see(b->t, s, &b->now);
+    add_scores(b, at);
+    if (b->now.has_circuits) {
+        first_time(&b->qk90, b->now.circuits.qk_diag, 0.9, step);
+        first_time(&b->ov90, b->now.circuits.ov_diag, 0.9, step);
+    }
+    b->failed = !look(b, at);
+    return !b->failed;
+}
+
+static bool updated(void *ctx, int done, const qkv_trainer_step *s) {
+    const bench *b = ctx;
+    (void)done, (void)s;
+    return !b->stop || !*b->stop;
+}
+
+static bool train(bench *b, int *steps99, int *step, char *error) {
+    const qkv_trainer_calls calls = {.evaluated = evaluated, .updated = updated, .ctx = b};
+    qkv_trainer_course course = qkv_trainer_course_start();
+    qkv_trainer_outcome end =
+        qkv_trainer_train(b->t, step, qkv_trainer_config(b->t)->steps, &course, &calls, error);
+    *steps99 = course.steps99;
+    if (b->failed) return false;
+    if (end == QKV_TRAINER_LEFT) return qkv_io_fail(error, "stopped");
+    return end == QKV_TRAINER_ENDED;
+}
+
+static bool measure(const qkv_study_variant *v, bench *b, char *error) {
     enum { TEST_EXAMPLES = 2048 };
-    qkv_trainer_scores scores;
-    if (!run_probes(v, QKV_PROBE_BEFORE, b, error) || !train(b, stop, error)) return false;
-    if (!qkv_trainer_evaluate(b->t, "test", 0, TEST_EXAMPLES, &scores, error)) return false;
-    add_scores(b, &scores, -1);
-    qkv_probe_measure_add(b->out, cached(qkv_trainer_config(b->t)), "cached");
-    if (b->steps99 >= 0) qkv_probe_measure_add(b->out, b->steps99, "steps99");
+    int steps99, step = 0;
+    qkv_probe_account account;
+    if (!run_probes(v, QKV_PROBE_BEFORE, b, error) || !train(b, &steps99, &step, error) ||
+        !qkv_run_moment_look(b->t, "test", TEST_EXAMPLES, step, &b->now, error))
+        return false;
+    add_scores(b, "");
+    qkv_probe_account_of(b->t, &account);
+    int cached = account.cache_sequence ? account.cache_sequence : account.cache_memory;
+    if (cached >= 0) qkv_probe_measure_add(b->out, cached, "cached");
+    if (steps99 >= 0) qkv_probe_measure_add(b->out, steps99, "steps99");
+    if (b->qk90 >= 0) qkv_probe_measure_add(b->out, b->qk90, "qk90");
+    if (b->ov90 >= 0) qkv_probe_measure_add(b->out, b->ov90, "ov90");
     return run_probes(v, QKV_PROBE_AFTER, b, error);
 }
 
 bool qkv_study_job(const qkv_study *s, int variant, int seed,
                    const struct qkv_config_plugin *plugin, int threads,
                    const volatile sig_atomic_t *stop, qkv_probe_measures *out, char *error) {
+    const qkv_study_variant *v = &s->variant[variant];
+    char text[16];
+    snprintf(text, sizeof text, "%d", seed);
+    qkv_config_setting given = {"seed", text};
+    qkv_config_parts parts = {
+        .plugin = plugin, .json = v->json, .n = strlen(v->json), .given = &given, .n_given = 1};
     qkv_config c;
     data_spec spec;
-    if (!configure(&s->variant[variant], seed, plugin, &c, &spec, error)) return false;
-    bench b = {.out = out, .steps99 = -1};
+    if (qkv_config_make(&parts, &c, &spec, error) != QKV_CONFIG_OK) return false;
+    bench b = {.variant = v, .out = out, .stop = stop, .qk90 = -1, .ov90 = -1, .error = error};
     tensor_arena *arena = tensor_arena_new(NULL);
-    b.t = arena ? qkv_trainer_new(NULL, &c, &spec, threads, error) : NULL;
-    if (!arena) qkv_io_fail(error, "out of memory");
+    if (arena)
+        b.t = qkv_trainer_new(NULL, &c, &spec, threads, error);
+    else
+        qkv_io_fail(error, "out of memory");
     data_release(&spec);  // the trainer has its own hold on it
-    if (b.t) b.has_circuits = qkv_probe_circuits_new(arena, b.t, &b.circuits);
-    bool ok = b.t && measure(&s->variant[variant], &b, stop, error);
-    if (ok && out->failed) ok = (qkv_io_fail(error, "out of memory"));
+    if (b.t) b.now = qkv_run_moment_new(arena, b.t);
+    bool ok = b.t && measure(v, &b, error);
+    if (ok && out->failed) ok = qkv_io_fail(error, "out of memory");
     qkv_trainer_free(b.t);
     tensor_arena_free(arena);
     return ok;

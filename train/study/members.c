@@ -1,6 +1,7 @@
 /* members.c - what a study's JSON objects have, checked one member at a time. */
 #include "train/study/members.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -54,7 +55,7 @@ bool qkv_study_member_listed(json_t *list, const char *name) {
 
 bool qkv_study_member_shown(qkv_study *s, json_t *o, const char *key, qkv_study_shown **out, int *n,
                             char *error) {
-    static const char *const members[] = {"measure", "as", NULL};
+    static const char *const members[] = {"measure", "as", "least", "most", NULL};
     json_t *list, *v;
     size_t i;
     if (!qkv_study_member_list(o, key, &list, error)) return false;
@@ -70,6 +71,10 @@ bool qkv_study_member_shown(qkv_study *s, json_t *o, const char *key, qkv_study_
         if (!qkv_study_member_object(v, "a measure that is no text", members, error)) return false;
         if (!(one->measure = qkv_study_member_text(s, v, "measure", NULL, error))) return false;
         if (!(one->as = qkv_study_member_text(s, v, "as", one->measure, error))) return false;
+        one->counted = json_object_get(v, "least") || json_object_get(v, "most");
+        if (!qkv_study_member_limit(v, "least", -(double)INFINITY, &one->least, error) ||
+            !qkv_study_member_limit(v, "most", (double)INFINITY, &one->most, error))
+            return false;
     }
     return true;
 }

@@ -106,7 +106,8 @@ static bool parse_variants(qkv_study *s, json_t *root, char *error) {
 /* ---- bands, the picture, the whole ---- */
 
 static bool parse_bands(qkv_study *s, json_t *root, char *error) {
-    static const char *const members[] = {"variant", "group", "measure", "least", "most", NULL};
+    static const char *const members[] = {"variant", "group",       "measure",    "least",
+                                          "most",    "seeds_least", "seeds_most", NULL};
     json_t *bands, *v;
     size_t i;
     if (!qkv_study_member_list(root, "bands", &bands, error)) return false;
@@ -120,7 +121,10 @@ static bool parse_bands(qkv_study *s, json_t *root, char *error) {
         b->measure = qkv_study_member_text(s, v, "measure", NULL, error);
         if (!b->group || !b->variant || !b->measure ||
             !qkv_study_member_limit(v, "least", -(double)INFINITY, &b->least, error) ||
-            !qkv_study_member_limit(v, "most", (double)INFINITY, &b->most, error))
+            !qkv_study_member_limit(v, "most", (double)INFINITY, &b->most, error) ||
+            !qkv_study_member_limit(v, "seeds_most", 1, &b->seeds_most, error) ||
+            !qkv_study_member_limit(v, "seeds_least", json_object_get(v, "seeds_most") ? 0 : 1,
+                                    &b->seeds_least, error))
             return false;
         if (find_variant(s, b->group, b->variant) < 0)
             return qkv_io_fail(error, "a band is about '%.60s', which is no variant", b->variant);

@@ -59,6 +59,18 @@ static void add_bar(const qkv_study *s, const qkv_study_results *r, int variant,
     qkv_io_text_add(out, "\n");
 }
 
+/* Was it measured, or is it a step that may not have been reached? A probe of another variant's is no
+ * bar of this one. */
+static bool has_bar(const qkv_study *s, const qkv_study_results *r, int variant,
+                    const char *measure) {
+    static const char *const steps[] = {"steps99", "qk90", "ov90"};
+    const qkv_study_summary m = qkv_study_summarise(s, r, variant, measure);
+    bool step = false;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        step = step || strcmp(measure, steps[i]) == 0;
+    return m.n || m.failed || step;
+}
+
 /* One row a bar from the top down; before each group (of several measures: each variant) a row with
  * its name alone. */
 static void add_bars(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
@@ -78,8 +90,9 @@ static void add_bars(const qkv_study *s, const qkv_study_results *r, qkv_io_text
         }
         heading = s->picture.n_shown > 1 ? "" : one->group;
         for (int i = 0; i < s->picture.n_shown; i++)
-            add_bar(s, r, v, &s->picture.shown[i], ++y,
-                    s->picture.n_shown > 1 ? s->picture.shown[i].as : one->name, out);
+            if (s->picture.n_shown == 1 || has_bar(s, r, v, s->picture.shown[i].measure))
+                add_bar(s, r, v, &s->picture.shown[i], ++y,
+                        s->picture.n_shown > 1 ? s->picture.shown[i].as : one->name, out);
     }
 }
 
@@ -151,8 +164,16 @@ static double next_x(const qkv_study *s, const qkv_study_results *r, const curve
     return next;
 }
 
+/* "variant: measure" for curves of several measures of several variants. */
+static const char *full_name(const curve *c, tensor_arena *arena) {
+    qkv_io_text text = {.arena = arena};
+    qkv_io_text_add(&text, "%s: %s", c->name, c->shown->as);
+    return text.failed ? c->name : text.at;
+}
+
 /* The curves that have a point. */
-static int list_curves(const qkv_study *s, const qkv_study_results *r, curve *out) {
+static int list_curves(const qkv_study *s, const qkv_study_results *r, tensor_arena *arena,
+                       curve *out) {
     int n = 0, variants = 0;
     for (int v = 0; v < s->n_variants; v++) {
         bool first = v == 0 || strcmp(s->variant[v].group, s->variant[v - 1].group) != 0;
@@ -167,6 +188,8 @@ static int list_curves(const qkv_study *s, const qkv_study_results *r, curve *ou
         variants += n > before;
     }
     for (int i = 0; i < n && variants == 1; i++) out[i].name = out[i].shown->as;
+    for (int i = 0; i < n && variants > 1 && s->picture.n_shown > 1; i++)
+        if (out[i].inside) out[i].name = full_name(&out[i], arena);
     return n;
 }
 
@@ -177,7 +200,7 @@ static void add_lines(const qkv_study *s, const qkv_study_results *r, qkv_io_tex
         out->failed = true;
         return;
     }
-    int n = list_curves(s, r, curves);
+    int n = list_curves(s, r, out->arena, curves);
     qkv_io_text_label(out, s->picture.x_label);
     qkv_io_text_add(out, ",title,label,curves");
     for (int i = 0; i < n; i++) {

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "train/run/files.h"
 #include "train/study/study.h"
 #include "train/trainer/pool.h"
 
@@ -25,12 +25,6 @@ typedef struct {
     double began;
     char *error;
 } crew;
-
-static double clock_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Notes a finished training; called with the mutex held. */
 static bool note(crew *c, const qkv_study_result *r, const qkv_probe_measures *measured) {
@@ -62,18 +56,18 @@ static void work(void *ctx, int item, int worker) {
     tensor_arena *arena = tensor_arena_new(NULL);
     qkv_probe_measures measures = {.arena = arena, .failed = !arena};
     qkv_study_result r = {.variant = c->jobs[item].variant, .seed = c->jobs[item].seed};
-    double began = clock_seconds();
+    double began = qkv_io_seconds();
     if (!arena || !qkv_study_job(c->s, r.variant, r.seed, c->o->plugin, c->o->threads, c->o->stop,
                                  &measures, error))
         r.error = error;
-    qkv_probe_measure_add(&measures, clock_seconds() - began, "seconds");
+    qkv_probe_measure_add(&measures, qkv_io_seconds() - began, "seconds");
     r.measures = measures;
     bool stopped = c->o->stop && *c->o->stop;
     pthread_mutex_lock(&c->mutex);
     if (!stopped && !note(c, &r, &measures)) c->failed = true;
     c->done += !stopped;
     if (c->o->progress && !stopped)
-        c->o->progress(c->o->ctx, c->done, c->n, clock_seconds() - c->began);
+        c->o->progress(c->o->ctx, c->done, c->n, qkv_io_seconds() - c->began);
     pthread_mutex_unlock(&c->mutex);
     tensor_arena_free(arena);
 }
@@ -93,14 +87,13 @@ static bool list_jobs(crew *c) {
     return c->jobs != NULL;
 }
 
-qkv_run_status qkv_study_run(const qkv_io *io, const qkv_study *s, const qkv_study_options *o,
+/* With the directory locked. */
+static qkv_run_status run_in(const qkv_io *io, const qkv_study *s, const qkv_study_options *o,
                              qkv_study_results *out, char *error) {
-    crew c = {.s = s, .o = o, .out = out, .error = error, .began = clock_seconds()};
+    crew c = {.s = s, .o = o, .out = out, .error = error, .began = qkv_io_seconds()};
     char path[QKV_IO_PATH], ignored[QKV_IO_ERROR];
     *error = '\0';
-    if (!qkv_io_make_directory(io, o->dir, error) ||
-        !qkv_io_path(path, o->dir, "results.jsonl", error))
-        return QKV_RUN_FAILED;
+    if (!qkv_io_path(path, o->dir, "results.jsonl", error)) return QKV_RUN_FAILED;
     qkv_io_status read = qkv_study_results_read(io, path, s, out, error);
     if (read != QKV_IO_OK) return read == QKV_IO_DAMAGED ? QKV_RUN_DAMAGED : QKV_RUN_FAILED;
     if (!list_jobs(&c)) return qkv_io_fail(error, "out of memory"), QKV_RUN_FAILED;
@@ -120,4 +113,15 @@ qkv_run_status qkv_study_run(const qkv_io *io, const qkv_study *s, const qkv_stu
     if (c.done == c.n) return QKV_RUN_DONE;
     qkv_io_fail(error, "stopped after %d of %d trainings; the same command goes on", c.done, c.n);
     return QKV_RUN_STOPPED;
+}
+
+qkv_run_status qkv_study_run(const qkv_io *io, const qkv_study *s, const qkv_study_options *o,
+                             qkv_study_results *out, char *error) {
+    int lock;
+    if (!qkv_io_make_directory(io, o->dir, error) ||
+        !qkv_run_lock(io, o->dir, "study", &lock, error))
+        return QKV_RUN_FAILED;
+    qkv_run_status status = run_in(io, s, o, out, error);
+    qkv_run_close_directory(io, lock);
+    return status;
 }

@@ -20,7 +20,14 @@
  * Measures are accuracy, loss, answer_attention, distractor, in_context, all_right (of 2048 fresh
  * test examples), steps99, seconds, cached (the numbers kept for each token: its keys and values, or
  * their latent), qk_* and ov_*, whatever the probes find, and MEASURE@STEP for what was evaluated on
- * the way. "A + B" and "A - B" are measures, too. A band holds if every seed is inside.
+ * the way. "A + B" and "A - B" are measures, too.
+ * qk90, ov90: the first evaluated step at which 90 % of the keys match themselves, of the values say
+ * themselves. Probes that run DURING training add NAME@STEP at each evaluation.
+ *
+ * A column with "least" or "most" counts: of how many seeds the measure is inside, and between which
+ * shares that number puts the true one, with 95 % confidence (Wilson, "Probable Inference", 1927,
+ * equation 5). That is for outcomes of two kinds, learned or not, of which a mean says little. A band
+ * holds if every seed is inside; with "seeds_least", "seeds_most": if that share of them is.
  *
  * Pictures: "bars" has a bar for each variant (several measures: for each of them, under the
  * variant's name). "lines" is over "x": an option or a measure (a curve for each group), or
@@ -48,11 +55,14 @@ typedef struct {
 
 typedef struct {
     const char *measure, *as;  // as: what people read
+    bool counted;              // how many seeds are inside [least, most], instead of their mean
+    double least, most;
 } qkv_study_shown;
 
 typedef struct {
     const char *group, *variant, *measure;  // group "": every group
     double least, most;                     // -inf, inf: open
+    double seeds_least, seeds_most;         // share of the seeds that are inside; 1, 1: all
 } qkv_study_band;
 
 typedef struct {
@@ -146,6 +156,15 @@ double qkv_study_result_value(const qkv_study_result *r, const char *measure);
 
 qkv_study_summary qkv_study_summarise(const qkv_study *s, const qkv_study_results *r, int variant,
                                       const char *measure);
+
+/* Of n seeds measured, how many are inside [least, most]; the interval of Wilson for that share. A seed
+ * that has not the measure is outside. */
+typedef struct {
+    int n, inside;
+    double low, high;
+} qkv_study_count;
+qkv_study_count qkv_study_counted(const qkv_study *s, const qkv_study_results *r, int variant,
+                                  const char *measure, double least, double most);
 
 typedef enum {
     QKV_STUDY_BAND_HOLDS,

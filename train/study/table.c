@@ -21,7 +21,15 @@ int qkv_study_decimals(double x) {
 
 /* "0.944 ± 0.006"; "never": steps99 that no seed reached; (3/5): only some seeds have it. */
 static const char *cell(const table *t, int variant, int column, char out[CELL]) {
-    const char *measure = t->s->column[column].measure;
+    const qkv_study_shown *shown = &t->s->column[column];
+    const char *measure = shown->measure;
+    if (shown->counted) {
+        const qkv_study_count k =
+            qkv_study_counted(t->s, t->r, variant, measure, shown->least, shown->most);
+        snprintf(out, CELL, k.n ? "%d of %d (%.0f-%.0f %%)" : "-", k.inside, k.n, 100 * k.low,
+                 100 * k.high);
+        return out;
+    }
     qkv_study_summary m = qkv_study_summarise(t->s, t->r, variant, measure);
     bool steps = strcmp(measure, "steps99") == 0, whole = steps || strcmp(measure, "cached") == 0;
     int decimals = whole ? 0 : qkv_study_decimals(m.mean), n = 0;

@@ -25,7 +25,7 @@ static const char *called(const qkv_study *s, const char *measure) {
 
 static void add_bands(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
     static const char *const words[] = {"holds", "FAILS", "not measured"};
-    if (s->n_bands) qkv_io_text_add(out, "\nBands, for every seed:\n");
+    if (s->n_bands) qkv_io_text_add(out, "\nBands, for every seed unless said otherwise:\n");
     for (int i = 0; i < s->n_bands; i++) {
         const qkv_study_band *b = &s->band[i];
         char least[QKV_IO_NUMBER], most[QKV_IO_NUMBER], said[512];
@@ -39,6 +39,10 @@ static void add_bands(const qkv_study *s, const qkv_study_results *r, qkv_io_tex
                          : "in [",
                  below ? "" : least, below || above ? "" : ", ", above ? "" : most,
                  below || above ? "" : "]");
+        const size_t n = strlen(said);
+        if (b->seeds_least < 1)
+            snprintf(said + n, sizeof said - n, ", with %.0f to %.0f %% of the seeds",
+                     100 * b->seeds_least, 100 * b->seeds_most);
         qkv_io_text_add(out, "  %-12s ", words[qkv_study_band_judge(s, r, b)]);
         qkv_io_text_wrap(out, said, 15, 17, 80);
         qkv_io_text_put(out, "\n", 1);

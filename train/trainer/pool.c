@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "tensor/flush.h"
+
 enum { MAX_THREADS = 256, SPINS = 4000 };
 
 typedef struct {
@@ -71,6 +73,7 @@ static unsigned await_round(qkv_trainer_pool *p, unsigned seen) {
 static void *work(void *arg) {
     worker *w = arg;
     qkv_trainer_pool *p = w->pool;
+    tensor_flush_begin();  // the thread is the pool's own, and ends with it
     for (unsigned seen = 0;;) {
         seen = await_round(p, seen);
         if (atomic_load(&p->stop)) return NULL;
@@ -125,7 +128,7 @@ void qkv_trainer_pool_free(qkv_trainer_pool *p) {
 
 int qkv_trainer_pool_size(const qkv_trainer_pool *p) { return p->size; }
 
-void qkv_trainer_pool_run(qkv_trainer_pool *p, qkv_trainer_pool_fn *fn, void *ctx, int n) {
+static void share_out(qkv_trainer_pool *p, qkv_trainer_pool_fn *fn, void *ctx, int n) {
     if (p->size == 1 || n <= 1) {
         for (int i = 0; i < n; i++) fn(ctx, i, 0);
         return;
@@ -143,4 +146,10 @@ void qkv_trainer_pool_run(qkv_trainer_pool *p, qkv_trainer_pool_fn *fn, void *ct
     pthread_mutex_lock(&p->mutex);
     while (atomic_load(&p->undone) > 0) pthread_cond_wait(&p->done, &p->mutex);
     pthread_mutex_unlock(&p->mutex);
+}
+
+void qkv_trainer_pool_run(qkv_trainer_pool *p, qkv_trainer_pool_fn *fn, void *ctx, int n) {
+    const tensor_flush before = tensor_flush_begin();
+    share_out(p, fn, ctx, n);
+    tensor_flush_end(before);
 }

@@ -112,6 +112,21 @@ static bool diverged(qkv_trainer *t, qkv_trainer_step *out, char *error, int ste
     return false;
 }
 
+/* Refuses a gradient that the optimiser's moments cannot hold, by the name of its greatest part. */
+static bool holds(const qkv_trainer *t, int step, qkv_trainer_step *out, char *error) {
+    const qkv_optim_rule rule = qkv_optim_rule_at(&t->optim.settings, step, out->grad_norm);
+    int most = 0;
+    if (qkv_optim_holds(&rule, out->grad_norm)) return true;
+    for (int i = 1; i < ag_params_count(t->params); i++)
+        if (t->squares[i] > t->squares[most]) most = i;
+    out->diverged = true;
+    return qkv_io_fail(
+        error,
+        "step %d: the gradient of '%.100s' has the norm %.3g, whose square %s cannot "
+        "hold; --clip bounds it",
+        step, ag_params_at(t->params, most)->name, sqrt(t->squares[most]), rule.method->name);
+}
+
 /* With detect: has any lane met a number that is not finite? */
 static bool is_odd(const qkv_trainer *t) {
     for (int lane = 0; lane < t->config.lanes; lane++)
@@ -139,6 +154,7 @@ bool qkv_trainer_gradient(qkv_trainer *t, int step, qkv_trainer_step *out, char 
     }
     out->grad_norm = sqrt(squares);
     if (!isfinite(out->loss)) return diverged(t, out, error, step, "the loss");
+    if (!holds(t, step, out, error)) return false;
     return !is_odd(t) || diverged(t, out, error, step, "a number on the way");
 }
 

@@ -84,6 +84,9 @@ static bool worker_init(qkv_trainer *t, qkv_trainer_worker *w, char *error) {
     w->out = nn_model(w->graph, &model, &batch);
     if (ag_error(w->graph)) return qkv_io_fail(error, "%s", ag_error(w->graph));
     w->gate = ag_find(w->graph, "gate");
+    if (t->config.scores_from > 0 && !w->gate)
+        return qkv_io_fail(error, "--scores-from: the block '%s' has no node 'gate' to open",
+                           t->config.block);
     for (int l = 0; l < t->config.layers; l++) {
         char name[64];
         snprintf(name, sizeof name, "layer%d.%s.weights", l, qkv_trainer_looker(s));
@@ -118,16 +121,48 @@ static bool freeze(qkv_trainer *t, char *error) {
     return true;
 }
 
-/* Does every pattern name something? A misspelt one would otherwise train what was to stay. */
-static bool freeze_fits(qkv_trainer *t, char *error) {
+/* Does every pattern ("PATTERN" or "PATTERN=X") name something? A misspelt one would otherwise train
+ * what was to stay. */
+static bool patterns_fit(qkv_trainer *t, const char *option, const char *patterns, char *error) {
     char list[QKV_CONFIG_TEXT_SIZE], *rest = NULL;
-    snprintf(list, sizeof list, "%s", t->config.freeze);
+    snprintf(list, sizeof list, "%s", patterns);
     for (char *pattern = strtok_r(list, ",", &rest); pattern;
          pattern = strtok_r(NULL, ",", &rest)) {
         bool fits = false;
+        pattern[strcspn(pattern, "=")] = '\0';
         for (int i = 0; i < ag_params_count(t->params); i++)
             fits = fits || ag_matches(pattern, ag_params_at(t->params, i)->name);
-        if (!fits) return qkv_io_fail(error, "--freeze: no parameter is called '%s'", pattern);
+        if (!fits) return qkv_io_fail(error, "--%s: no parameter is called '%s'", option, pattern);
+    }
+    return true;
+}
+
+/* The factors of a list, one for each parameter; *out stays NULL where the list is empty. */
+static bool factors(qkv_trainer *t, const char *option, const char *list, double **out,
+                    char *error) {
+    const int n = ag_params_count(t->params);
+    if (!patterns_fit(t, option, list, error)) return false;
+    if (!*list) return true;
+    if (!(*out = tensor_arena_take(t->arena, (size_t)n, sizeof **out)))
+        return qkv_io_fail(error, "out of memory");
+    for (int i = 0; i < n; i++) {
+        char why[QKV_IO_ERROR];
+        if (!qkv_config_factor(list, ag_params_at(t->params, i)->name, &(*out)[i], why))
+            return qkv_io_fail(error, "--%s: %.400s", option, why);
+    }
+    return true;
+}
+
+/* What single parameters have of their own: a start, a rate, a gradient. */
+static bool own_factors(qkv_trainer *t, char *error) {
+    double *gain = NULL;
+    if (!factors(t, "gains", t->config.gains, &gain, error) ||
+        !factors(t, "rates", t->config.rates, &t->rate, error) ||
+        !factors(t, "gradients", t->config.gradients, &t->gradient, error))
+        return false;
+    for (int i = 0; gain && i < ag_params_count(t->params); i++) {
+        tensor *x = &ag_params_at(t->params, i)->val;
+        for (size_t k = 0; k < x->n; k++) x->x[k] *= (real)gain[i];
     }
     return true;
 }
@@ -142,8 +177,10 @@ static bool init(qkv_trainer *t, int threads, char *error) {
         if (!worker_init(t, &t->workers[i], error)) return false;
         ag_params_close(t->params);
     }
-    if (!freeze_fits(t, error)) return false;
+    if (!patterns_fit(t, "freeze", t->config.freeze, error) || !own_factors(t, error)) return false;
     if (!buffers_init(t)) return qkv_io_fail(error, "out of memory");
+    t->optim.rate = t->rate;
+    t->optim.gradient = t->gradient;
     return true;
 }
 
@@ -188,6 +225,12 @@ qkv_trainer_worker *qkv_trainer_any_worker(qkv_trainer *t) { return &t->workers[
 void qkv_trainer_at_step(qkv_trainer *t, int step) {
     for (int i = 0; i < qkv_trainer_pool_size(t->pool); i++)
         if (t->workers[i].gate) t->workers[i].gate->val.x[0] = step >= t->config.scores_from;
+}
+
+void qkv_trainer_note_source(qkv_trainer *t, const char *from, const char *checksum) {
+    snprintf(t->config.from, sizeof t->config.from, "%s", from);
+    snprintf(t->config.from_checksum, sizeof t->config.from_checksum, "%s", checksum);
+    t->optim.settings = qkv_config_optim(&t->config);  // the step at which its moments are 0
 }
 
 double qkv_trainer_rate(const qkv_trainer *t, int step) {

@@ -64,6 +64,9 @@ const char *qkv_trainer_store_name(const data_spec *s);
  * --scores-from opens. To be called after a restore; training does it by itself. */
 void qkv_trainer_at_step(qkv_trainer *t, int step);
 
+/* Writes into the trainer's configuration where its state came from (`from` and `from_checksum`). */
+void qkv_trainer_note_source(qkv_trainer *t, const char *from, const char *checksum);
+
 /* Loads examples first.. of a split into a worker, count <= B. Each scored row weighs 1 / (total *
  * scored positions). */
 void qkv_trainer_load(qkv_trainer *t, qkv_trainer_worker *w, const char *split, uint64_t first,

@@ -18,6 +18,7 @@ struct qkv_trainer {
     qkv_trainer_worker workers[QKV_TRAINER_MAXLANES];  // as many as the pool has threads
     real *lane[QKV_TRAINER_MAXLANES];                  // gradients; lane 0 gets the sum
     qkv_optim optim;
+    double *rate, *gradient;         // [parameters] factors of each; NULL: none
     double *losses;                  // [micro-batches]
     double *squares;                 // [parameters] sum of the gradient's squares
     double *head_attention;          // [layers * heads]

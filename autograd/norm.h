@@ -1,0 +1,38 @@
+/* norm.h - what layer norm and rms norm share: rows whose squares are too large or too small for
+ * numbers are normalised as scaled copies; internal to autograd/. */
+#ifndef AUTOGRAD_NORM_H
+#define AUTOGRAD_NORM_H
+
+#include "autograd/op.h"
+#include "autograd/row.h"
+
+/* Ends in ag_fail() unless eps can stand under the root. */
+static inline bool ag_norm_eps(ag_node *node, double eps) {
+    return (eps >= 0 && eps <= FLT_MAX) || ag_fail(node, "eps %g is not a number from 0 on", eps);
+}
+
+/* Whether a mean square with its eps is finite and has all its digits. */
+static inline bool ag_norm_in_range(real square) {
+    return square > REAL_MIN / (REAL_EPSILON * REAL_EPSILON) && square < (real)INFINITY;
+}
+
+/* y = x times a power of two, which is returned, such that neither y nor eps (times its square) is far
+ * from 1. 1 where x is all 0, or not finite. */
+static inline real ag_norm_scaled(const real *x, int D, real eps, real *y) {
+    vreal most = vec_set(real_sqrt(eps));
+    ROW_EACH(d, D) most = vec_max(vec_abs(row_get(x, d, D, 0)), most);
+    const real size = vec_greatest(most);
+    real scale = 1;
+    if (size > 0 && size < (real)INFINITY) {
+        int exponent;
+        frexp((double)size, &exponent);
+        const int least = 3 - REAL_MAX_EXPONENT;  // 2^-exponent is to be a normal number
+        if (exponent < least) exponent = least;
+        if (exponent > -least) exponent = -least;
+        scale = (real)ldexp(1, -exponent);
+    }
+    ROW_EACH(d, D) row_put(y, d, D, row_get(x, d, D, 0) * scale);
+    return scale;
+}
+
+#endif

@@ -1,0 +1,25 @@
+/* scalar.h - elementary functions of one double, from + - * / and sqrt alone: the same bits with every
+ * compiler, C library and processor, unlike libm's, whose last digits differ. For whatever decides what
+ * a training does: rates, corrections, positions. For bulk there are vectors (exp.h, log.h). */
+#ifndef TENSOR_SCALAR_H
+#define TENSOR_SCALAR_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Within 2 units of the last place; NaN stays NaN. */
+double tensor_exp(double x);
+double tensor_log(double x);  // -infinity at 0, NaN below
+
+/* x^y of a finite x > 0, within 3 units of the last place; 0^y is 0 for y > 0. */
+double tensor_pow(double x, double y);
+
+/* Of an angle up to 2^20, within 2 units of the last place of 1; beyond, less and less exact. */
+double tensor_sin(double x);
+double tensor_cos(double x);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,105 @@
+/* cmd_heads.c - qkv heads: what each head of a run looks at, says, reads, and is needed for. */
+#include <stdio.h>
+#include <string.h>
+
+#include "train/cli/cli.h"
+#include "train/cli/draw_maps.h"
+#include "train/cli/heads_text.h"
+#include "train/cli/json.h"
+#include "train/io/number.h"
+
+static const cli_option options[] = {
+    {"examples", "N", "held-out examples", "256"},
+    {"no-ablation", NULL, "leave out what costs the most time", NULL},
+    {"out", "DIR", "where the mean attention goes, as tables and a picture", "RUN/heads"},
+    {"plugin", "FILE", "the plugin with the run's task", NULL},
+    {"json", NULL, "one line of JSON", NULL},
+    {NULL, NULL, NULL, NULL}};
+
+typedef struct {
+    long examples;
+    bool json, no_ablation;
+    const char *out;
+    const struct qkv_config_plugin *plugin;
+} request;
+
+static int take_option(void *ctx, const char *name, const char *value) {
+    request *r = ctx;
+    if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
+    if (strcmp(name, "no-ablation") == 0) return r->no_ablation = true, CLI_OK;
+    if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
+    if (strcmp(name, "plugin") == 0) return cli_load_plugin("heads", value, &r->plugin);
+    if (!qkv_io_parse_int(value, &r->examples))
+        return cli_error(CLI_USAGE, "heads", "--examples: '%s' is not a whole number", value);
+    if (r->examples < 2 || r->examples > 1000000)
+        return cli_error(CLI_USAGE, "heads", "--examples: %s is not between 2 and 1000000", value);
+    return CLI_OK;
+}
+
+/* The mean attention of each head, the first CLI_MAPS of them. */
+static void add_maps(const qkv_probe_heads *h, cli_maps *maps) {
+    for (int i = 0; i < h->n_sites * h->heads && maps->n < CLI_MAPS; i++) {
+        const qkv_probe_site *site = &h->site[i / h->heads];
+        const int head = i % h->heads;
+        const int T = site->weights->val.shape.dim[2], S = site->weights->val.shape.dim[3];
+        char title[160], jobs[80], row[16], col[16];
+        cli_heads_jobs(h, i / h->heads, head, jobs, sizeof jobs);
+        snprintf(title, sizeof title, "%s head %d%s%s", site->name, head, *jobs ? ": " : "", jobs);
+        cli_map_begin(maps);
+        for (int t = 0; t < T; t++)
+            for (int s = 0; s < S; s++) {
+                snprintf(row, sizeof row, "%d", t);
+                snprintf(col, sizeof col, "%d", s);
+                cli_map_cell(maps, t, s, (double)h->map[i / h->heads][(head * T + t) * S + s], row,
+                             col, title);
+            }
+    }
+}
+
+static int report(const request *r, const char *run, int step, qkv_trainer *t,
+                  const qkv_probe_heads *h, tensor_arena *arena) {
+    char shown[QKV_IO_PATH], dir[QKV_IO_PATH], error[QKV_IO_ERROR];
+    cli_maps maps = {.arena = arena};
+    if (r->json) {
+        json_t *o = cli_heads_json(t, h);
+        json_object_set_new(o, "step", json_integer(step));
+        cli_print_json(o);
+    } else {
+        printf("%s after %d steps, %d held-out examples: accuracy %.2f %%\n",
+               qkv_io_printable(run, shown, sizeof shown), step, h->examples, 100 * h->accuracy);
+        cli_heads_print(t, h);
+        printf("\n");
+    }
+    if (!qkv_io_path(dir, run, "heads", error)) return cli_error(CLI_FAILED, "heads", "%s", error);
+    add_maps(h, &maps);
+    return cli_maps_draw(&maps, "heads", r->out ? r->out : dir, r->json);
+}
+
+int cli_heads(int argc, char **argv) {
+    char error[QKV_IO_ERROR];
+    request r = {.examples = 256};
+    qkv_run_progress progress;
+    qkv_run_status status;
+    int first = 0;
+    bool done;
+    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    if (code != CLI_OK || done) return code;
+    if (argc - first != 1)
+        return cli_error(CLI_USAGE, "heads", "one run directory is needed, %d are given",
+                         argc - first);
+    qkv_trainer *t =
+        qkv_run_open(&qkv_io_posix, argv[first], r.plugin, 1, &progress, &status, error);
+    if (!t) return cli_error(cli_code(status), "heads", "%s", error);
+    const qkv_probe_heads_parts parts = {true, true, !r.no_ablation};
+    qkv_probe_heads h;
+    tensor_arena *arena = tensor_arena_new(NULL);
+    if (!arena)
+        code = cli_error(CLI_FAILED, "heads", "out of memory");
+    else if (!qkv_probe_heads_of(t, "test", (int)r.examples, parts, arena, &h, error))
+        code = cli_error(CLI_FAILED, "heads", "%s", error);
+    else
+        code = report(&r, argv[first], progress.step, t, &h, arena);
+    tensor_arena_free(arena);
+    qkv_trainer_free(t);
+    return code;
+}

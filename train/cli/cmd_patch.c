@@ -1,0 +1,220 @@
+/* cmd_patch.c - qkv patch: which number carries the difference between two examples. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "train/cli/cli.h"
+#include "train/cli/draw_maps.h"
+#include "train/cli/json.h"
+#include "train/io/number.h"
+#include "train/probe/look.h"
+#include "train/probe/patching.h"
+
+static const cli_option options[] = {
+    {"clean", "I", "the held-out example whose values are put in", "0"},
+    {"other", "I", "the held-out example that the model reads", "1"},
+    {"out", "DIR", "where the maps go, as tables and a picture", "RUN/patch"},
+    {"plugin", "FILE", "the plugin with the run's task", NULL},
+    {"json", NULL, "one line of JSON", NULL},
+    {NULL, NULL, NULL, NULL}};
+
+typedef struct {
+    long clean, other;
+    bool json;
+    const char *out;
+    const struct qkv_config_plugin *plugin;
+} request;
+
+static int take_option(void *ctx, const char *name, const char *value) {
+    request *r = ctx;
+    long *to = strcmp(name, "clean") == 0 ? &r->clean : &r->other;
+    if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
+    if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
+    if (strcmp(name, "plugin") == 0) return cli_load_plugin("patch", value, &r->plugin);
+    if (!qkv_io_parse_int(value, to))
+        return cli_error(CLI_USAGE, "patch", "--%s: '%s' is not a whole number", name, value);
+    if (*to < 0 || *to > 1000000000)
+        return cli_error(CLI_USAGE, "patch", "--%s: %s is not between 0 and 1000000000", name,
+                         value);
+    return CLI_OK;
+}
+
+/* What stands at each position of an example, one after the other in `out` [T][96]. */
+static void words_of(qkv_trainer *t, long example, char (*out)[96]) {
+    qkv_trainer_worker *w = qkv_trainer_any_worker(t);
+    qkv_trainer_load(t, w, "test", (uint64_t)example, 1, 1);
+    for (int at = 0; at < qkv_trainer_spec(t)->side[DATA_SEQUENCE].T; at++)
+        data_position(&w->data, DATA_SEQUENCE, 0, at, out[at], sizeof out[at]);
+}
+
+static void layer_name(int l, char out[32]) {
+    if (l == 0)
+        snprintf(out, 32, "embedding");
+    else
+        snprintf(out, 32, "layer%d", l - 1);
+}
+
+static void add_maps(const qkv_probe_patching *p, char (*word)[96], cli_maps *maps) {
+    char row[64];
+    cli_map_begin(maps);
+    for (int l = 0; l <= p->layers; l++)
+        for (int t = 0; t < p->T; t++) {
+            layer_name(l, row);
+            cli_map_cell(maps, l, t, p->stream[l * p->T + t], row, word[t], "the stream after");
+        }
+    cli_map_begin(maps);
+    for (int i = 0; i < p->n_sites * p->heads; i++)
+        for (int t = 0; t < p->T; t++) {
+            snprintf(row, sizeof row, "%.5s%d h%d",
+                     p->site[i / p->heads].name +
+                         (p->site[i / p->heads].kind == QKV_PROBE_CROSS ? 7 : 0),
+                     p->site[i / p->heads].layer, i % p->heads);
+            cli_map_cell(maps, i, t, p->head_at[i * p->T + t], row, word[t], "one head's result");
+        }
+}
+
+static void print_text(const qkv_probe_patching *p, char (*clean)[96], char (*other)[96]) {
+    char name[32];
+    printf("%-4s %-20s %-20s", "at", "clean", "other");
+    for (int l = 0; l <= p->layers; l++) {
+        layer_name(l, name);
+        printf(" %9s", name);
+    }
+    printf("\n");
+    for (int t = 0; t < p->T; t++) {
+        printf("%-4d %-20.20s %-20.20s", t, clean[t], other[t]);
+        for (int l = 0; l <= p->layers; l++) printf(" %9.3f", p->stream[l * p->T + t]);
+        printf("\n");
+    }
+    printf("\nOne head's result, at all positions; and where it matters most\n\n");
+    for (int i = 0; i < p->n_sites * p->heads; i++) {
+        int at = 0;
+        for (int t = 1; t < p->T; t++)
+            if (p->head_at[i * p->T + t] > p->head_at[i * p->T + at]) at = t;
+        printf("%-13s head %d %9.3f", p->site[i / p->heads].name, i % p->heads, p->head[i]);
+        if (p->site[i / p->heads].rows == DATA_SEQUENCE)
+            printf("    at %d: %.3f", at, p->head_at[i * p->T + at]);
+        printf("\n");
+    }
+}
+
+static void print_paths(const qkv_probe_patching *p) {
+    const int n = p->n_sites * p->heads;
+    bool any = false;
+    if (p->no_path) printf("\nPaths between heads: not defined, %s.\n", p->no_path);
+    for (int a = 0; a < n; a++)
+        for (int b = 0; b < n; b++) {
+            const double x[3] = {p->path[a * n + b], p->path[(n + a) * n + b],
+                                 p->path[(2 * n + a) * n + b]};
+            if (isnan(x[0]) && isnan(x[1]) && isnan(x[2])) continue;
+            if (!any)
+                printf("\nOne head's result as another alone reads it\n\n%-43s%9s%10s%10s\n", "",
+                       "Q", "K", "V");
+            any = true;
+            printf("%-13s head %d -> %-13s head %d", p->site[a / p->heads].name, a % p->heads,
+                   p->site[b / p->heads].name, b % p->heads);
+            for (int i = 0; i < 3; i++)
+                if (isnan(x[i]))
+                    printf("%10s", "-");
+                else
+                    printf("%10.3f", x[i]);
+            printf("\n");
+        }
+}
+
+static json_t *numbers(const double *x, int n) {
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, isfinite(x[i]) ? json_real(x[i]) : json_null());
+    return list;
+}
+
+static void print_json(const qkv_probe_patching *p) {
+    json_t *o = json_object(), *stream = json_array(), *heads = json_array(), *paths = json_array();
+    const int n = p->n_sites * p->heads;
+    for (int l = 0; l <= p->layers; l++)
+        json_array_append_new(stream, numbers(p->stream + l * p->T, p->T));
+    for (int i = 0; i < n; i++) {
+        json_t *head =
+            json_pack("{s:s,s:i}", "site", p->site[i / p->heads].name, "head", i % p->heads);
+        json_object_set_new(head, "recovered",
+                            isfinite(p->head[i]) ? json_real(p->head[i]) : json_null());
+        json_object_set_new(head, "at", numbers(p->head_at + i * p->T, p->T));
+        json_array_append_new(heads, head);
+    }
+    for (int i = 0; i < 3 * n * n; i++)
+        if (isfinite(p->path[i]))
+            json_array_append_new(
+                paths,
+                json_pack("{s:s,s:i,s:s,s:i,s:s#,s:f}", "from", p->site[i / n % n / p->heads].name,
+                          "from_head", i / n % n % p->heads, "to", p->site[i % n / p->heads].name,
+                          "to_head", i % n % p->heads, "through", &"qkv"[i / n / n], 1, "recovered",
+                          p->path[i]));
+    json_object_set_new(o, "position", json_integer(p->position));
+    json_object_set_new(o, "clean", json_real(p->clean));
+    json_object_set_new(o, "other", json_real(p->other));
+    json_object_set_new(o, "stream", stream);
+    json_object_set_new(o, "heads", heads);
+    json_object_set_new(o, "paths", paths);
+    cli_print_json(o);
+}
+
+static int report(const request *r, const char *run, qkv_trainer *t, const qkv_probe_patching *p,
+                  tensor_arena *arena) {
+    char dir[QKV_IO_PATH], error[QKV_IO_ERROR], answer[2][DATA_SYMBOL];
+    char(*clean)[96] = tensor_arena_take(arena, (size_t)p->T, sizeof *clean);
+    char(*other)[96] = tensor_arena_take(arena, (size_t)p->T, sizeof *other);
+    cli_maps maps = {.arena = arena};
+    if (!clean || !other) return cli_error(CLI_FAILED, "patch", "out of memory");
+    words_of(t, r->clean, clean);
+    words_of(t, r->other, other);
+    const data_readout *readout = &qkv_trainer_spec(t)->readout[0];
+    if (r->json) {
+        print_json(p);
+    } else {
+        printf(
+            "Asked at position %d: clean's answer is %s, the other's %s. logit(%s) - logit(%s) is "
+            "%.2f on\n"
+            "clean and %.2f on other. How much of the way from other to clean one part's value "
+            "from clean\n"
+            "leads back (0: nothing, 1: all):\n\n",
+            p->position, data_answer(readout, p->clean_answer, answer[0]),
+            data_answer(readout, p->other_answer, answer[1]), answer[0], answer[1], p->clean,
+            p->other);
+        print_text(p, clean, other);
+        print_paths(p);
+        printf("\n");
+    }
+    if (!qkv_io_path(dir, run, "patch", error)) return cli_error(CLI_FAILED, "patch", "%s", error);
+    add_maps(p, other, &maps);
+    return cli_maps_draw(&maps, "patch", r->out ? r->out : dir, r->json);
+}
+
+int cli_patch(int argc, char **argv) {
+    char error[QKV_IO_ERROR];
+    request r = {.other = 1};
+    qkv_run_progress progress;
+    qkv_run_status status;
+    int first = 0;
+    bool done;
+    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    if (code != CLI_OK || done) return code;
+    if (argc - first != 1)
+        return cli_error(CLI_USAGE, "patch", "one run directory is needed, %d are given",
+                         argc - first);
+    qkv_trainer *t =
+        qkv_run_open(&qkv_io_posix, argv[first], r.plugin, 1, &progress, &status, error);
+    if (!t) return cli_error(cli_code(status), "patch", "%s", error);
+    qkv_probe_patching p;
+    tensor_arena *arena = tensor_arena_new(NULL);
+    if (!arena)
+        code = cli_error(CLI_FAILED, "patch", "out of memory");
+    else if (!qkv_probe_patching_of(t, "test", (uint64_t)r.clean, (uint64_t)r.other, arena, &p,
+                                    error))
+        code = cli_error(CLI_FAILED, "patch", "%s", error);
+    else
+        code = report(&r, argv[first], t, &p, arena);
+    tensor_arena_free(arena);
+    qkv_trainer_free(t);
+    return code;
+}

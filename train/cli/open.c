@@ -1,0 +1,38 @@
+/* open.c - opening a run for the commands that look at it. */
+#include "train/cli/open.h"
+
+#include <string.h>
+
+#include "train/io/number.h"
+#include "train/trainer/anomaly.h"
+
+int cli_take_state(const char *command, cli_state *s, const char *name, const char *value,
+                   bool *taken) {
+    *taken = true;
+    if (strcmp(name, "plugin") == 0) return cli_load_plugin(command, value, &s->plugin);
+    if (strcmp(name, "weights") == 0) return s->weights = value, CLI_OK;
+    *taken = strcmp(name, "at") == 0;
+    if (!*taken) return CLI_OK;
+    if (qkv_io_parse_int(value, &s->at) && s->at >= 0 && s->at <= 1000000000) return CLI_OK;
+    return cli_error(CLI_USAGE, command, "--at: '%s' is no number of steps", value);
+}
+
+qkv_trainer *cli_open_run(const char *command, const char *run, const cli_state *s, bool finite,
+                          qkv_run_progress *progress, int *code) {
+    char error[QKV_IO_ERROR], shown[QKV_IO_PATH];
+    qkv_run_status status;
+    qkv_run_opening o = {
+        .dir = run, .plugin = s->plugin, .threads = 1, .at = (int)s->at, .weights = s->weights};
+    qkv_trainer *t = qkv_run_open_at(&qkv_io_posix, &o, progress, &status, error);
+    if (!t) {
+        *code = cli_error(cli_code(status), command, "%s", error);
+        return NULL;
+    }
+    if (*error) cli_error(CLI_OK, command, "note: %s", error);
+    const ag_param_entry *bad = qkv_trainer_first_bad_parameter(qkv_trainer_params(t));
+    if (!bad || !finite) return t;
+    *code = cli_error(CLI_DIVERGED, command, "the parameter '%s' of '%s' is not finite", bad->name,
+                      qkv_io_printable(s->weights ? s->weights : run, shown, sizeof shown));
+    qkv_trainer_free(t);
+    return NULL;
+}

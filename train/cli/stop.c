@@ -1,0 +1,57 @@
+/* stop.c - the one set-up of signals.
+ *
+ * People send INT, QUIT, TERM and HUP; batch systems USR1, USR2 or whatever the job asked for, some
+ * time before they kill; the kernel XCPU at a limit of processor time, every second until it is the
+ * hard one; timers ALRM, VTALRM, PROF; a power supply PWR; a closed pipe PIPE. */
+#include "train/cli/stop.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "train/cli/cli.h"
+
+volatile sig_atomic_t cli_stop;
+
+static double first_at;  // when it came; written before cli_stop, read after it
+
+static const int signals[] = {SIGINT,    SIGQUIT, SIGTERM, SIGHUP,  SIGUSR1,   SIGUSR2,
+                              SIGXCPU,   SIGALRM, SIGPIPE, SIGPROF, SIGVTALRM,
+#ifdef SIGPWR
+                              SIGPWR,
+#endif
+#ifdef SIGSTKFLT
+                              SIGSTKFLT,
+#endif
+#ifdef SIGPOLL
+                              SIGPOLL
+#endif
+};
+
+static bool insists(int number) {
+    return number == SIGINT || number == SIGQUIT || number == SIGTERM || number == SIGHUP;
+}
+
+static void on_signal(int number) {
+    if (cli_stop && insists(number) && qkv_io_seconds() - first_at > 0.5)
+        _exit(CLI_SIGNAL + number);
+    if (cli_stop) return;
+    first_at = qkv_io_seconds();
+    cli_stop = number;
+}
+
+/* Exchanges one way of handling for another where it is the one there. */
+static void exchange(int number, void (*from)(int), void (*to)(int)) {
+    struct sigaction was, now = {.sa_handler = to, .sa_flags = SA_RESTART};
+    sigemptyset(&now.sa_mask);
+    if (sigaction(number, NULL, &was) == 0 && was.sa_handler == from)
+        sigaction(number, &now, NULL);  // under nohup SIGHUP stays ignored
+}
+
+static void exchange_all(void (*from)(int), void (*to)(int)) {
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) exchange(signals[i], from, to);
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++) exchange(number, from, to);
+}
+
+void cli_catch_signals(void) { exchange_all(SIG_DFL, on_signal); }
+void cli_release_signals(void) { exchange_all(on_signal, SIG_DFL); }

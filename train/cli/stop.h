@@ -1,0 +1,18 @@
+/* stop.h - signals that ask for an end: what runs finishes its step, saves, and stops. */
+#ifndef QKV_CLI_STOP_H
+#define QKV_CLI_STOP_H
+
+#include <signal.h>
+
+/* The first such signal that came since cli_catch_signals(); 0: none. */
+extern volatile sig_atomic_t cli_stop;
+
+/* From now on every signal that would end the process sets cli_stop instead, but those that tell of
+ * a fault in the program, and those that somebody has ignored or handles. A second INT, QUIT, TERM or
+ * HUP ends it at once; not within half a second, since some senders ask twice. */
+void cli_catch_signals(void);
+
+/* They end the process again. */
+void cli_release_signals(void);
+
+#endif

@@ -1,0 +1,278 @@
+#include "train/probe/patching.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "train/probe/look.h"
+
+/* What is added to a node's first example, or put in its place: positions at .. at+n-1, columns from ..
+ * from+cols-1. */
+typedef struct {
+    const real *x;  // [T,W] as the node; or [T,cols] to be added
+    bool add;
+    int at, n, from, cols;
+} patch;
+
+typedef struct {
+    qkv_trainer *t;
+    qkv_trainer_worker *w;
+    qkv_probe_patching *out;
+    tensor_arena *arena;
+    ag_node **stream;                  // [layers + 1]
+    real **clean_stream, **clean_mix;  // [layers + 1], [n_sites]: copies of the first example
+    int row;                           // of the logits
+} job;
+
+static void put(ag_node *node, void *ctx) {
+    const patch *p = ctx;
+    const int W = node->val.shape.dim[2];
+    for (int t = p->at; t < p->at + p->n; t++)
+        for (int i = 0; i < p->cols; i++) {
+            real *to = &node->val.x[(ptrdiff_t)t * W + p->from + i];
+            *to = p->add ? *to + p->x[(ptrdiff_t)t * p->cols + i]
+                         : p->x[(ptrdiff_t)t * W + p->from + i];
+        }
+}
+
+static double difference(const job *j) {
+    const int V = qkv_trainer_spec(j->t)->readout[0].classes;
+    const real *logits = j->w->out.logits[0]->val.x + (ptrdiff_t)j->row * V;
+    return (double)logits[j->out->clean_answer] - (double)logits[j->out->other_answer];
+}
+
+/* How far the answer comes back with the patch; NaN on a graph's error. */
+static double recovered(const job *j, ag_node *node, patch *p) {
+    if (!ag_hook(node, put, p)) return (double)NAN;
+    const bool ran = qkv_probe_replay(j->w);
+    ag_unhook(node, put, p);
+    return ran ? (difference(j) - j->out->other) / (j->out->clean - j->out->other) : (double)NAN;
+}
+
+static int rows_of(const ag_node *node) { return node->val.shape.dim[1]; }
+
+/* ---- the two runs ---- */
+
+static bool run(job *j, const char *split, uint64_t example) {
+    qkv_trainer_load(j->t, j->w, split, example, 1, 1);
+    return qkv_probe_replay(j->w);
+}
+
+/* The row of logits at a position, -1: not scored; and what is asked there. */
+static int row_at(const job *j, int position, int *target) {
+    for (int n = 0; n < qkv_probe_rows(j->w); n++)
+        if (j->w->rows[n] == position && j->w->target[0][n] >= 0) {
+            *target = j->w->target[0][n];
+            return n;
+        }
+    return -1;
+}
+
+/* The first position at which both examples have an answer, and another one. Leaves `other` loaded. */
+static bool choose(job *j, const char *split, uint64_t clean, uint64_t other) {
+    const int T = j->out->T;
+    int *asked = tensor_arena_take(j->arena, (size_t)T, sizeof(int));
+    if (!asked || !run(j, split, clean)) return false;
+    for (int t = 0; t < T; t++)
+        if (row_at(j, t, &asked[t]) < 0) asked[t] = -1;
+    if (!run(j, split, other)) return false;
+    for (j->out->position = 0; j->out->position < T; j->out->position++) {
+        const int t = j->out->position;
+        if (asked[t] < 0 || row_at(j, t, &j->out->other_answer) < 0) continue;
+        j->out->clean_answer = asked[t];
+        if (asked[t] != j->out->other_answer) return true;
+    }
+    return true;
+}
+
+static real *copy(tensor_arena *arena, const ag_node *node) {
+    const size_t n = (size_t)node->val.shape.dim[1] * (size_t)node->val.shape.dim[2];
+    real *x = tensor_arena_reals(arena, n);
+    if (x) memcpy(x, node->val.x, n * sizeof *x);
+    return x;
+}
+
+static bool take_clean(job *j, const char *split, uint64_t clean) {
+    int target;
+    if (!run(j, split, clean)) return false;
+    j->row = row_at(j, j->out->position, &target);
+    j->out->clean = difference(j);
+    for (int l = 0; l <= j->out->layers; l++)
+        if (!(j->clean_stream[l] = copy(j->arena, j->stream[l]))) return false;
+    for (int k = 0; k < j->out->n_sites; k++)
+        if (!(j->clean_mix[k] = copy(j->arena, j->out->site[k].mix))) return false;
+    return true;
+}
+
+/* ---- activations ---- */
+
+static void patch_activations(job *j) {
+    qkv_probe_patching *o = j->out;
+    const int D = qkv_trainer_config(j->t)->d_model, E = qkv_trainer_config(j->t)->d_v;
+    for (int l = 0; l <= o->layers; l++)
+        for (int t = 0; t < o->T; t++)
+            o->stream[l * o->T + t] =
+                recovered(j, j->stream[l], &(patch){j->clean_stream[l], false, t, 1, 0, D});
+    for (int k = 0; k < o->n_sites; k++)
+        for (int h = 0; h < o->heads; h++) {
+            patch p = {j->clean_mix[k], false, 0, rows_of(o->site[k].mix), h * E, E};
+            o->head[k * o->heads + h] = recovered(j, o->site[k].mix, &p);
+            for (int t = 0; t < o->T; t++) {
+                double *to = &o->head_at[(k * o->heads + h) * o->T + t];
+                p.at = t, p.n = 1;
+                *to = o->site[k].rows == DATA_SEQUENCE ? recovered(j, o->site[k].mix, &p)
+                                                       : (double)NAN;
+            }
+        }
+}
+
+/* ---- paths ---- */
+
+/* One over the root mean square of x [D], after its mean is taken away in layer norm; 1 without norm. */
+static double inverse_deviation(const ag_node *norm, const real *x, int D) {
+    double mean = 0, squares = 0;
+    if (!norm) return 1;
+    const bool centred = strcmp(norm->op->name, "layer_norm") == 0;
+    for (int d = 0; centred && d < D; d++) mean += (double)x[d] / D;
+    for (int d = 0; d < D; d++) squares += ((double)x[d] - mean) * ((double)x[d] - mean) / D;
+    return 1 / sqrt(squares + 1e-5);
+}
+
+static bool is_norm(const ag_node *n) {
+    return n->op &&
+           (strcmp(n->op->name, "layer_norm") == 0 || strcmp(n->op->name, "rms_norm") == 0);
+}
+
+/* What head h of site k wrote on clean, less what it wrote on other: [T,D]. */
+static real *written(job *j, int k, int h, const real *other_mix) {
+    const qkv_config *c = qkv_trainer_config(j->t);
+    const int D = c->d_model, E = c->d_v, W = c->heads * E, T = rows_of(j->out->site[k].mix);
+    real *wo = tensor_arena_reals(j->arena, (size_t)E * (size_t)D);
+    real *out = tensor_arena_reals(j->arena, (size_t)T * (size_t)D);
+    if (!wo || !out) return NULL;
+    qkv_probe_site_writes(j->t, &j->out->site[k], h, wo);
+    for (int t = 0; t < T; t++)
+        for (int e = 0; e < E; e++) {
+            const ptrdiff_t at = (ptrdiff_t)t * W + h * E + e;
+            const real x = j->clean_mix[k][at] - other_mix[at];
+            for (int d = 0; d < D; d++) out[t * D + d] += x * wo[e * D + d];
+        }
+    return out;
+}
+
+/* The change of a head's queries, keys or values [T,E] when `delta` [T,D] is added to the stream that it
+ * reads, the norm before it done anew. */
+static real *read_anew(job *j, int k, int h, char role, const ag_node *projected,
+                       const real *delta) {
+    const qkv_config *c = qkv_trainer_config(j->t);
+    const int D = c->d_model, E = role == 'v' ? c->d_v : c->d_k, T = rows_of(projected);
+    const ag_node *x = projected->in[0];
+    if (role != 'q' && c->latent) x = x->in[0];
+    const ag_node *norm = is_norm(x) ? x : NULL;
+    if (norm) x = norm->in[0];
+    real *w = tensor_arena_reals(j->arena, (size_t)D * (size_t)E);
+    real *out = tensor_arena_reals(j->arena, (size_t)T * (size_t)E);
+    real *moved = tensor_arena_reals(j->arena, (size_t)D);
+    if (!w || !out || !moved || !qkv_probe_site_reads(j->t, &j->out->site[k], h, role, j->arena, w))
+        return NULL;
+    for (int t = 0; t < T; t++) {
+        const real *old = x->val.x + (ptrdiff_t)t * D;
+        for (int d = 0; d < D; d++) moved[d] = old[d] + delta[t * D + d];
+        const double before = inverse_deviation(norm, old, D),
+                     after = inverse_deviation(norm, moved, D);
+        for (int d = 0; d < D; d++) {
+            const double change = (double)moved[d] * after - (double)old[d] * before;
+            for (int e = 0; e < E; e++) out[t * E + e] += (real)(change * (double)w[d * E + e]);
+        }
+    }
+    return out;
+}
+
+static bool reads(const qkv_probe_site *a, const qkv_probe_site *b, char role) {
+    const bool later =
+        a->layer < b->layer ||
+        (a->kind != QKV_PROBE_CROSS && a->kind != b->kind && b->kind == QKV_PROBE_CROSS &&
+         (a->layer == b->layer || a->kind == QKV_PROBE_ENCODER));
+    return later && a->rows == (role == 'q' ? b->rows : b->cols);
+}
+
+static bool patch_paths(job *j) {
+    qkv_probe_patching *o = j->out;
+    const qkv_config *c = qkv_trainer_config(j->t);
+    const int n = o->n_sites * o->heads, group = c->heads / c->kv_heads;
+    for (int i = 0; i < 3 * n * n; i++) o->path[i] = (double)NAN;
+    for (int a = 0; a < n && !o->no_path; a++) {
+        const qkv_probe_site *from = &o->site[a / o->heads];
+        real *other = copy(j->arena, from->mix);
+        real *delta = other ? written(j, a / o->heads, a % o->heads, other) : NULL;
+        if (!delta) return false;
+        for (int i = 0; i < 3 * n; i++) {
+            const int b = i % n, h = b % o->heads;
+            const char role = "qkv"[i / n];
+            char name[64];
+            snprintf(name, sizeof name, "%s.%c", o->site[b / o->heads].name, role);
+            ag_node *to = ag_find(j->w->graph, name);
+            if (!to || !reads(from, &o->site[b / o->heads], role)) continue;
+            real *x = read_anew(j, b / o->heads, h, role, to, delta);
+            if (!x) return false;
+            const int E = role == 'v' ? c->d_v : c->d_k;
+            o->path[(i / n * n + a) * n + b] = recovered(
+                j, to, &(patch){x, true, 0, rows_of(to), (role == 'q' ? h : h / group) * E, E});
+            if (!qkv_probe_replay(j->w)) return false;  // as without the patch
+        }
+    }
+    return true;
+}
+
+/* ---- all of it ---- */
+
+static bool room(job *j, tensor_arena *arena, qkv_probe_patching *o) {
+    const size_t T = (size_t)o->T, layers = (size_t)o->layers, sites = (size_t)o->n_sites,
+                 heads = sites * (size_t)o->heads;
+    o->stream = tensor_arena_take(arena, (layers + 1) * T, sizeof(double));
+    o->head = tensor_arena_take(arena, heads, sizeof(double));
+    o->head_at = tensor_arena_take(arena, heads * T, sizeof(double));
+    o->path = tensor_arena_take(arena, 3 * heads * heads, sizeof(double));
+    j->stream = tensor_arena_take(arena, layers + 1, sizeof *j->stream);
+    j->clean_stream = tensor_arena_take(arena, layers + 1, sizeof *j->clean_stream);
+    j->clean_mix = tensor_arena_take(arena, sites, sizeof *j->clean_mix);
+    return o->stream && o->head && o->head_at && o->path && j->stream && j->clean_stream &&
+           j->clean_mix;
+}
+
+static bool find_streams(job *j) {
+    bool found = (j->stream[0] = ag_find(j->w->graph, "embed")) != NULL;
+    for (int l = 0; l < j->out->layers; l++) {
+        char name[64];
+        snprintf(name, sizeof name, "layer%d.out", l);
+        found = (j->stream[l + 1] = ag_find(j->w->graph, name)) && found;
+    }
+    return found;
+}
+
+bool qkv_probe_patching_of(qkv_trainer *t, const char *split, uint64_t clean, uint64_t other,
+                           tensor_arena *arena, qkv_probe_patching *out, char *error) {
+    const qkv_config *c = qkv_trainer_config(t);
+    qkv_trainer_worker *w = qkv_trainer_any_worker(t);
+    job j = {.t = t, .w = w, .out = out, .arena = arena};
+    *out = (qkv_probe_patching){
+        .heads = c->heads, .layers = c->layers, .T = qkv_trainer_spec(t)->side[DATA_SEQUENCE].T};
+    if (!w->out.logits[0]) return qkv_io_fail(error, "the answer is a vector, not a class");
+    out->site = qkv_probe_sites(t, w, arena, &out->n_sites);
+    if (!out->site || !room(&j, arena, out)) return qkv_io_fail(error, "out of memory");
+    if (!out->n_sites || !find_streams(&j))
+        return qkv_io_fail(error, "the model has no attention of the kind that can be looked at");
+    if (!c->residual || (c->post_norm && c->norm != NN_NORM_NONE))
+        out->no_path = "the stream is no sum of what heads write";
+    bool ok = choose(&j, split, clean, other);
+    if (ok && out->position == out->T)
+        return qkv_io_fail(error, "the two examples have no question with different answers");
+    ok = ok && take_clean(&j, split, clean) && run(&j, split, other);
+    if (ok) {
+        out->other = difference(&j);
+        patch_activations(&j);
+        ok = run(&j, split, other) && patch_paths(&j);
+    }
+    const char *why = ag_error(w->graph);
+    return ok || qkv_io_fail(error, "%s", why ? why : "out of memory");
+}

@@ -1,0 +1,153 @@
+/* directory.c - a run's directory: made, locked, and cleared of an earlier run. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "train/run/files.h"
+
+/* ---- what is there ---- */
+
+static bool is_one_of(const char *name, const char *const *list) {
+    for (; *list; list++)
+        if (strcmp(name, *list) == 0) return true;
+    return false;
+}
+
+/* Is it a file that a run writes? */
+static bool is_run_file(const qkv_run_options *o, const char *name) {
+    static const char *const names[] = {"config.json", "metrics.csv", "levels.csv", "clock.csv",
+                                        QKV_RUN_BEST,  QKV_RUN_START, NULL};
+    (void)o;
+    return is_one_of(name, names) || strncmp(name, "step-", 5) == 0 || qkv_io_is_temporary(name);
+}
+
+static bool is_probe_file(const qkv_run_options *o, const char *name) {
+    (void)o;
+    return qkv_run_is_probe(name) || qkv_io_is_temporary(name);
+}
+
+/* PICTURE.gp, .csv, and the picture itself. */
+static bool is_picture(const qkv_run_options *o, const char *name) {
+    static const char *const endings[] = {"gp", "csv", "png", "svg", "pdf", "txt", NULL};
+    for (const char *const *p = o->pictures; p && *p; p++) {
+        size_t n = strlen(*p);
+        if (strncmp(name, *p, n) == 0 && name[n] == '.' && is_one_of(name + n + 1, endings))
+            return true;
+    }
+    return false;
+}
+
+typedef bool is_fn(const qkv_run_options *o, const char *name);
+
+typedef struct {
+    const qkv_io *io;
+    const qkv_run_options *o;
+    const char *dir;
+    is_fn *ours;    // NULL: only look
+    bool occupied;  // there is something beside a lock
+    bool failed;
+    char *error;
+} survey;
+
+static bool visit(void *ctx, const char *name) {
+    survey *s = ctx;
+    char path[QKV_IO_PATH];
+    if (strcmp(name, ".lock") == 0) return true;
+    s->occupied = true;
+    if (!s->ours || !s->ours(s->o, name)) return true;
+    s->failed = !qkv_io_path(path, s->dir, name, s->error);
+    if (!s->failed && s->io->unlink(s->io->ctx, path) != 0) {
+        qkv_io_error(s->error, "remove", path, errno);
+        s->failed = true;
+    }
+    return !s->failed;
+}
+
+/* What an earlier run wrote into a directory goes; what somebody else put there stays. */
+static bool clear(const qkv_io *io, const qkv_run_options *o, const char *dir, char *error) {
+    static const struct {
+        const char *below;
+        is_fn *ours;
+    } places[] = {{"plots", is_picture}, {"probe", is_probe_file}, {"", is_run_file}};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        char path[QKV_IO_PATH];
+        if (!qkv_io_path(path, dir, places[i].below, error)) return false;
+        survey s = {.io = io, .o = o, .dir = path, .ours = places[i].ours, .error = error};
+        if (io->list(io->ctx, path, visit, &s) != 0 && errno != ENOENT && errno != ENOTDIR) {
+            qkv_io_error(error, "read", path, errno);
+            return false;
+        }
+        if (s.failed) return false;
+    }
+    return true;
+}
+
+/* Refuses a directory that is in use by an earlier run, or by somebody else. */
+static bool is_free(const qkv_io *io, const qkv_run_options *o, const char *dir, char *error) {
+    char shown[256];
+    survey s = {.io = io, .o = o, .dir = dir, .error = error};
+    if (io->list(io->ctx, dir, visit, &s) != 0) {
+        qkv_io_error(error, "read", dir, errno);
+        return false;
+    }
+    if (!s.occupied || o->force || o->resume) return true;
+    return qkv_io_fail(
+        error, "'%s' is not empty; --force replaces the run in it, --resume goes on with it",
+        qkv_io_printable(dir, shown, sizeof shown));
+}
+
+/* ---- making and locking ---- */
+
+bool qkv_run_lock(const qkv_io *io, const char *dir, const char *who, int *lock, char *error) {
+    char path[QKV_IO_PATH], shown[256];
+    if (!qkv_io_path(path, dir, ".lock", error)) return false;
+    *lock = qkv_io_open(io, path, O_RDWR | O_CREAT);
+    if (*lock >= 0 && io->lock(io->ctx, *lock) == 0) return true;
+    if (*lock >= 0 && errno == EWOULDBLOCK)
+        qkv_io_fail(error, "another %s is writing to '%s'", who,
+                    qkv_io_printable(dir, shown, sizeof shown));
+    else
+        qkv_io_error(error, "lock", path, errno);
+    qkv_run_close_directory(io, *lock);
+    *lock = -1;
+    return false;
+}
+
+/* "PREFIX-N" with the first N for which it can be made: who makes it has it. */
+static bool make_numbered(const qkv_io *io, const char *prefix, char dir[QKV_IO_PATH],
+                          char *error) {
+    const char *slash = strrchr(prefix, '/');
+    snprintf(dir, QKV_IO_PATH, "%.*s", slash ? (int)(slash - prefix) : 0, prefix);
+    if (*dir && !qkv_io_make_directory(io, dir, error)) return false;
+    for (int n = 1; n < 1000000; n++) {
+        if (snprintf(dir, QKV_IO_PATH, "%s-%d", prefix, n) >= QKV_IO_PATH)
+            errno = ENAMETOOLONG;
+        else if (io->mkdir(io->ctx, dir) == 0)
+            return qkv_io_make_directory(io, dir, error);
+        if (errno != EEXIST) break;
+    }
+    qkv_io_error(error, "make the directory", dir, errno);
+    return false;
+}
+
+qkv_run_status qkv_run_open_directory(const qkv_io *io, const qkv_run_options *o,
+                                      char dir[QKV_IO_PATH], int *lock, char *error) {
+    *lock = -1;
+    if (!o->dir && !make_numbered(io, o->prefix, dir, error)) return QKV_RUN_FAILED;
+    if (o->dir &&
+        (!qkv_io_path(dir, o->dir, "", error) || !qkv_io_make_directory(io, o->dir, error)))
+        return QKV_RUN_FAILED;
+    if (o->dir) snprintf(dir, QKV_IO_PATH, "%s", o->dir);
+    // once more under the lock: somebody may have begun and ended in between
+    bool ok = is_free(io, o, dir, error) && qkv_run_lock(io, dir, "run", lock, error) &&
+              is_free(io, o, dir, error) && (!o->force || o->resume || clear(io, o, dir, error));
+    if (ok) return QKV_RUN_DONE;
+    qkv_run_close_directory(io, *lock);
+    *lock = -1;
+    return QKV_RUN_FAILED;
+}
+
+void qkv_run_close_directory(const qkv_io *io, int lock) {
+    if (lock >= 0) io->close(io->ctx, lock);
+}

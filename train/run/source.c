@@ -1,0 +1,165 @@
+/* source.c - the state with which a run begins that is started --from another. */
+#include "train/run/source.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "train/io/safetensors.h"
+#include "train/run/files.h"
+#include "train/run/layout.h"
+#include "train/run/weights.h"
+#include "train/trainer/anomaly.h"
+
+/* The configuration stored in a file, if it is a checkpoint. */
+static qkv_run_status config_of_file(const qkv_io *io, const char *path, char **json, size_t *n,
+                                     char *error) {
+    qkv_io_safetensors file;
+    qkv_io_status s = qkv_io_safetensors_open(&file, io, NULL, path, error);
+    if (s != QKV_IO_OK) return qkv_run_status_of(s);
+    const char *text = qkv_io_safetensors_note(&file, "config");
+    *n = text ? strlen(text) : 0;
+    if (text && (*json = tensor_malloc.alloc(NULL, *n + 1)))
+        memcpy(*json, text, *n + 1);
+    else if (text)
+        s = (qkv_io_fail(error, "out of memory"), QKV_IO_UNREADABLE);
+    qkv_io_safetensors_close(&file);
+    return qkv_run_status_of(s);
+}
+
+qkv_run_status qkv_run_source_config(const qkv_io *io, const char *from, char **json, size_t *n,
+                                     char *error) {
+    char dir[QKV_IO_PATH];
+    size_t length;
+    *json = NULL;
+    *n = 0;
+    if (qkv_config_from_is_file(from)) return config_of_file(io, from, json, n, error);
+    qkv_config_from_step(from, &length);
+    snprintf(dir, sizeof dir, "%.*s", (int)length, from);
+    return qkv_run_config_text(io, dir, json, n, error);
+}
+
+/* ---- taking over ---- */
+
+/* "the state of 'RUN' does not fit: WHAT 'NAME'MORE" */
+static qkv_run_status unfit(char *error, const char *from, const char *what, const char *name,
+                            const char *more) {
+    char shown[160], which[100];
+    qkv_io_fail(error, "--from: the state of '%s' does not fit: %s '%s'%s%s",
+                qkv_io_printable(from, shown, sizeof shown), what,
+                qkv_io_printable(name, which, sizeof which), more,
+                qkv_run_layout_is_moment(name) ? "; --no-moments begins the optimiser anew" : "");
+    return QKV_RUN_USAGE;
+}
+
+/* Copies all tensors that both have, after a look whether they have the same ones. */
+static qkv_run_status take_over(const char *name, const qkv_run_layout *from,
+                                const qkv_run_layout *to, bool moments, char *error) {
+    for (int i = QKV_RUN_LAYOUT_STATE; i < to->n; i++) {
+        const qkv_io_stored *want = &to->tensor[i];
+        if (!moments && qkv_run_layout_is_moment(want->name)) continue;
+        const qkv_io_stored *has = qkv_run_layout_find(from->tensor, from->n, i, want->name);
+        if (!has) return unfit(error, name, "it lacks", want->name, "");
+        if (has->rank != want->rank ||
+            memcmp(has->dim, want->dim, (size_t)want->rank * sizeof *want->dim) != 0)
+            return unfit(error, name, "", want->name, " has another shape");
+    }
+    for (int i = QKV_RUN_LAYOUT_STATE; i < from->n; i++) {
+        const char *has = from->tensor[i].name;
+        if (!moments && qkv_run_layout_is_moment(has)) continue;
+        if (!qkv_run_layout_find(to->tensor, to->n, i, has))
+            return unfit(error, name, "it also has", has, "");
+    }
+    for (int i = QKV_RUN_LAYOUT_STATE; i < to->n; i++) {
+        const qkv_io_stored *want = &to->tensor[i];
+        if (!moments && qkv_run_layout_is_moment(want->name)) continue;
+        memcpy((void *)(size_t)want->data,
+               qkv_run_layout_find(from->tensor, from->n, i, want->name)->data, want->bytes);
+    }
+    return QKV_RUN_DONE;
+}
+
+/* The state of another run. */
+static qkv_run_status from_run(const qkv_io *io, qkv_trainer *t, int threads, int *step,
+                               char *error) {
+    const qkv_config *c = qkv_trainer_config(t);
+    char dir[QKV_IO_PATH], note[QKV_IO_ERROR];
+    size_t length;
+    qkv_run_progress progress;
+    qkv_run_status status;
+    qkv_run_layout_state none = {0};
+    qkv_run_layout from = {0}, to = {0};
+    qkv_run_opening o = {.dir = dir, .plugin = c->plugin, .threads = threads, .at = QKV_RUN_NEWEST};
+    int at = qkv_config_from_step(c->from, &length);
+    if (c->from[length]) o.at = at;
+    snprintf(dir, sizeof dir, "%.*s", (int)length, c->from);
+    qkv_trainer *other = qkv_run_open_at(io, &o, &progress, &status, error);
+    if (!other) return status;
+    snprintf(note, sizeof note, "%s", error);
+    *step = progress.step;
+    bool room = qkv_run_layout_init(&from, other, &none);
+    room = qkv_run_layout_init(&to, t, &none) && room;
+    if (room)
+        status = take_over(c->from, &from, &to, c->moments, error);
+    else
+        status = (qkv_io_fail(error, "out of memory"), QKV_RUN_FAILED);
+    if (status == QKV_RUN_DONE) snprintf(error, QKV_IO_ERROR, "%s", note);
+    qkv_run_layout_free(&from);
+    qkv_run_layout_free(&to);
+    qkv_trainer_free(other);
+    return status;
+}
+
+/* Compares the state's checksum with the one that the configuration wants, or notes it. */
+static qkv_run_status note_source(qkv_trainer *t, int step, char *error) {
+    const qkv_config *c = qkv_trainer_config(t);
+    char sum[16], from[QKV_CONFIG_TEXT_SIZE + 16], shown[200];
+    size_t length;
+    qkv_run_layout_state none = {0};
+    qkv_run_layout l;
+    bool ok = qkv_run_layout_init(&l, t, &none), file = qkv_config_from_is_file(c->from);
+    if (ok) snprintf(sum, sizeof sum, "%08x", qkv_run_layout_checksum(&l, c->moments));
+    qkv_run_layout_free(&l);
+    if (!ok) return qkv_io_fail(error, "out of memory"), QKV_RUN_FAILED;
+    qkv_io_printable(c->from, shown, sizeof shown);
+    if (*c->from_checksum && strcmp(c->from_checksum, sum) != 0)
+        return qkv_io_fail(error,
+                           "the state of '%s' has the checksum %s, not %s: it is another one",
+                           shown, sum, c->from_checksum),
+               QKV_RUN_DAMAGED;
+    qkv_config_from_step(c->from, &length);
+    if (file)
+        snprintf(from, sizeof from, "%s", c->from);
+    else
+        snprintf(from, sizeof from, "%.*s@%d", (int)length, c->from, step);
+    if (strlen(from) >= QKV_CONFIG_TEXT_SIZE)
+        return qkv_io_fail(error, "--from: '%s' is too long a name", shown), QKV_RUN_USAGE;
+    qkv_trainer_note_source(t, from, sum);
+    return QKV_RUN_DONE;
+}
+
+qkv_run_status qkv_run_begin_from(const qkv_io *io, qkv_trainer *t, int threads,
+                                  qkv_run_progress *progress, char *error) {
+    const qkv_config *c = qkv_trainer_config(t);
+    char note[QKV_IO_ERROR];
+    int step = 0;
+    *error = '\0';
+    qkv_run_status s = qkv_config_from_is_file(c->from)
+                           ? qkv_run_status_of(qkv_run_load_weights(io, t, c->from, error))
+                           : from_run(io, t, threads, &step, error);
+    if (s != QKV_RUN_DONE) return s;
+    if (c->steps <= step)
+        return qkv_io_fail(error, "--from begins at step %d: --steps %d is no more than that", step,
+                           c->steps),
+               QKV_RUN_USAGE;
+    const ag_param_entry *bad = qkv_trainer_first_bad_parameter(qkv_trainer_params(t));
+    if (bad)
+        return qkv_io_fail(error, "--from: the parameter '%.100s' is not finite", bad->name),
+               QKV_RUN_DIVERGED;
+    snprintf(note, sizeof note, "%s", error);
+    s = note_source(t, step, error);
+    if (s == QKV_RUN_DONE) snprintf(error, QKV_IO_ERROR, "%s", note);
+    *progress = qkv_run_progress_start();
+    progress->step = step;
+    return s;
+}
