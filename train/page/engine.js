@@ -64,6 +64,7 @@ const qkvEngine = (() => {
                 given(name, (n) => given(string, (at) => done(c.qkv_page_lend(n, at)))),
             start: (options) => given(options, (at) => done(c.qkv_page_start(p, at))),
             describe: () => json(c.qkv_page_describe(p)),
+            end: () => c.qkv_page_end(p),
             step: () => c.qkv_page_step(p),
             go: (step, most = 2 ** 31 - 1) => done(c.qkv_page_go(p, step, most)),
             rows: (from) => text(c.qkv_page_rows(p, from)),

@@ -88,7 +88,7 @@
             (table.tasks.find((t) => t.name === run.options.task) || {summary: ""}).summary + ". " +
             run.learned.toLocaleString("en") + " numbers learn. The engine is qkv " +
             table.version +
-            " compiled to WebAssembly: it trains the same bits as a native build with 16-byte vectors.";
+            " compiled to WebAssembly: it trains the same bits as a native build with ARCH=portable.";
     }
 
     const sameRun = () => Object.entries(brought.options)
@@ -151,7 +151,7 @@
                 trouble(f.trouble);
                 break;
             }
-            if (!playing && f.step !== to && wanted < 0)
+            if (!playing && f.step !== Math.min(to, run.steps) && wanted < 0)
                 wanted = to;  // a long way: in parts, so that it can be seen
         }
         busy = false;
@@ -161,6 +161,8 @@
     function show(f) {
         frame = f;
         state.step = f.step;
+        if (f.end < run.steps)
+            by("slider").max = run.steps = f.end;  // --until-accuracy, --patience
         qkvCurves.add(f.rows);
         qkvExample.show(f);
         qkvMaps.show(f);
@@ -499,7 +501,7 @@
         document.title = "qkv: " + brought.name;
         by("foot").append(
             " This is the run " + brought.name + " with " + brought.checkpoints.length +
-            " of its states; steps between them are computed here again, and may differ from it in the last digits if its program used wider vectors.");
+            " of its states; steps between them are computed here again, and may differ from it in the last digits if its program was built otherwise than with ARCH=portable.");
     }
 
     async function main() {

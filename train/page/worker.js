@@ -49,9 +49,9 @@
 
     /* Trains, or goes back, towards a step for about `budget` milliseconds. */
     function move(to, budget) {
-        const end = performance.now() + budget;
+        const until = performance.now() + budget;
         do engine.go(to, 1);
-        while (engine.step() !== to && performance.now() < end);
+        while (engine.step() !== Math.min(to, engine.end()) && performance.now() < until);
     }
 
     function maps(view, changed) {
@@ -80,9 +80,10 @@
         try {
             move(m.to, m.budget);
         } catch (e) { trouble = e.message; }
-        const step = engine.step();
+        const step = engine.step(), end = engine.end();
         return {
             step,
+            end,
             trouble,
             map: m.view.map,
             rows: engine.rows(m.rows),
