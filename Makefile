@@ -11,7 +11,7 @@ ARCH   ?= native
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $@)
 
-WARN  := -Werror=missing-prototypes -Werror=implicit-function-declaration -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
+WARN  := -Werror=missing-prototypes -Werror=implicit-function-declaration -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wno-gnu-zero-variadic-macro-arguments
 MACHINE := $(if $(filter portable,$(ARCH)),-DQKV_PORTABLE -ffp-contract=off,$(if $(ARCH),-march=$(ARCH)))
 FLAGS := -std=gnu11 $(WARN) $(if $(WERROR),-Werror) $(MACHINE) -fno-math-errno -fno-trapping-math \
          -pthread -I.

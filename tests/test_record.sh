@@ -104,7 +104,8 @@ seconds_add_up() {
     ran 0 train --out legs --resume --steps 401 --json --threads 1 || return 1
     all=$(sed 's/.*"seconds":\([0-9.e-]*\).*/\1/' out)
     awk "BEGIN { exit !($all > $first) }" || { say "$all s in all, $first s in the first leg"; return 1; }
-    ran 0 train --out legs --resume --json && awk "BEGIN { exit !($(sed 's/.*"seconds":\([0-9.e-]*\).*/\1/' out) >= $first) }"
+    ran 0 train --out legs --resume --json &&
+        awk "BEGIN { exit !($(sed 's/.*"seconds":\([0-9.e-]*\).*/\1/' out) >= $first) }"
 }
 
 # ---- damaged and incomplete ----
@@ -120,8 +121,10 @@ what_is_damaged_is_refused() {
         refuses_damage 'line 3 is not the row of step 10' || return 1
     rm -rf bad && cp -r sound bad && sed -i 3d bad/metrics.csv &&
         refuses_damage 'line 3 is not the row of step 10' || return 1
-    rm -rf bad && cp -r sound bad && sed -i '4s/,[^,]*,/,x,/' bad/metrics.csv && refuses_damage 'line 4' || return 1
-    rm -rf bad && cp -r sound bad && sed -i '4s/,[^,]*//' bad/metrics.csv && refuses_damage 'line 4' || return 1
+    rm -rf bad && cp -r sound bad && sed -i '4s/,[^,]*,/,x,/' bad/metrics.csv && refuses_damage 'line 4' ||
+        return 1
+    rm -rf bad && cp -r sound bad && sed -i '4s/,[^,]*//' bad/metrics.csv && refuses_damage 'line 4' ||
+        return 1
     rm -rf bad && cp -r sound bad && sed -i 1d bad/metrics.csv && refuses_damage 'first line' || return 1
     rm -rf bad && cp -r sound bad && : >bad/metrics.csv && refuses_damage 'line 1' || return 1
     rm -rf bad && cp -r sound bad && rm bad/metrics.csv && refuses_damage 'missing' || return 1
@@ -129,12 +132,15 @@ what_is_damaged_is_refused() {
         rm -rf bad && cp -r sound bad && sed -i "/\"$field\":/d" bad/config.json &&
             refuses_damage "'$field'" || return 1
     done
-    rm -rf bad && cp -r sound bad && sed -i 's/"seed": 7/"seed": 8/' bad/config.json && refuses_damage '--seed' || return 1
+    rm -rf bad && cp -r sound bad && sed -i 's/"seed": 7/"seed": 8/' bad/config.json &&
+        refuses_damage '--seed' || return 1
     rm -rf bad && cp -r sound bad && rm bad/best.safetensors && refuses_damage best.safetensors || return 1
-    rm -rf bad && cp -r sound bad && echo x >>bad/best.safetensors && refuses_damage best.safetensors || return 1
+    rm -rf bad && cp -r sound bad && echo x >>bad/best.safetensors && refuses_damage best.safetensors ||
+        return 1
     # what was never promised may be anything: rows after the checkpoint, a torn last one
     rm -rf bad && cp -r sound bad && printf '50,garbage' >>bad/metrics.csv && rm bad/clock.csv &&
-        ran 0 train --out bad --resume --steps 60 --quiet && train good 60 --seed 7 && same_metrics bad good || return 1
+        ran 0 train --out bad --resume --steps 60 --quiet && train good 60 --seed 7 &&
+            same_metrics bad good || return 1
     sed -i '/"seed":/d' sound/config.json && refused 3 "'seed'" eval sound
 }
 
@@ -158,8 +164,10 @@ END
 }
 
 a_gradient_too_large_for_adam_is_refused() {
-    refused 4 'cannot hold' train --out huge --steps 5 $small --readout vector --embed-std 1e6 --init-gain 1e6 &&
-        refused 4 'cannot hold' train --out huge2 --steps 5 $small --readout vector --embed-std 1e6 --init-gain 1e6 \
+    refused 4 'cannot hold' train --out huge --steps 5 $small --readout vector --embed-std 1e6 \
+        --init-gain 1e6 &&
+        refused 4 'cannot hold' train --out huge2 --steps 5 $small --readout vector --embed-std 1e6 \
+            --init-gain 1e6 \
             --optimizer adamw && train huge3 5 --readout vector --embed-std 1e6 --init-gain 1e6 --clip 1
 }
 
@@ -176,12 +184,14 @@ a_run_begins_from_another() {
     ran 0 train --from source@25 --steps 60 --lr 0.01 --batch 4 --save-every 25 --out other --quiet &&
         grep -q '"from": "source@25"' other/config.json &&
         grep -q '"from_checksum": "[0-9a-f]\{8\}"' other/config.json &&
-        ran 0 train --config other/config.json --save-every 25 --out repeated --quiet && same_metrics other repeated &&
+        ran 0 train --config other/config.json --save-every 25 --out repeated --quiet &&
+            same_metrics other repeated &&
         same_file other/step-00000060.safetensors repeated/step-00000060.safetensors &&
         same_file other/config.json repeated/config.json || return 1
     head -n 2 other/metrics.csv | tail -n 1 | grep -q '^30,' || return 1
     # the newest, another optimiser, a chain, and in two legs without its source
-    ran 0 train --from source --steps 60 --out newest --quiet && grep -q '"from": "source@40"' newest/config.json &&
+    ran 0 train --from source --steps 60 --out newest --quiet &&
+        grep -q '"from": "source@40"' newest/config.json &&
         refused 2 '--no-moments' train --from source --steps 60 --optimizer sgd --out never &&
         ran 0 train --from source --steps 60 --optimizer sgd --no-moments --out sgd --quiet &&
         ran 0 train --from other@50 --steps 70 --out chain --quiet || return 1
@@ -189,18 +199,21 @@ a_run_begins_from_another() {
         rm -r gone && ran 0 train --out two --resume --steps 60 --quiet && same_metrics other two &&
         same_tensors other/step-00000060.safetensors two/step-00000060.safetensors || return 1
     same_dir source "$before" || return 1
-    refused 2 'cannot replace' train --from source@20 --out source --force && same_dir source "$before" || return 1
+    refused 2 'cannot replace' train --from source@20 --out source --force && same_dir source "$before" ||
+        return 1
     refused 2 'no state at step 41' train --from source@41 --steps 60 --out never &&
         refused 2 '--steps 40' train --from source --out never &&
         refused 2 'does not fit' train --from source --steps 60 --d-model 16 --out never &&
-        refused 2 '--from' train --no-moments --out never && refused 1 nowhere train --from nowhere --out never || return 1
+        refused 2 '--from' train --no-moments --out never &&
+            refused 1 nowhere train --from nowhere --out never || return 1
     sed 's/"from_checksum": "[0-9a-f]*"/"from_checksum": "00000000"/' other/config.json >odd.json &&
         refused 3 'checksum' train --config odd.json --out never && [ ! -e never ]
 }
 
 # Fresh moments are corrected from where they began: with Adam the first step is one rate long.
 fresh_moments_begin_anew() {
-    train moments 30 && ran 0 train --from moments@30 --steps 31 --no-moments --lr 0.01 --out fresh --quiet || return 1
+    train moments 30 && ran 0 train --from moments@30 --steps 31 --no-moments --lr 0.01 --out fresh \
+        --quiet || return 1
     command -v python3 >/dev/null || return $SKIP
     python3 - <<'END' || say "the first step is not one rate long"
 import json, struct
@@ -222,11 +235,14 @@ any_step_can_be_had_again() {
     train film 40 --dropout 0.1 --save-every log && [ "$(ls film/step-* | wc -l)" -eq 7 ] || return 1
     for step in 0 1 7 23 39 40; do
         train upto 40 --dropout 0.1 --force --save-every 1 --keep 100 || return 1
-        [ $step -eq 0 ] || { ran 0 eval upto --at $step --json --examples 64 && sed 's/"run":"[a-z]*"//' out >one; }
-        ran 0 eval film --at $step --json --examples 64 && grep -q "\"step\":$step," out && [ ! -s err ] || return 1
+        [ $step -eq 0 ] || { ran 0 eval upto --at $step --json --examples 64 &&
+            sed 's/"run":"[a-z]*"//' out >one; }
+        ran 0 eval film --at $step --json --examples 64 && grep -q "\"step\":$step," out && [ ! -s err ] ||
+            return 1
         [ $step -eq 0 ] || { sed 's/"run":"[a-z]*"//' out | cmp - one || return 1; }
     done
-    ran 0 show film --at 5 && ran 0 export film --at 5 --csv exported && refused 2 'no state' eval film --at 41 &&
+    ran 0 show film --at 5 && ran 0 export film --at 5 --csv exported &&
+        refused 2 'no state' eval film --at 41 &&
         refused 2 '--at' eval film --at x && refused 2 '--at' plot film --at 3 || return 1
     # by another build it is said
     sed -i 's/"compiler": "[^"]*"/"compiler": "another"/' film/config.json
@@ -242,7 +258,8 @@ it_stops_when_told_to() {
     [ "$steps" -lt 600 ] && [ "$(last_row reached | cut -d, -f1)" -eq "$steps" ] &&
         awk -F, 'NR > 1 && $4 >= 0.9 { n++ } END { exit n != 1 }' reached/metrics.csv || return 1
     before=$(sum_of reached)
-    ran 0 train --out reached --resume --steps 3000 && grep -q 'Nothing to do' out && same_dir reached "$before" || return 1
+    ran 0 train --out reached --resume --steps 3000 && grep -q 'Nothing to do' out &&
+        same_dir reached "$before" || return 1
     train stuck 500 --lr 0 --patience 3 && [ "$(last_row stuck | cut -d, -f1)" -eq 30 ] || return 1
     # interrupted or not, it stops at the same step
     train patient 3000 --lr 0.3 --patience 2 && last=$(last_row patient | cut -d, -f1) &&
@@ -256,7 +273,8 @@ who_makes_a_directory_has_it() {
     mkdir many && (cd many && for i in 1 2 3 4 5 6; do
         "$QKV" train --steps 3 $small >out$i 2>&1 &
     done && wait)
-    [ "$(ls many/runs | wc -l)" -eq 6 ] && [ "$(ls many/runs/pairs-*/step-00000003.safetensors | wc -l)" -eq 6 ] ||
+    [ "$(ls many/runs | wc -l)" -eq 6 ] &&
+        [ "$(ls many/runs/pairs-*/step-00000003.safetensors | wc -l)" -eq 6 ] ||
         say "$(ls many/runs; cat many/out*)"
 }
 
@@ -292,7 +310,8 @@ signals_save() {
         wait $child
         child=
         n=$(bash -c "kill -l $signal")
-        [ "$(cat code)" -eq $((128 + n)) ] && grep -q 'stopped after' err1 && ls caught/step-*.safetensors >/dev/null ||
+        [ "$(cat code)" -eq $((128 + n)) ] && grep -q 'stopped after' err1 &&
+            ls caught/step-*.safetensors >/dev/null ||
             { say "$signal: exit $(cat code); $(cat err1)"; return 1; }
         rm -f pid code
     done
@@ -300,7 +319,8 @@ signals_save() {
 
 # `timeout` asks twice, one right after the other: to the program, and to its group.
 asking_twice_at_once_is_asking_once() {
-    "$QKV" train --out twice --steps 100000000 --d-model 256 --batch 2048 --eval-examples 1 --quiet >/dev/null 2>err &
+    "$QKV" train --out twice --steps 100000000 --d-model 256 --batch 2048 --eval-examples 1 --quiet \
+        >/dev/null 2>err &
     child=$!
     await twice/metrics.csv && sleep 0.5 && kill -TERM $child && sleep 0.05 && kill -TERM $child
     wait $child
@@ -312,9 +332,11 @@ asking_twice_at_once_is_asking_once() {
 # ---- what is replaced ----
 
 force_leaves_nothing_of_the_old_run() {
-    train old 20 && mkdir -p old/plots old/probe && echo mine >old/plots/mine.png && echo mine >old/probe/mine.csv &&
+    train old 20 && mkdir -p old/plots old/probe && echo mine >old/plots/mine.png &&
+        echo mine >old/probe/mine.csv &&
         echo mine >old/notes || return 1
-    for file in loss.png loss.gp loss.csv attention.svg circuits.pdf learning.txt; do echo x >old/plots/$file; done
+    for file in loss.png loss.gp loss.csv attention.svg circuits.pdf learning.txt; do echo x \
+        >old/plots/$file; done
     echo x >old/probe/example-3.csv && train old 5 --force --readout vector || return 1
     [ "$(ls old/plots)" = mine.png ] && [ -e old/probe/mine.csv ] && [ -e old/notes ] &&
         [ ! -e old/probe/example-3.csv ] && [ ! -e old/probe/attention-after.csv ] || say "$(find old)"
@@ -335,9 +357,11 @@ cached_numbers_have_one_account() {
 {"name": "cache", "claim": "c", "seeds": 1, "base": {"steps": 1, "tie": "kv", "wk": false},
  "variants": [{"name": "v", "set": {}}], "columns": ["cached"], "seen": "s", "holds": "h", "fails": "f"}
 END
-    ran 0 study cache.json --out cache --json && study=$(sed 's/.*"measure":"cached"[^}]*"mean":\([0-9]*\).*/\1/' out) &&
+    ran 0 study cache.json --out cache --json &&
+        study=$(sed 's/.*"measure":"cached"[^}]*"mean":\([0-9]*\).*/\1/' out) &&
         train tied 1 --tie kv --no-wk --d-model 32 && ran 0 info tied --json || return 1
-    grep -q "\"cache[a-z_]*\":$study[,.}]" out || grep -q "[:,{]\"layer\":$study" out || grep -qw "$study" out ||
+    grep -q "\"cache[a-z_]*\":$study[,.}]" out || grep -q "[:,{]\"layer\":$study" out ||
+        grep -qw "$study" out ||
         say "a study says $study"
     [ "$study" -eq 64 ] || say "a study says $study, not 64"
 }

@@ -35,7 +35,8 @@ the_module_gives_the_same_logits() {
     train wide 200 --layers 2 --heads 4 --d-ff 64 --norm layer --bias --positions learned &&
         python3 "$root/examples/pytorch.py" wide written.safetensors || return 1
     # and begins a training
-    "$QKV" train --from written.safetensors --out on --steps 20 --layers 2 --heads 4 --d-ff 64 --norm layer --bias \
+    "$QKV" train --from written.safetensors --out on --steps 20 --layers 2 --heads 4 --d-ff 64 --norm \
+        layer --bias \
         --positions learned --quiet && grep -q '"from": "written.safetensors"' on/config.json &&
         grep -q '"moments": false' on/config.json &&
         "$QKV" train --config on/config.json --out again --quiet &&
@@ -56,7 +57,8 @@ for path in glob.glob("anew/*.safetensors"):
         del notes["crc32"]
     save_file(tensors, path, notes)
 END
-    "$QKV" eval run --json | sed 's/"run":"[a-z]*"//' >one && "$QKV" eval anew --json 2>err | sed 's/"run":"[a-z]*"//' | cmp - one &&
+    "$QKV" eval run --json | sed 's/"run":"[a-z]*"//' >one && "$QKV" eval anew --json 2>err |
+        sed 's/"run":"[a-z]*"//' | cmp - one &&
         grep -q 'no checksum of ours' err && "$QKV" train --out run --resume --steps 60 --quiet &&
         "$QKV" train --out anew --resume --steps 60 --quiet 2>err && grep -q 'no checksum of ours' err &&
         cmp run/step-00000060.safetensors anew/step-00000060.safetensors
@@ -83,7 +85,8 @@ nan["layer0.attn.wv"] = torch.full_like(w["layer0.attn.wv"], float("nan"))
 save_file(nan, "nan.safetensors")
 END
     refused 3 "it lacks 'layer0.attn.wq'" eval odd --weights wrong.safetensors &&
-        grep -qF "it also has 'layer0.attn.wx'" err && grep -qF "'layer0.attn.wv' is [3,4], not [32,32]" err &&
+        grep -qF "it also has 'layer0.attn.wx'" err &&
+            grep -qF "'layer0.attn.wv' is [3,4], not [32,32]" err &&
         grep -qF "'layer0.attn.wo' is I32" err &&
         refused 3 "it lacks" train --from wrong.safetensors --out never --steps 5 && [ ! -e never ] &&
         refused 4 "layer0.attn.wv" eval odd --weights nan.safetensors &&
@@ -91,7 +94,8 @@ END
     loss() { "$QKV" eval odd --json "$@" | sed 's/.*"loss":\([0-9.]*\).*/\1/'; }
     [ "$(loss)" = "$(loss --weights torch.float64.safetensors)" ] || return 1
     for kind in float16 bfloat16; do
-        awk "BEGIN { d = $(loss --weights torch.$kind.safetensors) / $(loss) - 1; exit !(d < 0.01 && d > -0.01) }" ||
+        awk -v a="$(loss --weights torch.$kind.safetensors)" -v b="$(loss)" \
+            'BEGIN { d = a / b - 1; exit !(d < 0.01 && d > -0.01) }' ||
             say "$kind gives another loss"
     done
 }

@@ -43,8 +43,8 @@ refuses_what_is_no_run() {
 puts_the_run_in() {
     "$qkv" view run --page page.html >out || return 1
     grep -qF run/view.html out || return 1
-    sed -n 1p run/view.html | grep -qx '<p>before</p>' || return 1
-    sed -n 3p run/view.html | grep -qx '<p>after</p>' || return 1
+    sed -n 1p run/view.html | grep -qx '<p>before</p>' && sed -n 3p run/view.html |
+        grep -qx '<p>after</p>' || return 1
     sed -n 2p run/view.html | sed 's/^[^{]*//; s/<\/script>$//' >inside
     python3 - <<'END'
 import base64, json
@@ -73,11 +73,10 @@ keeps_names_harmless() {
 }
 
 brings_the_files_of_a_task() {
+    yes 'red cup blue box cup? => red' | head -n 8 >lines.txt
     i=0
-    while [ $i -lt 40 ]; do
-        echo "w$((i % 7)) cup w$((i % 5)) box cup? => w$((i % 7))"
-        i=$((i + 1))
-    done >lines.txt
+    while [ $i -lt 40 ]; do echo "w$((i % 7)) cup w$((i % 5)) box cup? => w$((i % 7))"; i=$((i + 1)); \
+        done >lines.txt
     "$qkv" train --quiet --task file --data lines.txt --steps 2 --out own || return 1
     "$qkv" view own --page page.html >out && grep -qF 'w3 cup' own/view.html
 }

@@ -54,7 +54,7 @@ static void add_sizes(cost *c, const ag_node *node, double times) {
         in += (double)node->in[i]->val.n;
         if (node->in[i]->wants_grad) wanted += (double)node->in[i]->val.n;
         // a product has two factors, and each one's gradient is a product again; a bias is none
-        if (node->in[i]->wants_grad && i < 2) c->flops_backward += times * f;
+        if (i < 2 && node->in[i]->wants_grad) c->flops_backward += times * f;
     }
     c->flops_forward += times * f;
     if (node->val.x != node->in[0]->val.x)  // a view moves nothing

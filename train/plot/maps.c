@@ -105,7 +105,8 @@ qkv_plot_status qkv_plot_maps_read(qkv_plot_maps *m, tensor_arena *arena, const 
     for (char *w = strtok_r(strcpy(words, source), " ", &save); w && m->n < QKV_PLOT_MAPS;
          w = strtok_r(NULL, " ", &save)) {
         qkv_plot_map *map = &m->map[m->n];
-        *map = (qkv_plot_map){.file = w, .panel = panel++};
+        *map = (qkv_plot_map){.file = w, .panel = panel};
+        panel++;
         qkv_plot_status status = qkv_plot_table_read(&map->table, arena, probe, w, why);
         if (status == QKV_PLOT_SKIPPED) continue;
         if (status == QKV_PLOT_OK) status = arrange(map, arena, why);

@@ -24,7 +24,8 @@ qkv_trainer_pool *qkv_trainer_pool_new(const tensor_allocator *mem, int threads)
 void qkv_trainer_pool_free(qkv_trainer_pool *p);
 int qkv_trainer_pool_size(const qkv_trainer_pool *p);
 
-/* Numbers too small to be normal are 0 while fn runs (tensor/flush.h). Runs fn for items 0..n-1, each once, and returns when all are done. worker is 0..size-1. */
+/* Runs fn for items 0..n-1, each once, and returns when all are done. worker is 0..size-1. Numbers
+ * too small to be normal are 0 meanwhile (tensor/flush.h). */
 void qkv_trainer_pool_run(qkv_trainer_pool *p, qkv_trainer_pool_fn *fn, void *ctx, int n);
 
 #ifdef __cplusplus
