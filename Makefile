@@ -68,11 +68,11 @@ $(B)/gen/studies.c: train/study/embed.sh $(sort $(wildcard train/study/*.json))
 	$(Q)sh train/study/embed.sh $(filter %.json,$^) > $@.tmp && mv $@.tmp $@
 
 # ---- the page --------------------------------------------------------------------------------------------------------
-# One file that trains in a browser: the engine as WebAssembly, and what shows it. 16-byte vectors and no contraction:
-# a native build of the same flags (ARCH=x86-64 CFLAGS="-O3 -ffp-contract=off") trains the same bits.
+# One file that trains in a browser: the engine as WebAssembly, and what shows it. A native build with ARCH=portable
+# trains the same bits.
 
 WASM_CC    := clang --target=wasm32-wasi --sysroot=/ -isystem /usr/include/wasm32-wasi -msimd128
-WASM_FLAGS := -std=gnu11 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -I. $(WARN) $(if $(WERROR),-Werror) \
+WASM_FLAGS := -std=gnu11 -O3 -DQKV_PORTABLE -ffp-contract=off -fno-math-errno -fno-trapping-math -I. $(WARN) $(if $(WERROR),-Werror) \
               -Wno-unknown-attributes -Wno-gnu-zero-variadic-macro-arguments
 WASM_LD    := -mexec-model=reactor -L/usr/lib/wasm32-wasi -Wl,--gc-sections -Wl,--strip-all -Wl,-z,stack-size=1048576
 WASM_SRC   := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c layers/*.c data/*.c) \

@@ -16,7 +16,7 @@ static void fill_with(int *x, int n, int value) {
 
 static bool untouched(const int *x, int n) {
     int odd = 0;
-    for (int i = 0; i < n; i++) odd |= x[i] ^ UNTOUCHED;
+    for (int i = 0; x && i < n; i++) odd |= x[i] ^ UNTOUCHED;
     return odd == 0;
 }
 

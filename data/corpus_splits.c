@@ -29,8 +29,9 @@ static const char *visit(shown *s, const data_corpus *c, int e, bool mark) {
     for (size_t a = 0; a < per; a++) {
         const size_t r = a % (size_t)c->n_readouts;
         const int id = c->target[(size_t)e * per + a];
-        if (mark) s->answer[r][id] = true;
-        if (!s->answer[r][id]) return c->answer[r].text[id];
+        bool *answer = s->answer[r];
+        if (answer && mark) answer[id] = true;
+        if (answer && !answer[id]) return c->answer[r].text[id];
     }
     return NULL;
 }
@@ -115,7 +116,7 @@ static bool make_orders(data_corpus *c, const data_line *line, const char *name,
 
 bool data_corpus_share(data_corpus *c, data_line *line, const data_source *sources, double held_out,
                        tensor_arena *spare, char *error, size_t size) {
-    shown s;
+    shown s = {{NULL}, {NULL}};
     for (int e = 0; e < c->n; e++) {
         const data_split own = sources[line[e].source].split;
         line[e].split =

@@ -57,7 +57,7 @@ scripts() {
 
 check_format() {
     need clang-format || return
-    sources '*.c' '*.h' | while read -r file; do
+    sources '*.c' '*.h' '*.js' | while read -r file; do
         clang-format --dry-run -Werror -ferror-limit=1 "$file" >/dev/null 2>&1 || echo "$file"
     done
 }
@@ -71,6 +71,15 @@ check_lines() {
 check_scripts() {
     scripts | while read -r file; do
         case $(head -n 1 "$file") in *bash*) bash -n "$file" ;; *) sh -n "$file" ;; esac
+    done
+}
+
+# The page's scripts parse, and say so of themselves that they are strict.
+check_javascript() {
+    need node || return
+    sources '*.js' | while read -r file; do
+        node --check "$file" || continue
+        sed -n 1,8p "$file" | grep -qx '"use strict";' || echo "$file does not begin strictly"
     done
 }
 
@@ -216,6 +225,7 @@ check_clang_tidy() {
 check format 'as clang-format would lay it out (clang-format -i FILE)'
 check lines 'at most 110 columns, no tabs, no blanks at the end, no marks of unfinished work'
 check scripts 'shell scripts parse'
+check javascript 'the page'\''s scripts parse'
 check shellcheck 'shell scripts have no known pitfalls'
 check includes 'nobody includes up the list of rooms, or what is internal to another'
 check headers_c 'every header compiles alone, as C'

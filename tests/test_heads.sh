@@ -7,19 +7,7 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 . "$(dirname "$0")/suite.sh" || exit 1
-echo "registered $(grep -c '^try ' "$0")"
 cd "$dir" || exit 1
-
-# try NAME COMMAND...: a test; fails by returning something else than 0.
-try() {
-    name=$1
-    shift
-    echo "[ RUN      ] $name"
-    (set -e; "$@") >"$dir/said" 2>&1
-    status=$?
-    [ $status -eq 0 ] || sed 's/^/    /' "$dir/said"
-    verdict "$name" $status
-}
 
 "$qkv" train --task induction --pairs 6 --keys 16 --heads 2 --steps 40 --out run --quiet || exit 1
 "$qkv" train --task recall --steps 2 --out vector --quiet || exit 1
@@ -42,19 +30,22 @@ same_twice() {
     "$qkv" heads run --examples 64 --json >a && "$qkv" heads run --examples 64 --json >b && cmp a b
 }
 patch() {
-    "$qkv" patch run --clean 2 --other 5 >out
-    grep -q 'layer0.attn *head 1 -> layer1.attn *head 0' out
-    [ "$(wc -l <run/patch/probe/example-0.csv)" -eq 37 ] && "$qkv" patch run --json | grep -q '"stream":\[\['
-}
-refused() {
-    ! "$qkv" patch run --clean 3 --other 3 2>err && grep -q 'different answers' err
-    ! "$qkv" patch vector 2>err && grep -q 'vector' err
-    ! "$qkv" heads run --examples 1 2>err && grep -q 'not between 2' err
-    "$qkv" heads vector --examples 8 >out && grep -q 'not defined, the answer is a vector' out
+    "$qkv" patch run --clean 2 --other 5 >out &&
+        grep -q 'layer0.attn *head 1 -> layer1.attn *head 0' out &&
+        [ "$(wc -l <run/patch/probe/example-0.csv)" -eq 37 ] &&
+        "$qkv" patch run --json | grep -q '"stream":\[\['
 }
 
-try "tables and maps of all heads" tables
-try "JSON on one line, ablations left out on request" json
-try "the same numbers twice" same_twice
-try "patching: a map, heads, paths" patch
-try "what cannot be is said" refused
+# says WORDS COMMAND...: fails, and says why.
+says() {
+    words=$1
+    shift
+    ! "$qkv" "$@" >/dev/null 2>err && grep -q "$words" err
+}
+refused() {
+    says 'different answers' patch run --clean 3 --other 3 && says vector patch vector &&
+        says 'not between 2' heads run --examples 1 && "$qkv" heads vector --examples 8 >out &&
+        grep -q 'not defined, the answer is a vector' out
+}
+
+suite tables json same_twice patch refused

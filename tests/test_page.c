@@ -110,6 +110,21 @@ static void states_get_fewer(void **state) {
     qkv_page_close(p);
 }
 
+static void ends_where_a_run_ends(void **state) {
+    (void)state;
+    qkv_page *p = page_with("steps=600\nuntil-accuracy=0.9");
+    assert_int_equal(qkv_page_end(p), 600);
+    assert_true(qkv_page_go(p, 600, FAR));
+    int end = qkv_page_step(p);
+    assert_true(end > 50 && end < 300 && end % 10 == 0);
+    assert_int_equal(qkv_page_end(p), end);
+    go(p, 7);
+    go(p, end);
+    assert_true(qkv_page_go(p, end + 1, FAR));
+    assert_int_equal(qkv_page_step(p), end);
+    qkv_page_close(p);
+}
+
 /* metrics.csv of the same run, its last column (seconds) cut off each line. */
 static char *run_rows(const char *text) {
     char *out = calloc(strlen(text) + 1, 1), *to = out;
@@ -329,6 +344,7 @@ int main(void) {
                                        cmocka_unit_test(goes_in_parts),
                                        cmocka_unit_test(states_get_fewer),
                                        cmocka_unit_test(rows_are_those_of_a_run),
+                                       cmocka_unit_test(ends_where_a_run_ends),
                                        cmocka_unit_test(what_was_restored_is_kept),
                                        cmocka_unit_test(keys_move_attention_values_do_not),
                                        cmocka_unit_test(questions_follow_their_keys),

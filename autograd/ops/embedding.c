@@ -107,9 +107,10 @@ static ag_node *sample(ag_graph *g, int i) {
 }
 
 static ag_node *timed(ag_graph *g, const ag_sizes *z) {
-    const int N = z->B * z->T, *ids = ag_sample_ids(g, N, z->V, false);
-    ag_node *table = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(2, z->V, z->D));
-    return ag_embedding(1, &table, &ids, tensor_dims(1, N));
+    const int N = z->B * z->T;
+    const int *ids[] = {ag_sample_ids(g, N, z->V, false)};
+    ag_node *table[] = {ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(2, z->V, z->D))};
+    return ag_embedding(1, table, ids, tensor_dims(1, N));
 }
 
 static const char *arguments(const ag_node *node) {

@@ -206,7 +206,7 @@ static const char *append(const qkv_config_plugin *p) {
 int cli_load_plugin(const char *command, const char *path, const qkv_config_plugin **out) {
     const qkv_config_plugin *one = NULL;
     int code = load(command, path, &one);
-    if (code != CLI_OK) return code;
+    if (code != CLI_OK || !one) return code;
     const char *twice = append(one);
     if (twice)
         return cli_error(CLI_USAGE, command, "--plugin %s: another plugin has a '%s', too", path,

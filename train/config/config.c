@@ -8,9 +8,9 @@
 #include "train/io/number.h"
 
 #define FIELD(field_, option_) \
-    .field = #field_, .option = option_, .offset = offsetof(qkv_config, field_)
+    .field = #field_, .option = (option_), .offset = offsetof(qkv_config, field_)
 const data_option qkv_config_options[] = {
-#define SECTION(title) {.kind = DATA_KIND_SECTION, .field = "", .option = title},
+#define SECTION(title) {.kind = DATA_KIND_SECTION, .field = "", .option = (title)},
 #define TEXT(field_, option_, def_, argument_, ...) \
     {.kind = DATA_KIND_TEXT,                        \
      FIELD(field_, option_),                        \

@@ -2,7 +2,7 @@
 "use strict";
 
 const qkvCurves = (() => {
-    const { by, make, svg, setText, number } = qkvText;
+    const {by, make, svg, setText, number} = qkvText;
     let run = null, header = null, rows = [], lines = [], goTo = null, taken = 0;
     const charts = {};
 
@@ -45,68 +45,118 @@ const qkvCurves = (() => {
     /* The last row up to the step. */
     function at(step) {
         let found = null;
-        for (const r of rows) if (r.step <= step) found = r;
+        for (const r of rows)
+            if (r.step <= step) found = r;
         return found;
     }
 
     function draw(id, height, c, step) {
-        const spec = { steps: run.steps, cursor: step, ...c };
+        const spec = {steps: run.steps, cursor: step, ...c};
         charts[id] = qkvDraw.curves(by(id), height, spec);
         const list = by(id + "-legend"), row = at(step);
-        if (list.children.length !== c.lines.length || list.dataset.names !== c.lines.map((l) => l.text).join("|")) {
+        if (list.children.length !== c.lines.length ||
+            list.dataset.names !== c.lines.map((l) => l.text).join("|")) {
             list.dataset.names = c.lines.map((l) => l.text).join("|");
             list.replaceChildren(...c.lines.map((l) => {
-                const sample = svg("svg", { width: 26, height: 8, "aria-hidden": "true" });
-                sample.append(svg("path", { d: "M1 4H25", "stroke-width": l.width || 1.8, fill: "none", "stroke-dasharray": (l.dash || []).join(" ") }));
+                const sample = svg("svg", {width: 26, height: 8, "aria-hidden": "true"});
+                sample.append(svg("path", {
+                    d: "M1 4H25",
+                    "stroke-width": l.width || 1.8,
+                    fill: "none",
+                    "stroke-dasharray": (l.dash || []).join(" ")
+                }));
                 return make("li", {}, sample, l.text + " ", make("b"));
             }));
         }
         c.lines.forEach((l, i) => {
             list.children[i].querySelector("path").setAttribute("stroke", l.colour);
-            setText(list.children[i].querySelector("b"), row ? number(l.value(row), l.digits) : "–");
+            setText(
+                list.children[i].querySelector("b"), row ? number(l.value(row), l.digits) : "–");
         });
-        by(id).setAttribute("aria-label", "step " + step + ": " + c.lines.map((l) => l.text + " " + (row ? number(l.value(row), l.digits) : "unknown")).join(", "));
+        by(id).setAttribute(
+            "aria-label",
+            "step " + step + ": " +
+                c.lines
+                    .map((l) => l.text + " " + (row ? number(l.value(row), l.digits) : "unknown"))
+                    .join(", "));
     }
 
-    const line = (name, text, colour, more) => ({ text, colour, points: points(name), value: (r) => r[name], digits: 2, ...more });
+    const line = (name, text, colour, more) =>
+        ({text, colour, points: points(name), value: (r) => r[name], digits: 2, ...more});
 
     function shares(step) {
         const c = qkvDraw.colours();
-        const all = [
-            ["accuracy", "answers that are right", c.ink, { width: 3 }],
-            ["in_context", "answers with a stored value", c.stored, { dash: [2, 3] }],
-            ["answer_attention", "attention on the answer", c.look, { dash: [7, 4] }],
-            ["qk_diag", "QK: keys that match themselves", c.where, {}],
-            ["ov_diag", "OV: values said as themselves", c.what, { dash: [10, 2, 2, 2] }],
-            ["distractor", "attention on the wrong one", c.minus, { dash: [3, 2] }],
-        ].filter(([name]) => known(name)).map(([name, text, colour, more]) => line(name, text, colour, more));
-        const levels = [{ at: run.in_context, label: "cannot match" }, { at: run.chance, label: "guess" }].filter((l) => l.at > 0.02);
-        draw("shares", 165, { lines: all, least: 0, greatest: 1.02, ticks: [0, 0.25, 0.5, 0.75, 1], levels: run.in_context > 0 ? levels : [] }, step);
+        const all =
+            [
+                ["accuracy", "answers that are right", c.ink, {width: 3}],
+                ["in_context", "answers with a stored value", c.stored, {dash: [2, 3]}],
+                ["answer_attention", "attention on the answer", c.look, {dash: [7, 4]}],
+                ["qk_diag", "QK: keys that match themselves", c.where, {}],
+                ["ov_diag", "OV: values said as themselves", c.what, {dash: [10, 2, 2, 2]}],
+                ["distractor", "attention on the wrong one", c.minus, {dash: [3, 2]}],
+            ].filter(([name]) => known(name))
+                .map(([name, text, colour, more]) => line(name, text, colour, more));
+        const levels = [
+            {at: run.in_context, label: "cannot match"}, {at: run.chance, label: "guess"}
+        ].filter((l) => l.at > 0.02);
+        draw(
+            "shares", 165, {
+                lines: all,
+                least: 0,
+                greatest: 1.02,
+                ticks: [0, 0.25, 0.5, 0.75, 1],
+                levels: run.in_context > 0 ? levels : []
+            },
+            step);
     }
 
     function loss(step) {
         const c = qkvDraw.colours();
-        const all = [line("loss", "of the training batch", c.faint, { width: 1, digits: 3 }), line("val_loss", "of held-out examples", c.ink, { width: 2.4, digits: 3 })];
-        const levels = [[run.chance, "guess"], [run.in_context, "cannot match"]].filter(([p]) => p > 0)
-            .map(([p, label]) => ({ at: -Math.log(p), label: label + " (ln " + Math.round(1 / p) + ")" }));
+        const all = [
+            line("loss", "of the training batch", c.faint, {width: 1, digits: 3}),
+            line("val_loss", "of held-out examples", c.ink, {width: 2.4, digits: 3})
+        ];
+        const levels =
+            [[run.chance, "guess"], [run.in_context, "cannot match"]]
+                .filter(([p]) => p > 0)
+                .map(
+                    ([p, label]) =>
+                        ({at: -Math.log(p), label: label + " (ln " + Math.round(1 / p) + ")"}));
         let most = Math.max(0.1, ...levels.map((l) => l.at * 1.15));
-        for (const r of rows) if (r.val_loss !== null && r.val_loss > most && r.val_loss < 1e6) most = r.val_loss * 1.05;
-        draw("loss", 165, { lines: all, least: 0, greatest: most, ticks: qkvDraw.ticks(most), levels }, step);
+        for (const r of rows)
+            if (r.val_loss !== null && r.val_loss > most && r.val_loss < 1e6)
+                most = r.val_loss * 1.05;
+        draw(
+            "loss", 165, {lines: all, least: 0, greatest: most, ticks: qkvDraw.ticks(most), levels},
+            step);
     }
 
     /* Of the four matrices, over all layers. */
     function norms(step) {
-        const c = qkvDraw.colours(), kind = by("norms-kind").value, roles = [["wq", "W^Q", c.where, {}], ["wk", "W^K", c.where, { dash: [6, 3] }], ["wv", "W^V", c.what, {}], ["wo", "W^O", c.what, { dash: [6, 3] }]];
+        const c = qkvDraw.colours(), kind = by("norms-kind").value, roles = [
+            ["wq", "W^Q", c.where, {}], ["wk", "W^K", c.where, {dash: [6, 3]}],
+            ["wv", "W^V", c.what, {}], ["wo", "W^O", c.what, {dash: [6, 3]}]
+        ];
         let most = 0;
         const all = [];
         for (const [end, text, colour, more] of roles) {
-            const names = (header || []).filter((n) => n.startsWith(kind + ".") && n.endsWith("." + end));
+            const names =
+                (header || []).filter((n) => n.startsWith(kind + ".") && n.endsWith("." + end));
             if (!names.length) continue;
-            const value = (r) => Math.sqrt(names.reduce((t, n) => t + (r[n] || 0) ** 2, 0)), pairs = rows.map((r) => [r.step, value(r)]);
-            for (const [, y] of pairs) if (y > most && y < 1e9) most = y;
-            all.push({ text, colour, points: pairs, value, digits: 3, ...more });
+            const value = (r) => Math.sqrt(names.reduce((t, n) => t + (r[n] || 0) ** 2, 0)),
+                  pairs = rows.map((r) => [r.step, value(r)]);
+            for (const [, y] of pairs)
+                if (y > most && y < 1e9) most = y;
+            all.push({text, colour, points: pairs, value, digits: 3, ...more});
         }
-        draw("norms", 165, { lines: all, least: 0, greatest: most * 1.06 || 1, ticks: qkvDraw.ticks(most * 1.06 || 1) }, step);
+        draw(
+            "norms", 165, {
+                lines: all,
+                least: 0,
+                greatest: most * 1.06 || 1,
+                ticks: qkvDraw.ticks(most * 1.06 || 1)
+            },
+            step);
     }
 
     function show(step) {
@@ -120,11 +170,28 @@ const qkvCurves = (() => {
     function listen(go) {
         goTo = go;
         for (const id of ["shares", "loss", "norms"]) {
-            const move = (e) => { if (e.buttons & 1) goTo(Math.max(0, Math.min(run.steps, charts[id].toStep(e.clientX - by(id).getBoundingClientRect().left)))); };
+            const move = (e) => {
+                if (e.buttons & 1)
+                    goTo(Math.max(
+                        0,
+                        Math.min(
+                            run.steps,
+                            charts[id].toStep(e.clientX - by(id).getBoundingClientRect().left))));
+            };
             by(id).addEventListener("pointerdown", move);
             by(id).addEventListener("pointermove", move);
         }
     }
 
-    return { build, add, bring, show, at, csv, listen, get taken() { return taken; }, get rows() { return rows; } };
+    return {
+        build,
+        add,
+        bring,
+        show,
+        at,
+        csv,
+        listen,
+        get taken() { return taken; },
+        get rows() { return rows; }
+    };
 })();

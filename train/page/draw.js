@@ -7,12 +7,16 @@ const qkvDraw = (() => {
     /* The colours as the style sheet gives them for light or dark. */
     function colours() {
         if (theme) return theme;
-        const style = getComputedStyle(document.documentElement), get = (name) => style.getPropertyValue("--" + name).trim();
+        const style = getComputedStyle(document.documentElement),
+              get = (name) => style.getPropertyValue("--" + name).trim();
         theme = {};
-        for (const name of ["paper", "panel", "ink", "faint", "line", "where", "what", "look", "stored", "minus", "mark"])
+        for (const name
+                 of ["paper", "panel", "ink", "faint", "line", "where", "what", "look", "stored",
+                     "minus", "mark"])
             theme[name] = get(name);
         theme.rgb = {};
-        for (const name of ["panel", "where", "what", "look", "minus"]) theme.rgb[name] = rgb(theme[name]);
+        for (const name of ["panel", "where", "what", "look", "minus"])
+            theme.rgb[name] = rgb(theme[name]);
         return theme;
     }
     function forget() { theme = null; }
@@ -28,11 +32,17 @@ const qkvDraw = (() => {
     /* A map at one pixel a cell, to be drawn larger: far quicker than as many rectangles. */
     const small = document.createElement("canvas");
     function pixels(m, hue) {
-        if (small.width < m.cols || small.height < m.rows) { small.width = Math.max(small.width, m.cols); small.height = Math.max(small.height, m.rows); }
-        const panel = colours().rgb.panel, minus = colours().rgb.minus, image = new ImageData(m.cols, m.rows);
+        if (small.width < m.cols || small.height < m.rows) {
+            small.width = Math.max(small.width, m.cols);
+            small.height = Math.max(small.height, m.rows);
+        }
+        const panel = colours().rgb.panel, minus = colours().rgb.minus,
+              image = new ImageData(m.cols, m.rows);
         for (let i = 0; i < m.rows * m.cols; i++) {
-            const t = Math.max(-1, Math.min(1, m.x[i] / m.greatest)), to = t >= 0 ? hue : minus, part = Math.abs(t);
-            for (let k = 0; k < 3; k++) image.data[4 * i + k] = panel[k] + (to[k] - panel[k]) * part;
+            const t = Math.max(-1, Math.min(1, m.x[i] / m.greatest)), to = t >= 0 ? hue : minus,
+                  part = Math.abs(t);
+            for (let k = 0; k < 3; k++)
+                image.data[4 * i + k] = panel[k] + (to[k] - panel[k]) * part;
             image.data[4 * i + 3] = 255;
         }
         small.getContext("2d").putImageData(image, 0, 0);
@@ -41,35 +51,61 @@ const qkvDraw = (() => {
     /* While a picture is saved: a context that writes SVG instead of pixels, for each canvas where it stands. */
     let recorder = null;
     function record(redraw, origin) {
-        recorder = { parts: [], origin };
-        try { redraw(); return recorder.parts.join("\n"); } finally { recorder = null; }
+        recorder = {parts: [], origin};
+        try {
+            redraw();
+            return recorder.parts.join("\n");
+        } finally { recorder = null; }
     }
     function recording(canvas) {
-        const at = canvas.getBoundingClientRect(), dx = at.left - recorder.origin.left, dy = at.top - recorder.origin.top;
-        const real = canvas.getContext("2d"), f = (n) => String(Math.round(n * 100) / 100), put = (s) => recorder.parts.push(s);
+        const at = canvas.getBoundingClientRect(), dx = at.left - recorder.origin.left,
+              dy = at.top - recorder.origin.top;
+        const real = canvas.getContext("2d"), f = (n) => String(Math.round(n * 100) / 100),
+              put = (s) => recorder.parts.push(s);
         const safe = (s) => String(s).replace(/&/g, "&amp;").replace(/</g, "&lt;");
         let path = "", dash = [];
         return {
-            lineWidth: 1, font: "", fillStyle: "", strokeStyle: "", textAlign: "left", textBaseline: "top",
-            measureText: (s) => real.measureText(s), setLineDash(d) { dash = d; },
+            lineWidth: 1,
+            font: "",
+            fillStyle: "",
+            strokeStyle: "",
+            textAlign: "left",
+            textBaseline: "top",
+            measureText: (s) => real.measureText(s),
+            setLineDash(d) { dash = d; },
             beginPath() { path = ""; },
             moveTo(x, y) { path += "M" + f(x + dx) + " " + f(y + dy); },
             lineTo(x, y) { path += "L" + f(x + dx) + " " + f(y + dy); },
-            stroke() { put('<path fill="none" d="' + path + '" stroke="' + this.strokeStyle + '" stroke-width="' + this.lineWidth + '"' + (dash.length ? ' stroke-dasharray="' + dash + '"' : "") + "/>"); },
-            fillRect(x, y, w, h) { put('<rect x="' + f(x + dx) + '" y="' + f(y + dy) + '" width="' + f(w) + '" height="' + f(h) + '" fill="' + this.fillStyle + '"/>'); },
-            strokeRect(x, y, w, h) { put('<rect x="' + f(x + dx) + '" y="' + f(y + dy) + '" width="' + f(w) + '" height="' + f(h) + '" fill="none" stroke="' + this.strokeStyle + '" stroke-width="' + this.lineWidth + '"/>'); },
+            stroke() {
+                put("<path fill=\"none\" d=\"" + path + "\" stroke=\"" + this.strokeStyle +
+                    "\" stroke-width=\"" + this.lineWidth + "\"" +
+                    (dash.length ? " stroke-dasharray=\"" + dash + "\"" : "") + "/>");
+            },
+            fillRect(x, y, w, h) {
+                put("<rect x=\"" + f(x + dx) + "\" y=\"" + f(y + dy) + "\" width=\"" + f(w) +
+                    "\" height=\"" + f(h) + "\" fill=\"" + this.fillStyle + "\"/>");
+            },
+            strokeRect(x, y, w, h) {
+                put("<rect x=\"" + f(x + dx) + "\" y=\"" + f(y + dy) + "\" width=\"" + f(w) +
+                    "\" height=\"" + f(h) + "\" fill=\"none\" stroke=\"" + this.strokeStyle +
+                    "\" stroke-width=\"" + this.lineWidth + "\"/>");
+            },
             fillText(s, x, y) {
-                const anchor = { right: "end", center: "middle" }[this.textAlign] || "start", down = { top: 9, middle: 4 }[this.textBaseline] || 0;
-                put('<text x="' + f(x + dx) + '" y="' + f(y + dy + down) + '" font-size="11" text-anchor="' + anchor + '" fill="' + this.fillStyle + '">' + safe(s) + "</text>");
+                const anchor = {right: "end", center: "middle"}[this.textAlign] || "start",
+                      down = {top: 9, middle: 4}[this.textBaseline] || 0;
+                put("<text x=\"" + f(x + dx) + "\" y=\"" + f(y + dy + down) +
+                    "\" font-size=\"11\" text-anchor=\"" + anchor + "\" fill=\"" + this.fillStyle +
+                    "\">" + safe(s) + "</text>");
             },
         };
     }
 
     /* A canvas made sharp for this screen, `height` pixels high and as wide as it stands. */
     function sheet(canvas, height) {
-        if (recorder) return { g: recording(canvas), width: canvas.clientWidth, height };
+        if (recorder) return {g: recording(canvas), width: canvas.clientWidth, height};
         const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth;
-        if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+        if (canvas.width !== Math.round(width * ratio) ||
+            canvas.height !== Math.round(height * ratio)) {
             canvas.width = Math.round(width * ratio);
             canvas.height = Math.round(height * ratio);
             canvas.style.height = height + "px";
@@ -79,14 +115,15 @@ const qkvDraw = (() => {
         g.clearRect(0, 0, width, height);
         g.font = "11px system-ui, sans-serif";
         g.lineWidth = 1;
-        return { g, width, height };
+        return {g, width, height};
     }
 
     const short = (x, digits) => x === null || Number.isNaN(x) ? "" : x.toFixed(digits);
 
     /* ---- heat maps ---- */
 
-    const margin = (g, m) => (m.changedRows && m.changedRows.size ? 18 : 6) + Math.min(84, Math.max(...m.rowNames.map((s) => g.measureText(s).width)));
+    const margin = (g, m) => (m.changedRows && m.changedRows.size ? 18 : 6) +
+        Math.min(84, Math.max(...m.rowNames.map((s) => g.measureText(s).width)));
 
     /* m: {x, rows, cols, rowNames, colNames, hue, least, greatest, numbers, marks, changed} in a box; returns where its
      * cells are, for the pointer. marks[row]: the column that is framed. changed: a set of columns or rows. */
@@ -94,12 +131,15 @@ const qkvDraw = (() => {
         const c = colours(), hue = c.rgb[m.hue];
         g.font = "11px system-ui, sans-serif";
         const left = margin(g, m);
-        const cell = Math.min((box.w - left) / m.cols, (box.h - 34) / m.rows), w = cell * m.cols, h = cell * m.rows;
+        const cell = Math.min((box.w - left) / m.cols, (box.h - 34) / m.rows), w = cell * m.cols,
+              h = cell * m.rows;
         const x0 = box.x + left, y0 = box.y;
         if (recorder) {
             for (let i = 0; i < m.rows * m.cols; i++) {
                 g.fillStyle = "rgb(" + colourOf(m.x[i] / m.greatest, hue) + ")";
-                g.fillRect(x0 + i % m.cols * cell, y0 + Math.floor(i / m.cols) * cell, cell + 0.5, cell + 0.5);
+                g.fillRect(
+                    x0 + i % m.cols * cell, y0 + Math.floor(i / m.cols) * cell, cell + 0.5,
+                    cell + 0.5);
             }
         } else {
             pixels(m, hue);
@@ -112,11 +152,13 @@ const qkvDraw = (() => {
         if (m.marks) {
             g.strokeStyle = c.mark;
             g.lineWidth = 2;
-            m.marks.forEach((k, r) => { if (k >= 0) g.strokeRect(x0 + k * cell + 1, y0 + r * cell + 1, cell - 2, cell - 2); });
+            m.marks.forEach((k, r) => {
+                if (k >= 0) g.strokeRect(x0 + k * cell + 1, y0 + r * cell + 1, cell - 2, cell - 2);
+            });
             g.lineWidth = 1;
         }
         names(g, m, x0, y0, cell, h);
-        return { m, x0, y0, cell };
+        return {m, x0, y0, cell};
     }
 
     function numbers(g, m, x0, y0, cell) {
@@ -128,7 +170,8 @@ const qkvDraw = (() => {
                 const v = m.x[r * m.cols + k];
                 if (v < 0.005) continue;
                 g.fillStyle = v / m.greatest > 0.5 ? c.panel : c.ink;
-                g.fillText(v.toFixed(2).replace(/^0/, ""), x0 + (k + 0.5) * cell, y0 + (r + 0.5) * cell);
+                g.fillText(
+                    v.toFixed(2).replace(/^0/, ""), x0 + (k + 0.5) * cell, y0 + (r + 0.5) * cell);
             }
     }
 
@@ -145,13 +188,16 @@ const qkvDraw = (() => {
         });
         g.textAlign = "center";
         g.textBaseline = "top";
-        const widest = Math.max(1, ...m.colNames.map((s) => Math.max(...s.split(" ").map((p) => g.measureText(p).width))));
+        const widest = Math.max(
+            1,
+            ...m.colNames.map((s) => Math.max(...s.split(" ").map((p) => g.measureText(p).width))));
         const step = Math.max(1, Math.ceil((widest + 3) / cell));
         m.colNames.forEach((s, k) => {
             if (k % step) return;
             const odd = m.changedCols && m.changedCols.has(k);
             g.fillStyle = odd ? c.mark : c.faint;
-            s.split(" ").slice(0, 2).forEach((part, i) => g.fillText(part, x0 + (k + 0.5) * cell, y0 + h + 4 + 12 * i));
+            s.split(" ").slice(0, 2).forEach(
+                (part, i) => g.fillText(part, x0 + (k + 0.5) * cell, y0 + h + 4 + 12 * i));
         });
     }
 
@@ -160,7 +206,7 @@ const qkvDraw = (() => {
         for (const d of drawn) {
             const col = Math.floor((x - d.x0) / d.cell), row = Math.floor((y - d.y0) / d.cell);
             if (col < 0 || row < 0 || col >= d.m.cols || row >= d.m.rows) continue;
-            return { d, row, col, value: d.m.x[row * d.m.cols + col] };
+            return {d, row, col, value: d.m.x[row * d.m.cols + col]};
         }
         return null;
     }
@@ -169,8 +215,8 @@ const qkvDraw = (() => {
 
     /* c: {lines: [{name, colour, dash, width, points: [[step, y]]}], steps, least, greatest, levels, cursor, ticks} */
     function curves(canvas, height, c) {
-        const { g, width } = sheet(canvas, height), t = colours();
-        const box = { x: 34, y: 8, w: width - 44, h: height - 28 };
+        const {g, width} = sheet(canvas, height), t = colours();
+        const box = {x: 34, y: 8, w: width - 44, h: height - 28};
         const X = (s) => box.x + s / Math.max(1, c.steps) * box.w;
         const Y = (v) => box.y + (1 - (v - c.least) / (c.greatest - c.least)) * box.h;
         g.textAlign = "right";
@@ -186,7 +232,8 @@ const qkvDraw = (() => {
         }
         g.textAlign = "center";
         g.textBaseline = "top";
-        for (let i = 0; i <= 4; i++, g.textAlign = i === 4 ? "right" : "center") g.fillText(String(Math.round(c.steps * i / 4)), X(c.steps * i / 4), box.y + box.h + 5);
+        for (let i = 0; i <= 4; i++, g.textAlign = i === 4 ? "right" : "center")
+            g.fillText(String(Math.round(c.steps * i / 4)), X(c.steps * i / 4), box.y + box.h + 5);
         levels(g, c, box, Y);
         for (const line of [...c.lines].reverse()) drawLine(g, line, X, Y, c);
         if (c.cursor >= 0) {
@@ -197,7 +244,7 @@ const qkvDraw = (() => {
             g.lineTo(X(c.cursor), box.y + box.h);
             g.stroke();
         }
-        return { toStep: (x) => Math.round((x - box.x) / box.w * c.steps) };
+        return {toStep: (x) => Math.round((x - box.x) / box.w * c.steps)};
     }
 
     function levels(g, c, box, Y) {
@@ -226,9 +273,15 @@ const qkvDraw = (() => {
         g.beginPath();
         let down = false;
         for (const [step, y] of line.points) {
-            if (y === null) { down = false; continue; }
+            if (y === null) {
+                down = false;
+                continue;
+            }
             const at = Math.max(c.least, Math.min(c.greatest, y));
-            if (down) g.lineTo(X(step), Y(at)); else g.moveTo(X(step), Y(at));
+            if (down)
+                g.lineTo(X(step), Y(at));
+            else
+                g.moveTo(X(step), Y(at));
             down = true;
         }
         g.stroke();
@@ -239,10 +292,11 @@ const qkvDraw = (() => {
     /* Round numbers from 0 to about the greatest. */
     function ticks(greatest) {
         const raw = greatest / 4, power = 10 ** Math.floor(Math.log10(raw));
-        const step = [1, 2, 2.5, 5, 10].map((f) => f * power).find((s) => s >= raw * 0.999), out = [];
+        const step = [1, 2, 2.5, 5, 10].map((f) => f * power).find((s) => s >= raw * 0.999),
+              out = [];
         for (let v = 0; v <= greatest * 1.0001; v += step) out.push(Number(v.toPrecision(6)));
         return out;
     }
 
-    return { colours, forget, record, sheet, margin, map, cellAt, curves, ticks, short };
+    return {colours, forget, record, sheet, margin, map, cellAt, curves, ticks, short};
 })();

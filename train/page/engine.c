@@ -50,6 +50,7 @@ void qkv_page_close(qkv_page *p) {
 const char *qkv_page_error(const qkv_page *p) { return p->error; }
 
 int qkv_page_step(const qkv_page *p) { return p->run ? p->run->step : 0; }
+int qkv_page_end(const qkv_page *p) { return p->run ? p->run->end : 0; }
 
 /* ---- kept states ---- */
 
@@ -157,29 +158,39 @@ static bool add_row(qkv_page *p, int step, const qkv_io_text *text) {
     return true;
 }
 
+/* Rows come in the order of steps while nothing was opened: then the course is that of a run. */
+static void note(qkv_page_run *r) {
+    if (r->step <= r->noted) return;
+    r->noted = r->step;
+    qkv_trainer_course_note(&r->course, qkv_trainer_config(r->t), r->step, r->now.scores.accuracy,
+                            r->now.scores.loss);
+    if (r->course.enough) r->end = r->step;
+}
+
 /* Measures the present step if its row is due and not there. */
 static bool record(qkv_page *p) {
     qkv_page_run *r = p->run;
     const qkv_config *c = qkv_trainer_config(r->t);
-    if (r->step % c->eval_every != 0 && r->step != c->steps) return true;
+    if (r->step % c->eval_every != 0 && r->step != r->end) return true;
     for (int i = r->rows - 1; i >= 0; i--)
         if (r->row[i].step == r->step) return true;
     if (!measure(p) || !compute_gradient(p)) return false;
     r->now.loss = r->gradient.loss;
     qkv_io_text row = qkv_page_text_new(p);
     qkv_run_metrics_row(r->t, &r->now, &row);
-    return add_row(p, r->step, &row);
+    if (!add_row(p, r->step, &row)) return false;
+    note(r);
+    return true;
 }
 
 bool qkv_page_go(qkv_page *p, int step, int most) {
     qkv_page_run *r = p->run;
     if (!r) return qkv_io_fail(p->error, "there is no run");
-    int steps = qkv_trainer_config(r->t)->steps;
     if (step < 0) step = 0;
-    if (step > steps) step = steps;
+    if (step > r->end) step = r->end;
     go_to_state(r, step);
     for (int i = 0; record(p); i++) {
-        if (r->step >= step || i >= most) return true;
+        if (r->step >= step || r->step >= r->end || i >= most) return true;
         if (!compute_gradient(p)) return false;
         qkv_trainer_update(r->t, r->step, &r->gradient);
         r->step++;
@@ -241,6 +252,9 @@ static bool prepare(qkv_page *p, qkv_page_run *r, const qkv_config *c, const dat
         qkv_probe_circuits_new(r->arena, r->t, &r->now.circuits);
     r->spacing = QKV_PAGE_SPACING;
     r->budget = QKV_PAGE_STATES;
+    r->course = qkv_trainer_course_start();
+    r->noted = -1;
+    r->end = c->steps;
     r->changes.silent = -1;
     r->began = clock_seconds();
     for (int i = 0; i < DATA_SIDES; i++)

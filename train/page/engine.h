@@ -39,7 +39,12 @@ bool qkv_page_start(qkv_page *p, const char *options);
 const char *qkv_page_describe(qkv_page *p);
 
 int qkv_page_step(const qkv_page *p);
-/* Towards a step from 0 to the option --steps, training at most `most` steps; it is not there yet while
+
+/* The last step: the option --steps, or, once training has been there, the earlier one at which
+ * --until-accuracy or --patience ends it. */
+int qkv_page_end(const qkv_page *p);
+
+/* Towards a step from 0 to the last, training at most `most` steps; it is not there yet while
  * qkv_page_step() says another one. */
 bool qkv_page_go(qkv_page *p, int step, int most);
 

@@ -4,7 +4,7 @@
 const qkvEngine = (() => {
     /* What the C library asks of a system: a clock; everything else is refused. */
     function system(memory) {
-        const refused = () => 52; // ENOSYS
+        const refused = () => 52;  // ENOSYS
         const calls = {
             clock_time_get(id, precision, at) {
                 const now = BigInt(Math.round(performance.now() * 1e6));
@@ -13,7 +13,7 @@ const qkvEngine = (() => {
             },
             proc_exit(code) { throw new Error("the engine ended with " + code); },
         };
-        return new Proxy(calls, { get: (all, name) => all[name] || refused });
+        return new Proxy(calls, {get: (all, name) => all[name] || refused});
     }
 
     async function open(bytes) {
@@ -21,7 +21,8 @@ const qkvEngine = (() => {
         const module = await WebAssembly.compile(bytes);
         const imports = {};
         for (const i of WebAssembly.Module.imports(module))
-            (imports[i.module] = imports[i.module] || {})[i.name] = system(() => exported.memory)[i.name];
+            (imports[i.module] = imports[i.module] || {})[i.name] =
+                system(() => exported.memory)[i.name];
         exported = (await WebAssembly.instantiate(module, imports)).exports;
         if (exported._initialize) exported._initialize();
         return engine(exported);
@@ -39,26 +40,38 @@ const qkvEngine = (() => {
             return decoder.decode(bytes.subarray(at, end));
         }
         function error() { return new Error(text(c.qkv_page_error(p)) || "memory is out"); }
-        function done(ok) { if (!ok) throw error(); }
-        function json(at) { if (!at) throw error(); return JSON.parse(text(at)); }
+        function done(ok) {
+            if (!ok) throw error();
+        }
+        function json(at) {
+            if (!at) throw error();
+            return JSON.parse(text(at));
+        }
         function given(string, use) {
             const bytes = encoder.encode(string + "\0"), at = c.malloc(bytes.length);
             new Uint8Array(c.memory.buffer).set(bytes, at);
-            try { return use(at); } finally { c.free(at); }
+            try {
+                return use(at);
+            } finally { c.free(at); }
         }
-        function reals(at, n) { return at ? new Float32Array(c.memory.buffer, at, n).slice() : null; }
+        function reals(at, n) {
+            return at ? new Float32Array(c.memory.buffer, at, n).slice() : null;
+        }
 
         return {
             table: () => json(c.qkv_page_table(p)),
-            lend: (name, string) => given(name, (n) => given(string, (at) => done(c.qkv_page_lend(n, at)))),
+            lend: (name, string) =>
+                given(name, (n) => given(string, (at) => done(c.qkv_page_lend(n, at)))),
             start: (options) => given(options, (at) => done(c.qkv_page_start(p, at))),
             describe: () => json(c.qkv_page_describe(p)),
+            end: () => c.qkv_page_end(p),
             step: () => c.qkv_page_step(p),
             go: (step, most = 2 ** 31 - 1) => done(c.qkv_page_go(p, step, most)),
             rows: (from) => text(c.qkv_page_rows(p, from)),
             example: (number) => done(c.qkv_page_example(p, number)),
             words: () => json(c.qkv_page_words(p)),
-            set: (side, stream, position, id) => done(c.qkv_page_set(p, side, stream, position, id)),
+            set: (side, stream, position, id) =>
+                done(c.qkv_page_set(p, side, stream, position, id)),
             ask: (position) => done(c.qkv_page_ask(p, position)),
             hide: (what) => done(c.qkv_page_hide(p, what)),
             silence: (head) => done(c.qkv_page_silence(p, head)),
@@ -70,14 +83,16 @@ const qkvEngine = (() => {
                 const dims = c.malloc(16), at = given(name, (n) => c.qkv_page_node(p, n, dims));
                 const dim = [...new Int32Array(c.memory.buffer, dims, 4)].filter((d) => d > 0);
                 c.free(dims);
-                return at ? { dim, x: reals(at, dim.reduce((a, b) => a * b, 1)) } : null;
+                return at ? {dim, x: reals(at, dim.reduce((a, b) => a * b, 1))} : null;
             },
-            questions: (changed, head, entries, S) => reals(c.qkv_page_questions(p, changed, head), entries * (S + 1)),
-            circuit: (changed, head, which, n) => reals(c.qkv_page_circuit(p, changed, head, which), n),
+            questions: (changed, head, entries, S) =>
+                reals(c.qkv_page_questions(p, changed, head), entries * (S + 1)),
+            circuit: (changed, head, which, n) =>
+                reals(c.qkv_page_circuit(p, changed, head, which), n),
             tensors: () => json(c.qkv_page_tensors(p)),
             restored: (step) => done(c.qkv_page_restored(p, step)),
             bytes: (at, n) => new Uint8Array(c.memory.buffer, at, n),
         };
     }
-    return { open };
+    return {open};
 })();

@@ -7,6 +7,7 @@
 #include "train/probe/observe.h"
 #include "train/run/layout.h"
 #include "train/run/metrics.h"
+#include "train/trainer/loop.h"
 
 /* The bytes of kept states at first allowed (when there are more, every second one goes); the steps
  * between them. */
@@ -44,6 +45,8 @@ typedef struct {
     qkv_run_moment now;
     qkv_trainer_step gradient;
     double began;
+    qkv_trainer_course course;  // of the rows up to step `noted`
+    int noted, end;             // end: the last step, as options and course have it
     qkv_page_row *row;
     int rows, rows_room;
     qkv_page_state *state;

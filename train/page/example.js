@@ -2,18 +2,24 @@
 "use strict";
 
 const qkvExample = (() => {
-    const { by, make, svg, setText, number } = qkvText, { state } = qkvState;
-    let run = null, words = null, changed = null, cards = [], answers = new Set(), picked = null, dragged = null;
+    const {by, make, svg, setText, number} = qkvText, {state} = qkvState;
+    let run = null, words = null, changed = null, cards = [], answers = new Set(), picked = null,
+        dragged = null;
 
     const symbol = (side, stream, id) => id < 0 ? "" : run.sides[side].streams[stream].symbols[id];
     /* A symbol that can be an answer is a value; unless all can. */
-    const isValue = (side, stream, shown) => answers.has(shown) && !run.sides[side].streams[stream].symbols.every((s) => answers.has(s)) || (side === run.store && stream === run.roles.value);
+    const isValue = (side, stream, shown) => answers.has(shown) &&
+            !run.sides[side].streams[stream].symbols.every((s) => answers.has(s)) ||
+        (side === run.store && stream === run.roles.value);
     const mode = () => document.querySelector("input[name=mode]:checked").value;
     const now = (side, stream, position) => words.changed[side][stream][position];
 
     /* "k6 v7" at a position. */
     function text(side, position, ids = words.changed) {
-        return run.sides[side].streams.map((s, k) => symbol(side, k, ids[side][k][position])).filter((s) => s).join(" ");
+        return run.sides[side]
+            .streams.map((s, k) => symbol(side, k, ids[side][k][position]))
+            .filter((s) => s)
+            .join(" ");
     }
 
     /* ---- changing ---- */
@@ -36,14 +42,22 @@ const qkvExample = (() => {
         mark();
     }
     function mark() {
-        for (const c of cards) for (const chip of c.chips)
-            chip.e.classList.toggle("picked", picked !== null && chip.place.side === picked.side && chip.place.stream === picked.stream && chip.place.position === picked.position);
+        for (const c of cards)
+            for (const chip of c.chips)
+                chip.e.classList.toggle(
+                    "picked",
+                    picked !== null && chip.place.side === picked.side &&
+                        chip.place.stream === picked.stream &&
+                        chip.place.position === picked.position);
     }
 
     /* The query symbol that asks for a key. */
-    const asksFor = (key) => { const q = run.right.indexOf(key); return q < 0 ? key : q; };
+    const asksFor = (key) => {
+        const q = run.right.indexOf(key);
+        return q < 0 ? key : q;
+    };
 
-    function ask({ side, stream, position }) {
+    function ask({side, stream, position}) {
         if (side === 0 && words.questions.length > 1 && words.questions.includes(position)) {
             state.ask = position;
         } else if (side === run.store && run.roles.key >= 0 && position < run.entries) {
@@ -56,17 +70,31 @@ const qkvExample = (() => {
     }
 
     /* A list of all symbols over the chip. */
-    function choose(chip, { side, stream, position }) {
-        const streams = run.sides[side].streams[stream], list = make("select", { class: "picker", "aria-label": "another " + streams.name });
-        streams.symbols.forEach((s, id) => list.append(make("option", { value: id, text: s })));
+    function choose(chip, {side, stream, position}) {
+        const streams = run.sides[side].streams[stream],
+              list = make("select", {class: "picker", "aria-label": "another " + streams.name});
+        streams.symbols.forEach((s, id) => list.append(make("option", {value: id, text: s})));
         list.value = now(side, stream, position);
-        const close = () => { list.remove(); chip.focus(); };
-        list.addEventListener("change", () => { put(side, stream, position, Number(list.value)); list.onblur = null; list.remove(); changed(); });
-        list.addEventListener("keydown", (e) => { if (e.key === "Escape") close(); });
+        const close = () => {
+            list.remove();
+            chip.focus();
+        };
+        list.addEventListener("change", () => {
+            put(side, stream, position, Number(list.value));
+            list.onblur = null;
+            list.remove();
+            changed();
+        });
+        list.addEventListener("keydown", (e) => {
+            if (e.key === "Escape") close();
+        });
         list.onblur = () => list.remove();
         chip.parentElement.append(list);
         list.focus();
-        if (list.showPicker) try { list.showPicker(); } catch (e) { /* needs a click of the user's own */ }
+        if (list.showPicker) try {
+                list.showPicker();
+            } catch (e) { /* needs a click of the user's own */
+            }
     }
 
     function act(chip, place) {
@@ -76,13 +104,23 @@ const qkvExample = (() => {
     }
 
     function onKey(e, place) {
-        const n = run.sides[place.side].streams[place.stream].symbols.length, id = now(place.side, place.stream, place.position);
-        if (e.key === "x") pick(place);
-        else if (e.key === "ArrowUp") { put(place.side, place.stream, place.position, (Math.max(id, 0) + 1) % n); changed(); }
-        else if (e.key === "ArrowDown") { put(place.side, place.stream, place.position, (Math.max(id, 0) + n - 1) % n); changed(); }
-        else if (e.key === "ArrowRight" || e.key === "ArrowLeft") step(place, e.key === "ArrowRight" ? 1 : -1);
-        else if (e.key === "Escape" && picked) { picked = null; mark(); }
-        else return;
+        const n = run.sides[place.side].streams[place.stream].symbols.length,
+              id = now(place.side, place.stream, place.position);
+        if (e.key === "x")
+            pick(place);
+        else if (e.key === "ArrowUp") {
+            put(place.side, place.stream, place.position, (Math.max(id, 0) + 1) % n);
+            changed();
+        } else if (e.key === "ArrowDown") {
+            put(place.side, place.stream, place.position, (Math.max(id, 0) + n - 1) % n);
+            changed();
+        } else if (e.key === "ArrowRight" || e.key === "ArrowLeft")
+            step(place, e.key === "ArrowRight" ? 1 : -1);
+        else if (e.key === "Escape" && picked) {
+            picked = null;
+            mark();
+        } else
+            return;
         e.preventDefault();
     }
     function step(place, by) {
@@ -94,44 +132,53 @@ const qkvExample = (() => {
     /* With a mouse, a chip is dragged onto another of its kind; a finger scrolls, and exchanges by two taps. */
     function onDown(e, chip, place) {
         if (e.pointerType === "touch" || e.button !== 0) return;
-        dragged = { chip, place, x: e.clientX, y: e.clientY, far: false, over: null };
+        dragged = {chip, place, x: e.clientX, y: e.clientY, far: false, over: null};
     }
     function onMove(e) {
         if (!dragged) return;
         const dx = e.clientX - dragged.x, dy = e.clientY - dragged.y;
         if (!dragged.far && Math.hypot(dx, dy) < 6) return;
         dragged.far = true;
-        dragged.chip.style.cssText = "transform: translate(" + dx + "px," + dy + "px); z-index: 3; pointer-events: none; position: relative";
+        dragged.chip.style.cssText = "transform: translate(" + dx + "px," + dy +
+            "px); z-index: 3; pointer-events: none; position: relative";
         const below = document.elementFromPoint(e.clientX, e.clientY);
         if (dragged.over) dragged.over.e.classList.remove("over");
         dragged.over = null;
-        for (const c of cards) for (const chip of c.chips)
-            if (below === chip.e && chip.place.side === dragged.place.side && chip.place.stream === dragged.place.stream) dragged.over = chip;
+        for (const c of cards)
+            for (const chip of c.chips)
+                if (below === chip.e && chip.place.side === dragged.place.side &&
+                    chip.place.stream === dragged.place.stream)
+                    dragged.over = chip;
         if (dragged.over) dragged.over.e.classList.add("over");
     }
     function onUp() {
         if (!dragged) return;
-        const { chip, place, far, over } = dragged;
+        const {chip, place, far, over} = dragged;
         chip.style.cssText = "";
         dragged = null;
         if (!far) return;
-        chip.dataset.dragged = "1"; // the click that follows is none
+        chip.dataset.dragged = "1";  // the click that follows is none
         setTimeout(() => delete chip.dataset.dragged, 0);
-        if (over) { over.e.classList.remove("over"); exchange(place, over.place); }
+        if (over) {
+            over.e.classList.remove("over");
+            exchange(place, over.place);
+        }
     }
 
     /* ---- building ---- */
 
     function chipOf(side, stream, position) {
-        const place = { side, stream, position }, e = make("button", { class: "chip" });
-        e.addEventListener("click", () => { if (!e.dataset.dragged) act(e, place); });
+        const place = {side, stream, position}, e = make("button", {class: "chip"});
+        e.addEventListener("click", () => {
+            if (!e.dataset.dragged) act(e, place);
+        });
         e.addEventListener("keydown", (k) => onKey(k, place));
         e.addEventListener("pointerdown", (d) => onDown(d, e, place));
-        return { e, place };
+        return {e, place};
     }
 
     function cardOf(side, position) {
-        const e = make("div", { class: "card" }), chips = [];
+        const e = make("div", {class: "card"}), chips = [];
         run.sides[side].streams.forEach((s, k) => {
             const ever = words.drawn[side][k].some((id) => id >= 0);
             if (!ever) return;
@@ -139,13 +186,15 @@ const qkvExample = (() => {
             chips.push(chip);
             e.append(chip.e);
         });
-        const card = { side, position, e, chips };
+        const card = {side, position, e, chips};
         if (side === run.store) {
             card.fill = make("i");
-            card.weight = make("span", { class: "weight" });
-            card.score = make("span", { class: "small" });
-            card.says = make("span", { class: "says" });
-            e.append(make("span", { class: "bar", "aria-hidden": "true" }, card.fill), card.weight, card.score, card.says);
+            card.weight = make("span", {class: "weight"});
+            card.score = make("span", {class: "small"});
+            card.says = make("span", {class: "says"});
+            e.append(
+                make("span", {class: "bar", "aria-hidden": "true"}, card.fill), card.weight,
+                card.score, card.says);
         }
         return card;
     }
@@ -161,30 +210,47 @@ const qkvExample = (() => {
         box.replaceChildren();
         const sides = run.sides[1].T ? [1, 0] : [0];
         for (const side of sides) {
-            const row = make("div", { class: "cards" }), strip = make("div", { class: "strip" });
-            if (sides.length > 1) strip.append(make("h3", { text: side ? "the memory, which is searched" : "the questions; a click chooses one" }));
-            if (side === run.store) strip.append(svg("svg", { class: "arcs", "aria-hidden": "true" }));
-            for (let p = 0; p < run.sides[side].T; p++) { const c = cardOf(side, p); cards.push(c); row.append(c.e); }
-            if (side === 0) row.append(make("div", { class: "answer", id: "answer" }));
+            const row = make("div", {class: "cards"}), strip = make("div", {class: "strip"});
+            if (sides.length > 1)
+                strip.append(make("h3", {
+                    text: side ? "the memory, which is searched" :
+                                 "the questions; a click chooses one"
+                }));
+            if (side === run.store)
+                strip.append(svg("svg", {class: "arcs", "aria-hidden": "true"}));
+            for (let p = 0; p < run.sides[side].T; p++) {
+                const c = cardOf(side, p);
+                cards.push(c);
+                row.append(c.e);
+            }
+            if (side === 0) row.append(make("div", {class: "answer", id: "answer"}));
             strip.append(row);
             box.append(strip);
         }
         by("example-name").textContent = "held-out example " + state.example;
         const exchangeable = run.roles.key >= 0 && run.entries > 1;
         by("swap-keys").hidden = by("swap-values").hidden = !exchangeable;
-        by("hide-keys-box").hidden = by("hide-values-box").hidden = run.roles.key < 0 || !run.maps.length || shared();
+        by("hide-keys-box").hidden = by("hide-values-box").hidden =
+            run.roles.key < 0 || !run.maps.length || shared();
         list(by("silent"), [["-1", "no head"], ...heads()], String(state.silent));
-        list(by("random"), [["", "no matrix"], ...run.matrices.map((m) => [m, matrixName(m)])], state.random);
+        list(
+            by("random"), [["", "no matrix"], ...run.matrices.map((m) => [m, matrixName(m)])],
+            state.random);
         showWords();
     }
 
     /* Keys and values that are never at one place are not parts of one embedding. */
-    const shared = () => !words.drawn[run.store][run.roles.key].some((id, p) => id >= 0 && words.drawn[run.store][run.roles.value][p] >= 0);
+    const shared = () => !words.drawn[run.store][run.roles.key].some(
+        (id, p) => id >= 0 && words.drawn[run.store][run.roles.value][p] >= 0);
 
     function heads() {
         const out = [];
         for (let l = 0; l < run.layers && run.maps.length; l++)
-            for (let h = 0; h < run.heads; h++) out.push([String(l * run.heads + h), (run.layers > 1 ? "layer " + l + ", " : "") + "head " + h]);
+            for (let h = 0; h < run.heads; h++)
+                out.push([
+                    String(l * run.heads + h),
+                    (run.layers > 1 ? "layer " + l + ", " : "") + "head " + h
+                ]);
         return out;
     }
     function matrixName(name) {
@@ -192,7 +258,7 @@ const qkvExample = (() => {
         return (m ? "W^" + m[1].toUpperCase() + "  " : "") + name;
     }
     function list(select, options, value) {
-        select.replaceChildren(...options.map(([v, text]) => make("option", { value: v, text })));
+        select.replaceChildren(...options.map(([v, text]) => make("option", {value: v, text})));
         select.value = value;
         select.parentElement.hidden = options.length < 2;
     }
@@ -202,17 +268,22 @@ const qkvExample = (() => {
     function showWords(w) {
         if (w) words = w;
         for (const c of cards) {
-            for (const { e, place } of c.chips) {
-                const id = now(place.side, place.stream, place.position), odd = id !== words.drawn[place.side][place.stream][place.position];
+            for (const {e, place} of c.chips) {
+                const id = now(place.side, place.stream, place.position),
+                      odd = id !== words.drawn[place.side][place.stream][place.position];
                 const shown = symbol(place.side, place.stream, id);
                 setText(e, shown);
                 e.hidden = id < 0 && rare(place.side, place.stream);
                 e.classList.toggle("none", id < 0);
-                e.classList.toggle("value", isValue(place.side, place.stream, shown) || shown === "?");
+                e.classList.toggle(
+                    "value", isValue(place.side, place.stream, shown) || shown === "?");
                 e.classList.toggle("key", !e.classList.contains("value"));
                 e.classList.toggle("changed", odd);
                 const name = run.sides[place.side].streams[place.stream].name;
-                e.setAttribute("aria-label", name + " " + (id < 0 ? "none" : shown) + ", position " + place.position + (odd ? ", changed" : ""));
+                e.setAttribute(
+                    "aria-label",
+                    name + " " + (id < 0 ? "none" : shown) + ", position " + place.position +
+                        (odd ? ", changed" : ""));
             }
             c.e.classList.toggle("question", c.side === 0 && c.position === words.question);
         }
@@ -224,7 +295,8 @@ const qkvExample = (() => {
     }
 
     /* Does a stream stand in less than a quarter of the places? Then the others keep no room for it. */
-    const rare = (side, stream) => 4 * words.drawn[side][stream].filter((id) => id >= 0).length < run.sides[side].T;
+    const rare = (side, stream) =>
+        4 * words.drawn[side][stream].filter((id) => id >= 0).length < run.sides[side].T;
 
     function showCard(c, after, before) {
         const at = after.at[c.position], was = before && before.at[c.position];
@@ -232,8 +304,10 @@ const qkvExample = (() => {
         c.e.classList.toggle("unseen", !at.visible);
         c.fill.style.width = (100 * (at.weight || 0)).toFixed(1) + "%";
         const text = at.visible ? number(at.weight) : "hidden";
-        if (was && was.visible) c.weight.replaceChildren(make("del", { text: number(was.weight) + " → " }), text);
-        else setText(c.weight, text);
+        if (was && was.visible)
+            c.weight.replaceChildren(make("del", {text: number(was.weight) + " → "}), text);
+        else
+            setText(c.weight, text);
         setText(c.score, at.visible ? "score " + number(at.score, 1) : "");
         setText(c.says, at.visible && at.says ? "→ " + at.says : "");
         c.says.classList.toggle("weak", (at.weight || 0) < 0.1);
@@ -244,13 +318,26 @@ const qkvExample = (() => {
         after.answers.forEach((a, i) => {
             const known = a.source >= 0 || !qkvState.changedWords(), right = a.class === a.target;
             const was = before && before.answers[i];
-            if (after.answers.length > 1) parts.push(make("span", { class: "small", text: a.readout + " " }));
-            parts.push(make("span", { class: "big" + (known ? (right ? " right" : " wrong") : ""), text: "says " + a.top[0][0] }),
+            if (after.answers.length > 1)
+                parts.push(make("span", {class: "small", text: a.readout + " "}));
+            parts.push(
+                make("span", {
+                    class: "big" + (known ? (right ? " right" : " wrong") : ""),
+                    text: "says " + a.top[0][0]
+                }),
                 " " + number(a.top[0][1]) + (known && !right ? "; right is " + a.wanted : ""));
-            if (was) parts.push(make("span", { class: "small", text: "  before: " + was.top[0][0] + " " + number(was.top[0][1]) }));
+            if (was)
+                parts.push(make("span", {
+                    class: "small",
+                    text: "  before: " + was.top[0][0] + " " + number(was.top[0][1])
+                }));
             if (after.answers.length === 1) {
-                const top = make("div", { class: "top5" });
-                for (const [name, p] of a.top) top.append(make("span", { text: name }), make("span", { class: "bar" }, make("i", { style: "width:" + 100 * p + "%" })), make("span", { text: number(p) }));
+                const top = make("div", {class: "top5"});
+                for (const [name, p] of a.top)
+                    top.append(
+                        make("span", {text: name}),
+                        make("span", {class: "bar"}, make("i", {style: "width:" + 100 * p + "%"})),
+                        make("span", {text: number(p)}));
                 parts.push(top);
             } else {
                 parts.push(make("br"));
@@ -263,66 +350,109 @@ const qkvExample = (() => {
     /* Lines from the question to what it looks at, as thick as the weight. */
     function showArcs(after, before) {
         const strip = document.querySelector(".arcs");
-        const store = cards.filter((c) => c.side === run.store), last = cards.find((c) => c.side === 0 && c.position === after.question);
+        const store = cards.filter((c) => c.side === run.store),
+              last = cards.find((c) => c.side === 0 && c.position === after.question);
         const flat = store.every((c) => c.e.offsetTop === store[0].e.offsetTop);
         strip.style.display = flat ? "" : "none";
         if (!flat || !after.at) return strip.replaceChildren();
-        const across = run.store === 1, box = strip.getBoundingClientRect(), middle = (c) => { const r = c.e.getBoundingClientRect(); return r.left + r.width / 2 - box.left; };
+        const across = run.store === 1, box = strip.getBoundingClientRect(), middle = (c) => {
+            const r = c.e.getBoundingClientRect();
+            return r.left + r.width / 2 - box.left;
+        };
         const from = across ? box.width / 2 : middle(last), paths = [];
         const arc = (to, weight, old) => {
             const h = across ? 0 : Math.min(64, 12 + Math.abs(from - to) * 0.22);
-            const d = across ? "M" + from + " 2 Q" + to + " 8 " + to + " 68" : "M" + from + " 68 C" + from + " " + (68 - h * 1.25) + " " + to + " " + (68 - h * 1.25) + " " + to + " 68";
-            paths.push(svg("path", { d, class: old ? "old" : "now", "stroke-width": Math.max(0.4, 9 * weight).toFixed(2), opacity: Math.min(1, 0.12 + weight * (old ? 0.5 : 1)).toFixed(2) }));
+            const d = across ? "M" + from + " 2 Q" + to + " 8 " + to + " 68" :
+                               "M" + from + " 68 C" + from + " " + (68 - h * 1.25) + " " + to +
+                    " " + (68 - h * 1.25) + " " + to + " 68";
+            paths.push(svg("path", {
+                d,
+                class: old ? "old" : "now",
+                "stroke-width": Math.max(0.4, 9 * weight).toFixed(2),
+                opacity: Math.min(1, 0.12 + weight * (old ? 0.5 : 1)).toFixed(2)
+            }));
         };
-        if (before && before.at) for (const c of store) if (before.at[c.position].weight > 0.02 && (c !== last)) arc(middle(c), before.at[c.position].weight * 0.5, true);
-        for (const c of store) if (after.at[c.position].visible && c !== last) arc(middle(c), after.at[c.position].weight, false);
+        if (before && before.at)
+            for (const c of store)
+                if (before.at[c.position].weight > 0.02 && (c !== last))
+                    arc(middle(c), before.at[c.position].weight * 0.5, true);
+        for (const c of store)
+            if (after.at[c.position].visible && c !== last)
+                arc(middle(c), after.at[c.position].weight, false);
         strip.replaceChildren(...paths);
     }
 
     function show(frame) {
-        const after = (frame.after || frame.before).look, before = frame.after ? frame.before.look : null;
+        const after = (frame.after || frame.before).look,
+              before = frame.after ? frame.before.look : null;
         showAnswer(after, before);
-        for (const c of cards) if (c.side === run.store && after.at) showCard(c, after, before);
+        for (const c of cards)
+            if (c.side === run.store && after.at) showCard(c, after, before);
         if (after.at) showArcs(after, before);
         compare(after, before);
     }
 
     /* What follows from a change of keys alone, or of values alone; "" for anything else. */
     function lesson(frame) {
-        const streams = new Set(state.set.filter((s) => s[0] === run.store).map((s) => s[1])), looks = frame.after && frame.after.look.at;
+        const streams = new Set(state.set.filter((s) => s[0] === run.store).map((s) => s[1])),
+              looks = frame.after && frame.after.look.at;
         if (streams.size !== 1 || qkvState.changedModel() || !looks || run.roles.key < 0) return "";
-        const moved = most(frame.before.look) !== most(frame.after.look), answer = frame.before.look.answers[0].class !== frame.after.look.answers[0].class;
-        const what = streams.has(run.roles.key) ? "You changed keys" : streams.has(run.roles.value) ? "You changed values" : "";
+        const moved = most(frame.before.look) !== most(frame.after.look),
+              answer = frame.before.look.answers[0].class !== frame.after.look.answers[0].class;
+        const what = streams.has(run.roles.key) ? "You changed keys" :
+            streams.has(run.roles.value)        ? "You changed values" :
+                                                  "";
         if (!what) return "";
         const clean = frame.before.look.answers[0].class === frame.before.look.answers[0].target;
-        return what + ": attention " + (moved ? "moved" : "stayed") + ", the answer " + (answer ? "changed. " : "stayed. ") +
-            (!clean ? "" : streams.has(run.roles.key) && moved ? "Queries and keys decide where to look." : streams.has(run.roles.value) && !moved && answer ? "Values decide what is brought back, not where it is looked for." : "");
+        return what + ": attention " + (moved ? "moved" : "stayed") + ", the answer " +
+            (answer ? "changed. " : "stayed. ") +
+            (!clean ? "" :
+                 streams.has(run.roles.key) && moved ?
+                      "Queries and keys decide where to look." :
+                 streams.has(run.roles.value) && !moved && answer ?
+                      "Values decide what is brought back, not where it is looked for." :
+                      "");
     }
     const touched = (role) => state.set.some((s) => s[0] === run.store && s[1] === run.roles[role]);
 
-    const most = (look) => { let best = -1; look.at.forEach((a, i) => { if (a.visible && (best < 0 || a.weight > look.at[best].weight)) best = i; }); return best; };
+    const most = (look) => {
+        let best = -1;
+        look.at.forEach((a, i) => {
+            if (a.visible && (best < 0 || a.weight > look.at[best].weight)) best = i;
+        });
+        return best;
+    };
 
     /* Before and after, in a sentence. */
     function compare(after, before) {
         const p = by("compare");
         p.hidden = !before || !after.at || !before.at || !after.answers.length;
         if (p.hidden) return;
-        const a = most(before), b = most(after), said = before.answers[0].top[0], says = after.answers[0].top[0];
+        const a = most(before), b = most(after), said = before.answers[0].top[0],
+              says = after.answers[0].top[0];
         const place = (i, ids) => "position " + i + " (" + text(run.store, i, ids) + ")";
-        setText(p, "Before: looks most at " + place(a, words.drawn) + ", " + number(before.at[a].weight) + ", and says " + said[0] + " (" + number(said[1]) + "). Now: "
-            + (a === b ? "still at " : "at ") + place(b, words.changed) + ", " + number(after.at[b].weight) + ", and says " + says[0] + " (" + number(says[1]) + "). "
-            + (a === b ? "Attention stayed" : "Attention moved") + (said[0] === says[0] ? ", the answer stayed." : ", the answer changed."));
+        setText(
+            p,
+            "Before: looks most at " + place(a, words.drawn) + ", " + number(before.at[a].weight) +
+                ", and says " + said[0] + " (" + number(said[1]) +
+                "). Now: " + (a === b ? "still at " : "at ") + place(b, words.changed) + ", " +
+                number(after.at[b].weight) + ", and says " + says[0] + " (" + number(says[1]) +
+                "). " + (a === b ? "Attention stayed" : "Attention moved") +
+                (said[0] === says[0] ? ", the answer stayed." : ", the answer changed."));
     }
 
     /* Exchanges the symbols of the entry asked for and of one far from it. */
     function swapTwo(role, look) {
-        const i = look.source >= 0 ? look.source : 0, j = (i + Math.max(1, Math.floor(run.entries / 2))) % run.entries;
-        return exchange({ side: run.store, stream: run.roles[role], position: i }, { side: run.store, stream: run.roles[role], position: j });
+        const i = look.source >= 0 ? look.source : 0,
+              j = (i + Math.max(1, Math.floor(run.entries / 2))) % run.entries;
+        return exchange(
+            {side: run.store, stream: run.roles[role], position: i},
+            {side: run.store, stream: run.roles[role], position: j});
     }
 
     window.addEventListener("pointermove", onMove);
     window.addEventListener("pointerup", onUp);
     window.addEventListener("pointercancel", onUp);
 
-    return { build, show, showWords, swapTwo, text, lesson, touched, get words() { return words; } };
+    return {build, show, showWords, swapTwo, text, lesson, touched, get words() { return words; }};
 })();

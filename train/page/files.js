@@ -2,10 +2,10 @@
 "use strict";
 
 const qkvFiles = (() => {
-    const { by } = qkvText, { state } = qkvState;
+    const {by} = qkvText, {state} = qkvState;
 
     function give(name, parts, type) {
-        const url = URL.createObjectURL(new Blob(parts, { type })), a = document.createElement("a");
+        const url = URL.createObjectURL(new Blob(parts, {type})), a = document.createElement("a");
         a.href = url;
         a.download = name;
         a.click();
@@ -19,7 +19,8 @@ const qkvFiles = (() => {
             await navigator.clipboard.writeText(text);
             say(what + " is in the clipboard: " + text);
         } catch (e) {
-            const field = qkvText.make("textarea", { readonly: true, rows: 3, style: "width:100%", "aria-label": what });
+            const field = qkvText.make(
+                "textarea", {readonly: true, rows: 3, style: "width:100%", "aria-label": what});
             field.value = text;
             qkvStories.dialog(what, field);
             field.select();
@@ -28,24 +29,39 @@ const qkvFiles = (() => {
 
     /* All pictures of the page as one SVG, each under its heading. */
     function svg(redraw) {
-        const c = qkvDraw.colours(), boxes = [...document.querySelectorAll("main .maps .panel, main .charts .panel")].filter((p) => !p.hidden);
-        const first = by("maps").getBoundingClientRect(), last = document.querySelector(".charts").getBoundingClientRect();
-        const origin = { left: first.left, top: first.top - 26 }, w = Math.ceil(first.width), h = Math.ceil(last.bottom - origin.top);
+        const c = qkvDraw.colours(), boxes = [
+            ...document.querySelectorAll("main .maps .panel, main .charts .panel")
+        ].filter((p) => !p.hidden);
+        const first = by("maps").getBoundingClientRect(),
+              last = document.querySelector(".charts").getBoundingClientRect();
+        const origin = {left: first.left, top: first.top - 26}, w = Math.ceil(first.width),
+              h = Math.ceil(last.bottom - origin.top);
         const safe = (s) => s.replace(/&/g, "&amp;").replace(/</g, "&lt;");
-        const text = (x, y, s, size, weight, colour) => '<text x="' + x + '" y="' + y + '" font-size="' + size + '" font-weight="' + weight + '" fill="' + colour + '">' + safe(s) + "</text>";
+        const text = (x, y, s, size, weight, colour) => "<text x=\"" + x + "\" y=\"" + y +
+            "\" font-size=\"" + size + "\" font-weight=\"" + weight + "\" fill=\"" + colour +
+            "\">" + safe(s) + "</text>";
         const frames = boxes.map((p) => {
-            const r = p.getBoundingClientRect(), x = r.left - origin.left, y = r.top - origin.top, title = p.querySelector("h2").firstChild.textContent;
-            const legend = [...p.querySelectorAll(".legend li")].map((li) => li.textContent).join("   ");
-            return '<rect x="' + x + '" y="' + y + '" width="' + r.width + '" height="' + r.height + '" rx="10" fill="' + c.panel + '" stroke="' + c.line + '"/>'
-                + text(x + 14, y + 26, title, 15, 700, c.ink) + (legend ? text(x + 14, y + r.height - 12, legend, 10, 400, c.faint) : "");
+            const r = p.getBoundingClientRect(), x = r.left - origin.left, y = r.top - origin.top,
+                  title = p.querySelector("h2").firstChild.textContent;
+            const legend =
+                [...p.querySelectorAll(".legend li")].map((li) => li.textContent).join("   ");
+            return "<rect x=\"" + x + "\" y=\"" + y + "\" width=\"" + r.width + "\" height=\"" +
+                r.height + "\" rx=\"10\" fill=\"" + c.panel + "\" stroke=\"" + c.line + "\"/>" +
+                text(x + 14, y + 26, title, 15, 700, c.ink) +
+                (legend ? text(x + 14, y + r.height - 12, legend, 10, 400, c.faint) : "");
         });
-        const title = qkvState.command() + "   step " + state.step + (state.example ? "   example " + state.example : "");
-        return '<svg xmlns="http://www.w3.org/2000/svg" width="' + w + '" height="' + h + '" viewBox="0 0 ' + w + " " + h + '" font-family="system-ui, sans-serif">'
-            + '<rect width="100%" height="100%" fill="' + c.paper + '"/>' + text(2, 16, title, 13, 400, c.ink) + frames.join("") + qkvDraw.record(redraw, origin) + "</svg>";
+        const title = qkvState.command() + "   step " + state.step +
+            (state.example ? "   example " + state.example : "");
+        return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h +
+            "\" viewBox=\"0 0 " + w + " " + h + "\" font-family=\"system-ui, sans-serif\">" +
+            "<rect width=\"100%\" height=\"100%\" fill=\"" + c.paper + "\"/>" +
+            text(2, 16, title, 13, 400, c.ink) + frames.join("") + qkvDraw.record(redraw, origin) +
+            "</svg>";
     }
 
     function png(text, done) {
-        const image = new Image(), url = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
+        const image = new Image(),
+              url = URL.createObjectURL(new Blob([text], {type: "image/svg+xml"}));
         image.onload = () => {
             const canvas = document.createElement("canvas");
             canvas.width = 2 * image.width;
@@ -59,24 +75,49 @@ const qkvFiles = (() => {
 
     /* page: what main.js lends: run(), call(), say(), trouble(), redraw(), opened(). */
     function build(page) {
-        by("copy-link").addEventListener("click", () => copy(location.href.split("#")[0] + "#" + qkvState.address(), "The link", page.say));
-        by("copy-command").addEventListener("click", () => copy(qkvState.command(), "The command", page.say));
-        by("save-checkpoint").addEventListener("click", async () => give(name(page.run(), state.step) + ".safetensors", [await page.call("save", {})], "application/octet-stream"));
-        by("save-metrics").addEventListener("click", () => give(name(page.run(), state.step) + ".csv", [qkvCurves.csv()], "text/csv"));
-        by("save-svg").addEventListener("click", () => give(name(page.run(), state.step) + ".svg", [svg(page.redraw)], "image/svg+xml"));
-        by("save-png").addEventListener("click", () => png(svg(page.redraw), (blob) => give(name(page.run(), state.step) + ".png", [blob], "image/png")));
+        by("copy-link")
+            .addEventListener(
+                "click",
+                () => copy(
+                    location.href.split("#")[0] + "#" + qkvState.address(), "The link", page.say));
+        by("copy-command")
+            .addEventListener("click", () => copy(qkvState.command(), "The command", page.say));
+        by("save-checkpoint")
+            .addEventListener(
+                "click",
+                async () => give(
+                    name(page.run(), state.step) + ".safetensors", [await page.call("save", {})],
+                    "application/octet-stream"));
+        by("save-metrics")
+            .addEventListener(
+                "click",
+                () => give(name(page.run(), state.step) + ".csv", [qkvCurves.csv()], "text/csv"));
+        by("save-svg")
+            .addEventListener(
+                "click",
+                () => give(
+                    name(page.run(), state.step) + ".svg", [svg(page.redraw)], "image/svg+xml"));
+        by("save-png")
+            .addEventListener(
+                "click",
+                () => png(
+                    svg(page.redraw),
+                    (blob) => give(name(page.run(), state.step) + ".png", [blob], "image/png")));
         by("open-checkpoint").addEventListener("change", async (e) => {
             const file = e.target.files[0];
             if (!file) return;
             try {
-                page.opened(await page.call("restore", { file: new Uint8Array(await file.arrayBuffer()) }), file.name);
-            } catch (error) {
-                page.trouble("'" + file.name + "': " + error.message);
-            }
+                page.opened(
+                    await page.call("restore", {file: new Uint8Array(await file.arrayBuffer())}),
+                    file.name);
+            } catch (error) { page.trouble("'" + file.name + "': " + error.message); }
             e.target.value = "";
         });
-        document.addEventListener("click", (e) => { if (!by("files").contains(e.target) || e.target.tagName === "BUTTON") by("files").open = false; });
+        document.addEventListener("click", (e) => {
+            if (!by("files").contains(e.target) || e.target.tagName === "BUTTON")
+                by("files").open = false;
+        });
     }
 
-    return { build, give };
+    return {build, give};
 })();

@@ -2,9 +2,10 @@
 "use strict";
 
 (() => {
-    const { by, make, setText, percent } = qkvText, { state } = qkvState;
+    const {by, make, setText, percent} = qkvText, {state} = qkvState;
     let worker = null, waiting = new Map(), next = 1;
-    let table = null, run = null, frame = null, playing = false, busy = false, wanted = -1, position = 0, before = 0;
+    let table = null, run = null, frame = null, playing = false, busy = false, wanted = -1,
+        position = 0, before = 0;
     let brought = null, score = null, scored = "", asked = false;
 
     /* ---- the worker ---- */
@@ -12,26 +13,34 @@
     function call(name, data) {
         const id = next++;
         return new Promise((done, failed) => {
-            waiting.set(id, { done, failed });
+            waiting.set(id, {done, failed});
             document.body.dataset.waits = "1";
-            worker.postMessage({ id, call: name, ...data });
+            worker.postMessage({id, call: name, ...data});
         });
     }
     function startWorker() {
-        worker = new Worker(URL.createObjectURL(new Blob([by("worker").textContent], { type: "text/javascript" })));
-        worker.onmessage = ({ data }) => {
-            const { done, failed } = waiting.get(data.id);
+        worker = new Worker(
+            URL.createObjectURL(new Blob([by("worker").textContent], {type: "text/javascript"})));
+        worker.onmessage = ({data}) => {
+            const {done, failed} = waiting.get(data.id);
             waiting.delete(data.id);
             if (!waiting.size && !playing) delete document.body.dataset.waits;
-            if (data.error === undefined) done(data.value); else failed(new Error(data.error));
+            if (data.error === undefined)
+                done(data.value);
+            else
+                failed(new Error(data.error));
         };
         worker.onerror = (e) => trouble("The engine stopped: " + e.message);
     }
-    const bytes = (base64) => Uint8Array.from(atob(base64.replace(/\s/g, "")), (c) => c.charCodeAt(0));
+    const bytes = (base64) =>
+        Uint8Array.from(atob(base64.replace(/\s/g, "")), (c) => c.charCodeAt(0));
 
     /* Vectors of 16 bytes: the smallest module that uses one. */
-    const hasVectors = () => typeof WebAssembly === "object" && WebAssembly.validate(new Uint8Array([
-        0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11]));
+    const hasVectors = () =>
+        typeof WebAssembly === "object" && WebAssembly.validate(new Uint8Array([
+            0, 97, 115, 109, 1,  0, 0, 0, 1,  5, 1,   96, 0,   1,  123, 3,
+            2, 1,  0,   10,  10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11
+        ]));
 
     function trouble(text) {
         by("trouble").hidden = !text;
@@ -43,13 +52,19 @@
     /* Begins a run with these options; a bad one is answered in words, which are returned, and the old run stays. */
     async function start(given, keepExample) {
         try {
-            began(await call("start", { options: given, files: qkvOwn.files(given) }), given);
+            began(await call("start", {options: given, files: qkvOwn.files(given)}), given);
         } catch (e) {
             trouble(e.message);
             if (run) qkvOptions.show(run);
             return e.message;
         }
-        if (!keepExample) { state.ask = -1; state.head = -1; state.step = 0; qkvState.undo(); await change(); }
+        if (!keepExample) {
+            state.ask = -1;
+            state.head = -1;
+            state.step = 0;
+            qkvState.undo();
+            await change();
+        }
         return "";
     }
 
@@ -69,23 +84,38 @@
         qkvMaps.build(run, () => request());
         qkvCurves.build(run);
         if (brought && sameRun()) qkvCurves.bring(brought.metrics);
-        by("foot").textContent = run.options.task + ": " + (table.tasks.find((t) => t.name === run.options.task) || { summary: "" }).summary + ". " + run.learned.toLocaleString("en") +
-            " numbers learn. The engine is qkv " + table.version + " compiled to WebAssembly: it trains the same bits as a native build with 16-byte vectors.";
+        by("foot").textContent = run.options.task + ": " +
+            (table.tasks.find((t) => t.name === run.options.task) || {summary: ""}).summary + ". " +
+            run.learned.toLocaleString("en") + " numbers learn. The engine is qkv " +
+            table.version +
+            " compiled to WebAssembly: it trains the same bits as a native build with ARCH=portable.";
     }
 
-    const sameRun = () => Object.entries(brought.options).every(([name, value]) => run.options[name] === value || Number(run.options[name]) === Number(value));
+    const sameRun = () => Object.entries(brought.options)
+                              .every(
+                                  ([name, value]) => run.options[name] === value ||
+                                      Number(run.options[name]) === Number(value));
 
     /* The example and the model's changes as the state has them. */
     async function change() {
         try {
-            const words = await call("change", { example: state.example, ask: state.ask, set: state.set, hide: state.hide, silent: state.silent, random: state.random });
+            const words = await call("change", {
+                example: state.example,
+                ask: state.ask,
+                set: state.set,
+                hide: state.hide,
+                silent: state.silent,
+                random: state.random
+            });
             trouble("");
             qkvExample.showWords(words);
         } catch (e) {
             trouble(e.message);
             qkvState.undo();
             state.ask = -1;
-            qkvExample.showWords(await call("change", { example: state.example, ask: -1, set: [], hide: 0, silent: -1, random: "" }));
+            qkvExample.showWords(await call(
+                "change",
+                {example: state.example, ask: -1, set: [], hide: 0, silent: -1, random: ""}));
         }
         by("example-name").textContent = "held-out example " + state.example;
         by("previous-example").disabled = state.example === 0;
@@ -103,12 +133,26 @@
         while (wanted >= 0) {
             const to = wanted, mine = run;
             wanted = -1;
-            const view = { head: state.head, map: state.map }, f = await call("frame", {
-                to, budget: playing ? 40 : 250, rows: qkvCurves.taken, view, changed: qkvState.changed() }).catch((e) => ({ trouble: e.message }));
-            if (mine !== run) { wanted = state.step; continue; }
+            const view = {head: state.head, map: state.map},
+                  f = await call("frame", {
+                          to,
+                          budget: playing ? 40 : 250,
+                          rows: qkvCurves.taken,
+                          view,
+                          changed: qkvState.changed()
+                      }).catch((e) => ({trouble: e.message}));
+            if (mine !== run) {
+                wanted = state.step;
+                continue;
+            }
             if (f.before) show(f);
-            if (f.trouble) { pause(); trouble(f.trouble); break; }
-            if (!playing && f.step !== to && wanted < 0) wanted = to; // a long way: in parts, so that it can be seen
+            if (f.trouble) {
+                pause();
+                trouble(f.trouble);
+                break;
+            }
+            if (!playing && f.step !== Math.min(to, run.steps) && wanted < 0)
+                wanted = to;  // a long way: in parts, so that it can be seen
         }
         busy = false;
         if (!playing) settle();
@@ -117,11 +161,14 @@
     function show(f) {
         frame = f;
         state.step = f.step;
+        if (f.end < run.steps)
+            by("slider").max = run.steps = f.end;  // --until-accuracy, --patience
         qkvCurves.add(f.rows);
         qkvExample.show(f);
         qkvMaps.show(f);
         qkvCurves.show(f.step);
-        if (!document.activeElement || document.activeElement !== by("slider") || playing) by("slider").value = f.step;
+        if (!document.activeElement || document.activeElement !== by("slider") || playing)
+            by("slider").value = f.step;
         setText(by("where"), "step " + f.step + " of " + run.steps);
         by("slider").setAttribute("aria-valuetext", "step " + f.step + " of " + run.steps);
         by("back-one").disabled = by("restart").disabled = f.step === 0;
@@ -137,7 +184,9 @@
         const key = [state.step, state.hide, state.silent, state.random].join();
         if (!qkvState.changedModel() || scored === key || busy) return;
         scored = key;
-        try { score = await call("score", { changed: true }); } catch (e) { score = null; }
+        try {
+            score = await call("score", {changed: true});
+        } catch (e) { score = null; }
         narrate();
     }
 
@@ -156,17 +205,29 @@
         playing = false;
         button();
     }
-    function button() { setText(by("play"), playing ? "❚❚ Pause" : run && state.step >= run.steps ? "▶ Again" : "▶ Play"); }
+    function button() {
+        setText(
+            by("play"),
+            playing                            ? "❚❚ Pause" :
+                run && state.step >= run.steps ? "▶ Again" :
+                                                 "▶ Play");
+    }
 
     function tick(time) {
         if (!playing) return;
-        const speed = Number(by("speed").value), passed = Math.max(0, Math.min(0.25, (time - before) / 1000));
+        const speed = Number(by("speed").value),
+              passed = Math.max(0, Math.min(0.25, (time - before) / 1000));
         before = time;
         if (!busy) {
-            if (position > state.step + Math.max(1, speed / 4)) position = state.step; // the engine is slower than asked
+            if (position > state.step + Math.max(1, speed / 4))
+                position = state.step;  // the engine is slower than asked
             request(Math.min(run.steps, speed ? Math.floor(position) : state.step + 100000));
         }
-        if (state.step >= run.steps) { pause(); settle(); return; }
+        if (state.step >= run.steps) {
+            pause();
+            settle();
+            return;
+        }
         position = speed ? position + passed * speed : state.step;
         requestAnimationFrame(tick);
     }
@@ -180,64 +241,114 @@
 
     /* ---- words ---- */
 
-    const action = (text, act, first) => make("button", { text, class: first ? "first" : "", onclick: act });
-    const now = (name) => { const r = qkvCurves.at(state.step); return r && r[name] !== null && r[name] !== undefined ? r[name] : null; };
+    const action = (text, act, first) =>
+        make("button", {text, class: first ? "first" : "", onclick: act});
+    const now = (name) => {
+        const r = qkvCurves.at(state.step);
+        return r && r[name] !== null && r[name] !== undefined ? r[name] : null;
+    };
 
     function narrate() {
         if (!frame || !run) return;
-        const accuracy = now("accuracy"), pairs = run.roles.key >= 0 && run.entries > 1, buttons = [];
+        const accuracy = now("accuracy"), pairs = run.roles.key >= 0 && run.entries > 1,
+              buttons = [];
         let text;
         if (qkvState.changed()) {
             text = changedText();
-            const both = [["Exchange two keys", () => swap("key", true)], ["Exchange two values", () => swap("value", true)]];
-            if (pairs && !playing) buttons.push(...(qkvExample.touched("key") ? both.reverse() : both));
+            const both = [
+                ["Exchange two keys", () => swap("key", true)],
+                ["Exchange two values", () => swap("value", true)]
+            ];
+            if (pairs && !playing)
+                buttons.push(...(qkvExample.touched("key") ? both.reverse() : both));
             buttons.push(["Undo", undo]);
         } else if (state.step === 0) {
-            text = run.options.task === "pairs"
-                ? "A small model reads " + run.entries + " entries, each a key and a value, then one of the keys again, and must say its value. It has learned nothing yet."
-                : "Task " + run.options.task + ": " + table.tasks.find((t) => t.name === run.options.task).summary + ". The model has learned nothing yet.";
+            text = run.options.task === "pairs" ? "A small model reads " + run.entries +
+                    " entries, each a key and a value, then one of the keys again, and must say its value. It has learned nothing yet." :
+                                                  "Task " + run.options.task + ": " +
+                    table.tasks.find((t) => t.name === run.options.task).summary +
+                    ". The model has learned nothing yet.";
             if (!playing) buttons.push(["▶ Watch it learn", play]);
         } else {
-            const diagonals = now("qk_diag") !== null ? " V and O say " + percent(now("ov_diag")) + " of the values as themselves; with Q and K " + percent(now("qk_diag")) + " of the keys find themselves." : "";
-            text = accuracy === null ? "Held-out error: " + qkvText.number(now("val_loss"), 3) + "." : percent(accuracy) + " of the answers to new questions are right." + diagonals;
-            if (state.step >= run.steps && pairs) { text = percent(accuracy) + " of the answers to new questions are right. What decides where it looks, and what it says? Exchange two keys."; buttons.push(["Exchange two keys", () => swap("key", true)], ["Exchange two values", () => swap("value", true)]); }
+            const diagonals = now("qk_diag") !== null ? " V and O say " + percent(now("ov_diag")) +
+                    " of the values as themselves; with Q and K " + percent(now("qk_diag")) +
+                    " of the keys find themselves." :
+                                                        "";
+            text = accuracy === null ?
+                "Held-out error: " + qkvText.number(now("val_loss"), 3) + "." :
+                percent(accuracy) + " of the answers to new questions are right." + diagonals;
+            if (state.step >= run.steps && pairs) {
+                text = percent(accuracy) +
+                    " of the answers to new questions are right. What decides where it looks, and what it says? Exchange two keys.";
+                buttons.push(
+                    ["Exchange two keys", () => swap("key", true)],
+                    ["Exchange two values", () => swap("value", true)]);
+            }
         }
         setText(by("say"), text);
         const key = buttons.map((b) => b[0]).join("|");
         if (by("say-actions").dataset.key === key) return;
         by("say-actions").dataset.key = key;
-        by("say-actions").replaceChildren(...buttons.map(([label, act], i) => action(label, act, i === 0)));
+        by("say-actions")
+            .replaceChildren(...buttons.map(([label, act], i) => action(label, act, i === 0)));
     }
 
     function changedText() {
         const parts = [];
-        if (qkvState.changedWords()) parts.push(qkvExample.lesson(frame) || "You changed the example; what is changed is marked.");
+        if (qkvState.changedWords())
+            parts.push(
+                qkvExample.lesson(frame) || "You changed the example; what is changed is marked.");
         if (state.hide & 2) parts.push("K cannot see values.");
         if (state.hide & 1) parts.push("V cannot see keys.");
         if (state.silent >= 0) parts.push("Head " + state.silent + " is off.");
         if (state.random) parts.push(state.random + " is random.");
-        if (qkvState.changedModel() && score && score[1]) parts.push("Over " + score[0].examples + " other examples, right answers: " + percent(score[0].accuracy) + " before, " + percent(score[1].accuracy) + " now; attention on the answer: " + percent(score[0].attention) + " before, " + percent(score[1].attention) + " now.");
+        if (qkvState.changedModel() && score && score[1])
+            parts.push(
+                "Over " + score[0].examples + " other examples, right answers: " +
+                percent(score[0].accuracy) + " before, " + percent(score[1].accuracy) +
+                " now; attention on the answer: " + percent(score[0].attention) + " before, " +
+                percent(score[1].attention) + " now.");
         return parts.join(" ");
     }
 
     /* ---- touching ---- */
 
     function swap(role, fresh) {
-        if (fresh) { qkvState.undo(); qkvExample.words.changed = JSON.parse(JSON.stringify(qkvExample.words.drawn)); }
+        if (fresh) {
+            qkvState.undo();
+            qkvExample.words.changed = JSON.parse(JSON.stringify(qkvExample.words.drawn));
+        }
         qkvExample.swapTwo(role, frame.before.look);
     }
-    function undo() { qkvState.undo(); change(); }
+    function undo() {
+        qkvState.undo();
+        change();
+    }
 
     function touch() {
         by("swap-keys").addEventListener("click", () => swap("key", false));
         by("swap-values").addEventListener("click", () => swap("value", false));
         by("undo").addEventListener("click", undo);
-        const bit = (id, n) => by(id).addEventListener("change", (e) => { state.hide = e.target.checked ? state.hide | n : state.hide & ~n; change(); });
+        const bit = (id, n) => by(id).addEventListener("change", (e) => {
+            state.hide = e.target.checked ? state.hide | n : state.hide & ~n;
+            change();
+        });
         bit("hide-keys", 1);
         bit("hide-values", 2);
-        by("silent").addEventListener("change", (e) => { state.silent = Number(e.target.value); change(); });
-        by("random").addEventListener("change", (e) => { state.random = e.target.value; change(); });
-        const example = (by) => { state.example = Math.max(0, state.example + by); state.ask = -1; state.set = []; change(); };
+        by("silent").addEventListener("change", (e) => {
+            state.silent = Number(e.target.value);
+            change();
+        });
+        by("random").addEventListener("change", (e) => {
+            state.random = e.target.value;
+            change();
+        });
+        const example = (by) => {
+            state.example = Math.max(0, state.example + by);
+            state.ask = -1;
+            state.set = [];
+            change();
+        };
         by("next-example").addEventListener("click", () => example(1));
         by("previous-example").addEventListener("click", () => example(-1));
     }
@@ -246,8 +357,11 @@
     async function act(step) {
         const a = step.act || {};
         trouble("");
-        if (step.set && (await start({ ...step.set }))) return;
-        if (a.fresh) { qkvState.undo(); await change(); }
+        if (step.set && (await start({...step.set}))) return;
+        if (a.fresh) {
+            qkvState.undo();
+            await change();
+        }
         if (a.speed) by("speed").value = a.speed;
         if (a.step !== undefined) return goTo(a.step);
         if (a.swap) return swap(a.swap, true);
@@ -271,43 +385,88 @@
         by("norms-kind").addEventListener("change", () => qkvCurves.show(state.step));
         by("help").addEventListener("click", help);
         document.addEventListener("keydown", (e) => {
-            if (e.ctrlKey || e.altKey || e.metaKey || /INPUT|SELECT|TEXTAREA/.test(e.target.tagName) || by("dialog").open) return;
-            if (e.key === " " && e.target.tagName !== "BUTTON" && e.target.tagName !== "SUMMARY") by("play").click();
-            else if (e.key === ",") goTo(state.step - 1);
-            else if (e.key === ".") goTo(state.step + 1);
-            else if (e.key === "Home") goTo(0);
-            else if (e.key === "End") goTo(run.steps);
-            else return;
+            if (e.ctrlKey || e.altKey || e.metaKey ||
+                /INPUT|SELECT|TEXTAREA/.test(e.target.tagName) || by("dialog").open)
+                return;
+            if (e.key === " " && e.target.tagName !== "BUTTON" && e.target.tagName !== "SUMMARY")
+                by("play").click();
+            else if (e.key === ",")
+                goTo(state.step - 1);
+            else if (e.key === ".")
+                goTo(state.step + 1);
+            else if (e.key === "Home")
+                goTo(0);
+            else if (e.key === "End")
+                goTo(run.steps);
+            else
+                return;
             e.preventDefault();
         });
-        const redraw = () => { if (frame) { qkvDraw.forget(); qkvExample.show(frame); qkvMaps.again(); qkvCurves.show(state.step); } };
+        const redraw = () => {
+            if (frame) {
+                qkvDraw.forget();
+                qkvExample.show(frame);
+                qkvMaps.again();
+                qkvCurves.show(state.step);
+            }
+        };
         addEventListener("resize", redraw);
         matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-        addEventListener("hashchange", () => { if (location.hash.slice(1) !== qkvState.address()) fromAddress(); });
+        addEventListener("hashchange", () => {
+            if (location.hash.slice(1) !== qkvState.address()) fromAddress();
+        });
         return redraw;
     }
 
     function help() {
         const lines = [
-            ["What is shown", "Above, one held-out example: under each entry how much the question looks at it (weight), the score before the softmax, and what its value alone would make the model say. Below, attention; then what the matrices do to symbols without any example: Q and K (which key a question matches), V and O (what a fetched value says). Blue is where to look, orange is what is brought back."],
-            ["Touch", "A click on a key asks for it. To exchange two keys or two values, drag one onto the other, or choose “exchanges two” and click both. “Changes it” gives a list of words. Everything changed has a frame, and numbers stand as before → now."],
-            ["Keys", "Space plays and pauses; comma and full stop go one step back and on; Home and End to the first and last. In the example: Enter does what a click does, x exchanges (once on each), arrow keys up and down change the word, left and right move."],
-            ["Go back", "The slider and the curves go to any step. It is computed again from a state that was kept, to the same bits: a run is a function of its options."],
-            ["Take along", "The address holds options, step, example and changes. Checkpoints are those of qkv: “qkv eval” reads them in a run directory, and those of a native run open here."],
+            [
+                "What is shown",
+                "Above, one held-out example: under each entry how much the question looks at it (weight), the score before the softmax, and what its value alone would make the model say. Below, attention; then what the matrices do to symbols without any example: Q and K (which key a question matches), V and O (what a fetched value says). Blue is where to look, orange is what is brought back."
+            ],
+            [
+                "Touch",
+                "A click on a key asks for it. To exchange two keys or two values, drag one onto the other, or choose “exchanges two” and click both. “Changes it” gives a list of words. Everything changed has a frame, and numbers stand as before → now."
+            ],
+            [
+                "Keys",
+                "Space plays and pauses; comma and full stop go one step back and on; Home and End to the first and last. In the example: Enter does what a click does, x exchanges (once on each), arrow keys up and down change the word, left and right move."
+            ],
+            [
+                "Go back",
+                "The slider and the curves go to any step. It is computed again from a state that was kept, to the same bits: a run is a function of its options."
+            ],
+            [
+                "Take along",
+                "The address holds options, step, example and changes. Checkpoints are those of qkv: “qkv eval” reads them in a run directory, and those of a native run open here."
+            ],
         ];
         const body = document.createDocumentFragment();
-        for (const [title, text] of lines) body.append(make("h3", { text: title }), make("p", { text }));
-        body.append(make("p", {}, make("button", { text: "Read the findings", onclick: () => { by("dialog").close(); qkvStories.findings(""); } })));
+        for (const [title, text] of lines)
+            body.append(make("h3", {text: title}), make("p", {text}));
+        body.append(make("p", {}, make("button", {
+                             text: "Read the findings",
+                             onclick: () => {
+                                 by("dialog").close();
+                                 qkvStories.findings("");
+                             }
+                         })));
         qkvStories.dialog("How to use this page", body);
     }
 
     /* ---- beginning ---- */
 
     async function fromAddress() {
-        const fallBack = async (message) => { qkvState.read(""); await start({}); trouble(message); };
-        try { qkvState.read(location.hash); } catch (e) { return fallBack(e.message); }
-        const step = state.step, { given } = state;
-        const wrong = await start({ ...given }, true);
+        const fallBack = async (message) => {
+            qkvState.read("");
+            await start({});
+            trouble(message);
+        };
+        try {
+            qkvState.read(location.hash);
+        } catch (e) { return fallBack(e.message); }
+        const step = state.step, {given} = state;
+        const wrong = await start({...given}, true);
         if (wrong) return fallBack(wrong);
         qkvStories.tell(state.story, false);
         state.step = 0;
@@ -317,9 +476,11 @@
 
     /* A checkpoint that was opened, or one that came with the page. */
     async function opened(value, name) {
-        began({ run: value.run, words: value.words }, {});
+        began({run: value.run, words: value.words}, {});
         const base = value.run.base;
-        state.given = Object.fromEntries(Object.entries(value.options).filter(([option, v]) => option !== "task" ? v !== base[option] : v !== "pairs"));
+        state.given = Object.fromEntries(
+            Object.entries(value.options)
+                .filter(([option, v]) => option !== "task" ? v !== base[option] : v !== "pairs"));
         qkvOptions.show(run);
         qkvState.undo();
         state.ask = state.head = -1;
@@ -330,24 +491,28 @@
 
     /* The run that qkv view put into the page: its rows, and its states by checkpoint. */
     async function openRun() {
-        const run = await call("begin", { text: JSON.stringify(brought.config), files: brought.files });
+        const run =
+            await call("begin", {text: JSON.stringify(brought.config), files: brought.files});
         brought.options = run.options;
         qkvOwn.bring(brought.files);
-        for (const c of brought.checkpoints) run.step = (await call("restore", { file: bytes(c), same: true })).step;
+        for (const c of brought.checkpoints)
+            run.step = (await call("restore", {file: bytes(c), same: true})).step;
         await opened(run, brought.name);
         document.title = "qkv: " + brought.name;
-        by("foot").append(" This is the run " + brought.name + " with " + brought.checkpoints.length + " of its states; steps between them are computed here again, and may differ from it in the last digits if its program used wider vectors.");
+        by("foot").append(
+            " This is the run " + brought.name + " with " + brought.checkpoints.length +
+            " of its states; steps between them are computed here again, and may differ from it in the last digits if its program was built otherwise than with ARCH=portable.");
     }
 
     async function main() {
-        if (!hasVectors()) return trouble("This browser has no WebAssembly with SIMD, which the engine is made of. Chromium and Firefox have it since 2021, Safari since 16.4.");
+        if (!hasVectors())
+            return trouble(
+                "This browser has no WebAssembly with SIMD, which the engine is made of. Chromium and Firefox have it since 2021, Safari since 16.4.");
         startWorker();
         brought = JSON.parse(by("run").textContent);
         try {
-            table = await call("open", { bytes: bytes(by("engine").textContent) });
-        } catch (e) {
-            return trouble("The engine cannot be started: " + e.message);
-        }
+            table = await call("open", {bytes: bytes(by("engine").textContent)});
+        } catch (e) { return trouble("The engine cannot be started: " + e.message); }
         qkvOptions.build(table, (given) => start(given));
         qkvOwn.build((given) => start(given), () => state.given);
         qkvStories.build(act);
@@ -355,12 +520,20 @@
         touch();
         qkvMaps.listen();
         qkvCurves.listen(goTo);
-        qkvFiles.build({ run: () => run, call, say: (text) => setText(by("say"), text), trouble, redraw, opened });
+        qkvFiles.build({
+            run: () => run,
+            call,
+            say: (text) => setText(by("say"), text),
+            trouble,
+            redraw,
+            opened
+        });
         try {
-            if (brought && !location.hash) await openRun(); else await fromAddress();
-        } catch (e) {
-            trouble(e.message);
-        }
+            if (brought && !location.hash)
+                await openRun();
+            else
+                await fromAddress();
+        } catch (e) { trouble(e.message); }
         document.body.dataset.ready = "1";
     }
     main();

@@ -2,11 +2,11 @@
 "use strict";
 
 const qkvMaps = (() => {
-    const { by, make, setText, number } = qkvText, { state } = qkvState;
+    const {by, make, setText, number} = qkvText, {state} = qkvState;
     let run = null, last = null;
-    const drawn = { attention: [], qk: [], ov: [] };
+    const drawn = {attention: [], qk: [], ov: []};
 
-    const names = (side) => Array.from({ length: run.sides[side].T }, (_, p) => p);
+    const names = (side) => Array.from({length: run.sides[side].T}, (_, p) => p);
 
     function build(described, redraw) {
         run = described;
@@ -15,12 +15,20 @@ const qkvMaps = (() => {
         if (run.asks) kinds.push(["questions", "each key asked in turn"]);
         if (run.maps.length) kinds.push(["all", "the whole example"]);
         const total = run.maps.reduce((n, m) => n + m.heads, 0);
-        if (total > 1) for (const m of run.maps) for (let h = 0; h < m.heads; h++) kinds.push([m.name + " " + h, m.title + " " + m.layer + ", head " + h]);
-        by("map-kind").replaceChildren(...kinds.map(([value, text]) => make("option", { value, text })));
+        if (total > 1)
+            for (const m of run.maps)
+                for (let h = 0; h < m.heads; h++)
+                    kinds.push([m.name + " " + h, m.title + " " + m.layer + ", head " + h]);
+        by("map-kind").replaceChildren(...kinds.map(([value,
+                                                      text]) => make("option", {value, text})));
         by("map-kind").parentElement.hidden = kinds.length < 2;
-        if (!kinds.some(([value]) => value === state.map)) state.map = kinds.length ? kinds[0][0] : "";
+        if (!kinds.some(([value]) => value === state.map))
+            state.map = kinds.length ? kinds[0][0] : "";
         by("map-kind").value = state.map;
-        by("map-kind").onchange = (e) => { state.map = e.target.value; redraw(); };
+        by("map-kind").onchange = (e) => {
+            state.map = e.target.value;
+            redraw();
+        };
         by("maps").classList.toggle("alone", !run.circuits.length);
         by("lower").classList.toggle("alone", !run.circuits.length);
         by("qk-panel").hidden = by("ov-panel").hidden = !run.circuits.length;
@@ -29,43 +37,73 @@ const qkvMaps = (() => {
     /* ---- attention ---- */
 
     function columnNames(side, ids, self) {
-        return names(side).map((p) => side === 0 && p === self ? "self" : qkvExample.text(side, p, ids));
+        return names(side).map(
+            (p) => side === 0 && p === self ? "self" : qkvExample.text(side, p, ids));
     }
 
     /* Each key in turn: rows are questions, with their answers. */
     function questions(picture, changed, other) {
-        const words = qkvExample.words, ids = changed ? words.changed : words.drawn, S = run.sides[run.store].T, x = picture.maps[0].x;
+        const words = qkvExample.words, ids = changed ? words.changed : words.drawn,
+              S = run.sides[run.store].T, x = picture.maps[0].x;
         const key = words.drawn[run.store][run.roles.key], there = ids[run.store][run.roles.key];
-        const symbols = run.sides[run.store].streams[run.roles.key].symbols, classes = run.readouts[0].classes;
-        const answer = (from, r) => from[run.entries * S + r], rows = Array.from({ length: run.entries }, (_, r) => r);
+        const symbols = run.sides[run.store].streams[run.roles.key].symbols,
+              classes = run.readouts[0].classes;
+        const answer = (from, r) => from[run.entries * S + r],
+              rows = Array.from({length: run.entries}, (_, r) => r);
         return {
-            title: changed ? "now" : other ? "before" : "", x, rows: run.entries, cols: S, hue: "look", greatest: 1, numbers: true,
+            title: changed ? "now" :
+                other      ? "before" :
+                             "",
+            x,
+            rows: run.entries,
+            cols: S,
+            hue: "look",
+            greatest: 1,
+            numbers: true,
             rowNames: rows.map((r) => symbols[key[r]] + " → " + classes[answer(x, r)]),
             colNames: columnNames(run.store, ids, words.question),
-            marks: rows.map((r) => there.indexOf(key[r], 0) < run.entries ? there.indexOf(key[r]) : -1),
-            changedRows: other ? new Set(rows.filter((r) => answer(x, r) !== answer(other.maps[0].x, r))) : null,
+            marks: rows.map(
+                (r) => there.indexOf(key[r], 0) < run.entries ? there.indexOf(key[r]) : -1),
+            changedRows: other ?
+                new Set(rows.filter((r) => answer(x, r) !== answer(other.maps[0].x, r))) :
+                null,
             changedCols: changedPlaces(run.store, changed),
         };
     }
 
     function changedPlaces(side, changed) {
         const words = qkvExample.words;
-        return new Set(changed ? names(side).filter((p) => words.drawn[side].some((s, k) => s[p] !== words.changed[side][k][p])) : []);
+        return new Set(
+            changed ?
+                names(side).filter(
+                    (p) => words.drawn[side].some((s, k) => s[p] !== words.changed[side][k][p])) :
+                []);
     }
 
     /* The whole example: one map for each head that is wanted. */
     function whole(picture, kind, changed, both) {
         const words = qkvExample.words, ids = changed ? words.changed : words.drawn, out = [];
         picture.maps.forEach((node, i) => {
-            const m = run.maps[i], [H, T, S] = node.dim, source = m.cols === run.store && m.layer === run.layers - 1 ? picture.look.source : -1;
+            const m = run.maps[i], [H, T, S] = node.dim,
+                  source =
+                      m.cols === run.store && m.layer === run.layers - 1 ? picture.look.source : -1;
             for (let h = 0; h < H; h++) {
                 if (kind !== "all" && kind !== m.name + " " + h) continue;
                 out.push({
-                    title: (both ? (changed ? "now: " : "before: ") : "") + m.title + " " + m.layer + ", head " + h,
-                    x: node.x.subarray(h * T * S, (h + 1) * T * S), rows: T, cols: S, hue: "look", greatest: 1, numbers: true,
-                    rowNames: names(m.rows).map((p) => qkvExample.text(m.rows, p, ids)), colNames: columnNames(m.cols, ids, -1),
-                    marks: names(m.rows).map((p) => m.rows === 0 && p === picture.look.question ? source : -1),
-                    changedCols: changedPlaces(m.cols, changed), changedRows: changedPlaces(m.rows, changed),
+                    title: (both ? (changed ? "now: " : "before: ") : "") + m.title + " " +
+                        m.layer + ", head " + h,
+                    x: node.x.subarray(h * T * S, (h + 1) * T * S),
+                    rows: T,
+                    cols: S,
+                    hue: "look",
+                    greatest: 1,
+                    numbers: true,
+                    rowNames: names(m.rows).map((p) => qkvExample.text(m.rows, p, ids)),
+                    colNames: columnNames(m.cols, ids, -1),
+                    marks: names(m.rows).map(
+                        (p) => m.rows === 0 && p === picture.look.question ? source : -1),
+                    changedCols: changedPlaces(m.cols, changed),
+                    changedRows: changedPlaces(m.rows, changed),
                 });
             }
         });
@@ -78,8 +116,12 @@ const qkvMaps = (() => {
             list.push(questions(frame.before, false, both ? frame.after : null));
             if (both) list.push(questions(frame.after, true, frame.before));
         } else if (frame.map) {
-            const before = whole(frame.before, frame.map, false, both), after = both ? whole(frame.after, frame.map, true, true) : [];
-            before.forEach((m, i) => { list.push(m); if (both) list.push(after[i]); });
+            const before = whole(frame.before, frame.map, false, both),
+                  after = both ? whole(frame.after, frame.map, true, true) : [];
+            before.forEach((m, i) => {
+                list.push(m);
+                if (both) list.push(after[i]);
+            });
         }
         drawn.attention = grid(by("attention"), list, run.circuits.length ? 360 : 440);
         describe(frame, list);
@@ -89,13 +131,22 @@ const qkvMaps = (() => {
     function grid(canvas, list, most) {
         const width = canvas.clientWidth, alone = list.length === 1;
         const least = list.length && list[0].title.startsWith("before") ? 200 : 260;
-        const across = Math.max(1, Math.min(list.length, Math.floor(width / least))), w = width / across;
+        const across = Math.max(1, Math.min(list.length, Math.floor(width / least))),
+              w = width / across;
         const lines = Math.ceil(list.length / across), title = alone && !list[0].title ? 0 : 16;
         const pen = canvas.getContext("2d");
-        const tall = (m) => Math.min(most, (w - (across > 1 ? 10 : 0) - qkvDraw.margin(pen, m)) / m.cols * m.rows + 34), h = Math.max(60, ...list.map(tall)) + title;
-        const { g } = qkvDraw.sheet(canvas, Math.max(1, lines) * h);
+        const tall = (m) => Math.min(
+                  most,
+                  (w - (across > 1 ? 10 : 0) - qkvDraw.margin(pen, m)) / m.cols * m.rows + 34),
+              h = Math.max(60, ...list.map(tall)) + title;
+        const {g} = qkvDraw.sheet(canvas, Math.max(1, lines) * h);
         return list.map((m, i) => {
-            const box = { x: i % across * w, y: Math.floor(i / across) * h + title, w: w - (across > 1 ? 10 : 0), h: h - title };
+            const box = {
+                x: i % across * w,
+                y: Math.floor(i / across) * h + title,
+                w: w - (across > 1 ? 10 : 0),
+                h: h - title
+            };
             if (m.title) {
                 g.fillStyle = qkvDraw.colours().ink;
                 g.textAlign = "left";
@@ -108,13 +159,32 @@ const qkvMaps = (() => {
 
     function describe(frame, list) {
         const picture = frame.after || frame.before, look = picture.look;
-        if (!run.maps.length) setText(by("attention-note"), "This block has no attention weights that could be shown.");
+        if (!run.maps.length)
+            setText(
+                by("attention-note"), "This block has no attention weights that could be shown.");
         else if (frame.map === "questions") {
-            const m = list[list.length - 1], S = m.cols, sum = m.marks.reduce((t, k, r) => t + (k >= 0 ? m.x[r * S + k] : 0), 0);
-            setText(by("attention-note"), "Rows: a key is asked for, and what is answered. Frames: where that key stands. On it: " + number(100 * sum / m.rows, 0) + " % on average.");
-        } else setText(by("attention-note"), "Rows look, columns are looked at; the frame is the answer's place. Each row adds up to 1.");
-        by("attention").setAttribute("aria-label", !look.at ? "no attention" : "Attention. The question at position " + look.question + " looks " +
-            look.at.map((a, i) => a.visible ? number(a.weight) + " at " + qkvExample.text(run.store, i) : "").filter((s) => s).join(", "));
+            const m = list[list.length - 1], S = m.cols,
+                  sum = m.marks.reduce((t, k, r) => t + (k >= 0 ? m.x[r * S + k] : 0), 0);
+            setText(
+                by("attention-note"),
+                "Rows: a key is asked for, and what is answered. Frames: where that key stands. On it: " +
+                    number(100 * sum / m.rows, 0) + " % on average.");
+        } else
+            setText(
+                by("attention-note"),
+                "Rows look, columns are looked at; the frame is the answer's place. Each row adds up to 1.");
+        by("attention")
+            .setAttribute(
+                "aria-label",
+                !look.at ? "no attention" :
+                           "Attention. The question at position " + look.question + " looks " +
+                        look.at
+                            .map(
+                                (a, i) => a.visible ?
+                                    number(a.weight) + " at " + qkvExample.text(run.store, i) :
+                                    "")
+                            .filter((s) => s)
+                            .join(", "));
     }
 
     /* ---- circuits ---- */
@@ -126,8 +196,19 @@ const qkvMaps = (() => {
             if (title === "now" && !both) continue;
             const x = picture.circuits[i];
             let greatest = 3;
-            for (const v of x) if (Math.abs(v) > greatest) greatest = Math.abs(v);
-            list.push({ title: both ? title : "", x, rows: c.rows.length, cols: c.cols.length, hue, greatest, rowNames: c.rows, colNames: c.cols, square });
+            for (const v of x)
+                if (Math.abs(v) > greatest) greatest = Math.abs(v);
+            list.push({
+                title: both ? title : "",
+                x,
+                rows: c.rows.length,
+                cols: c.cols.length,
+                hue,
+                greatest,
+                rowNames: c.rows,
+                colNames: c.cols,
+                square
+            });
         }
         return grid(canvas, list, 360);
     }
@@ -137,24 +218,35 @@ const qkvMaps = (() => {
         let n = 0;
         for (let r = 0; r < c.rows.length; r++) {
             let best = 0;
-            for (let k = 1; k < c.cols.length; k++) if (x[r * c.cols.length + k] > x[r * c.cols.length + best]) best = k;
+            for (let k = 1; k < c.cols.length; k++)
+                if (x[r * c.cols.length + k] > x[r * c.cols.length + best]) best = k;
             n += best === right(r);
         }
         return n;
     }
 
     function circuits(frame) {
-        const values = by("qk-values").checked, keys = by("ov-keys").checked, picture = frame.after || frame.before;
+        const values = by("qk-values").checked, keys = by("ov-keys").checked,
+              picture = frame.after || frame.before;
         drawn.qk = circuit(frame, by("qk"), values ? 1 : 0, "where");
         drawn.ov = circuit(frame, by("ov"), keys ? 3 : 2, "what");
-        const qk = hits(picture.circuits[0], run.circuits[0], (r) => run.right[r]), ov = hits(picture.circuits[2], run.circuits[2], (r) => r);
+        const qk = hits(picture.circuits[0], run.circuits[0], (r) => run.right[r]),
+              ov = hits(picture.circuits[2], run.circuits[2], (r) => r);
         const n = run.circuits[0].rows.length, v = run.circuits[2].rows.length;
-        setText(by("qk-note"), values ? "Rows: questions. Columns: values. It should stay pale: values are not to steer where one looks."
-            : qk + " of " + n + " questions match their own key best. Rows ask, columns are found.");
-        setText(by("ov-note"), keys ? "Rows: keys. Columns: answers. It should stay pale: keys are not to be said."
-            : ov + " of " + v + " values, once fetched, are said as themselves.");
-        by("qk").setAttribute("aria-label", "Q and K: " + qk + " of " + n + " questions match their own key best");
-        by("ov").setAttribute("aria-label", "V and O: " + ov + " of " + v + " values are said as themselves");
+        setText(
+            by("qk-note"),
+            values ?
+                "Rows: questions. Columns: values. It should stay pale: values are not to steer where one looks." :
+                qk + " of " + n +
+                    " questions match their own key best. Rows ask, columns are found.");
+        setText(
+            by("ov-note"),
+            keys ? "Rows: keys. Columns: answers. It should stay pale: keys are not to be said." :
+                   ov + " of " + v + " values, once fetched, are said as themselves.");
+        by("qk").setAttribute(
+            "aria-label", "Q and K: " + qk + " of " + n + " questions match their own key best");
+        by("ov").setAttribute(
+            "aria-label", "V and O: " + ov + " of " + v + " values are said as themselves");
     }
 
     function show(frame) {
@@ -163,17 +255,21 @@ const qkvMaps = (() => {
         attention(frame);
         if (run.circuits.length) circuits(frame);
     }
-    function again() { if (last) show(last); }
+    function again() {
+        if (last) show(last);
+    }
 
     /* ---- the pointer: a cell's names and number ---- */
 
-    const tip = make("div", { class: "tip", hidden: true });
+    const tip = make("div", {class: "tip", hidden: true});
     function point(canvas, e) {
-        const at = canvas.getBoundingClientRect(), hit = qkvDraw.cellAt(drawn[canvas.id], e.clientX - at.left, e.clientY - at.top);
+        const at = canvas.getBoundingClientRect(),
+              hit = qkvDraw.cellAt(drawn[canvas.id], e.clientX - at.left, e.clientY - at.top);
         tip.hidden = !hit;
         if (!hit) return;
         const m = hit.d.m;
-        tip.textContent = m.rowNames[hit.row] + "  at  " + m.colNames[hit.col] + ":  " + number(hit.value, 3);
+        tip.textContent =
+            m.rowNames[hit.row] + "  at  " + m.colNames[hit.col] + ":  " + number(hit.value, 3);
         tip.style.left = Math.min(e.clientX + 12, innerWidth - tip.offsetWidth - 8) + "px";
         tip.style.top = e.clientY + 14 + "px";
     }
@@ -181,10 +277,12 @@ const qkvMaps = (() => {
         document.body.append(tip);
         for (const id of Object.keys(drawn)) {
             by(id).addEventListener("pointermove", (e) => point(by(id), e));
-            by(id).addEventListener("pointerleave", () => { tip.hidden = true; });
+            by(id).addEventListener("pointerleave", () => {
+                tip.hidden = true;
+            });
         }
         for (const id of ["qk-values", "ov-keys"]) by(id).addEventListener("change", again);
     }
 
-    return { build, show, again, listen };
+    return {build, show, again, listen};
 })();

@@ -2,16 +2,20 @@
 "use strict";
 
 const qkvOptions = (() => {
-    const { by, make } = qkvText, { state } = qkvState;
+    const {by, make} = qkvText, {state} = qkvState;
     let change = null, run = null, made = "";
 
     /* Asks for `value`; what is the task's own default needs not be said. */
     async function give(name, value) {
-        const given = { ...state.given };
-        if (name === "task") for (const other of Object.keys(given)) delete given[other];
-        if (name === "task") Object.assign(given, { task: value }, qkvOwn.first(value));
+        const given = {...state.given};
+        if (name === "task")
+            for (const other of Object.keys(given)) delete given[other];
+        if (name === "task") Object.assign(given, {task: value}, qkvOwn.first(value));
         const unsaid = name === "task" ? value === "pairs" : run && value === run.base[name];
-        if (unsaid) delete given[name]; else given[name] = value;
+        if (unsaid)
+            delete given[name];
+        else
+            given[name] = value;
         const wrong = await change(given);
         if (wrong) refuse(name, value, wrong);
     }
@@ -27,12 +31,22 @@ const qkvOptions = (() => {
     }
 
     function control(o) {
-        const id = "option-" + o.name, given = (e) => give(o.name, o.kind === "flag" ? String(e.target.checked) : e.target.value.trim());
-        if (o.kind === "flag") return make("input", { id, type: "checkbox", onchange: given });
+        const id = "option-" + o.name,
+              given = (e) => give(
+                  o.name, o.kind === "flag" ? String(e.target.checked) : e.target.value.trim());
+        if (o.kind === "flag") return make("input", {id, type: "checkbox", onchange: given});
         if (o.kind === "choice")
-            return make("select", { id, onchange: given }, ...o.choices.split("|").map((c) => make("option", { value: c, text: c })));
+            return make(
+                "select", {id, onchange: given},
+                ...o.choices.split("|").map((c) => make("option", {value: c, text: c})));
         const numeric = o.kind === "int" ? "numeric" : o.kind === "real" ? "decimal" : null;
-        return make("input", { id, inputmode: numeric, autocomplete: "off", onchange: given, "aria-describedby": id + "-help" });
+        return make("input", {
+            id,
+            inputmode: numeric,
+            autocomplete: "off",
+            onchange: given,
+            "aria-describedby": id + "-help"
+        });
     }
 
     /* What can be chosen depends on the task. */
@@ -42,10 +56,14 @@ const qkvOptions = (() => {
         made = run.options.task;
         form.replaceChildren();
         for (const o of run.table) {
-            if (o.kind === "section") { form.append(make("h3", { text: o.name })); continue; }
-            if (o.name === "task") continue; // chosen above
-            form.append(make("div", { class: "option", id: "box-" + o.name }, make("label", { for: "option-" + o.name, text: o.name }),
-                control(o), make("small", { id: "option-" + o.name + "-help", text: o.help })));
+            if (o.kind === "section") {
+                form.append(make("h3", {text: o.name}));
+                continue;
+            }
+            if (o.name === "task") continue;  // chosen above
+            form.append(make(
+                "div", {class: "option", id: "box-" + o.name}, make("label", { for: "option-" + o.name, text: o.name
+                }), control(o), make("small", {id: "option-" + o.name + "-help", text: o.help})));
         }
     }
 
@@ -53,7 +71,8 @@ const qkvOptions = (() => {
         const form = by("options");
         change = changed;
         form.addEventListener("submit", (e) => e.preventDefault());
-        for (const t of all.tasks) by("task").append(make("option", { value: t.name, text: t.name, title: t.summary }));
+        for (const t of all.tasks)
+            by("task").append(make("option", {value: t.name, text: t.name, title: t.summary}));
         by("task").addEventListener("change", (e) => give("task", e.target.value));
         by("seed").addEventListener("change", (e) => give("seed", e.target.value.trim()));
         by("more").addEventListener("click", () => {
@@ -72,15 +91,22 @@ const qkvOptions = (() => {
         for (const o of run.table) {
             const e = by("option-" + o.name);
             if (!e) continue;
-            const asked = state.given[o.name] !== undefined ? state.given[o.name] : run.base[o.name];
-            if (o.kind === "flag") e.checked = run.options[o.name] === "true"; else e.value = asked;
+            const asked =
+                state.given[o.name] !== undefined ? state.given[o.name] : run.base[o.name];
+            if (o.kind === "flag")
+                e.checked = run.options[o.name] === "true";
+            else
+                e.value = asked;
             by("box-" + o.name).classList.toggle("set", state.given[o.name] !== undefined);
             e.removeAttribute("aria-invalid");
             by("option-" + o.name + "-help").classList.remove("wrong");
-            const means = asked === "0" && run.options[o.name] !== "0" ? " (here: " + run.options[o.name] + ")" : "";
-            by("option-" + o.name + "-help").textContent = o.help + means + (o.needs ? " (only with " + o.needs.replace(/_/g, "-") + ")" : "");
+            const means = asked === "0" && run.options[o.name] !== "0" ?
+                " (here: " + run.options[o.name] + ")" :
+                "";
+            by("option-" + o.name + "-help").textContent =
+                o.help + means + (o.needs ? " (only with " + o.needs.replace(/_/g, "-") + ")" : "");
         }
     }
 
-    return { build, show, give };
+    return {build, show, give};
 })();

@@ -3,83 +3,295 @@
 "use strict";
 
 const qkvStories = (() => {
-    const { by, make, markdown, claims } = qkvText, { state } = qkvState;
-    const train = { text: "Train", play: true };
+    const {by, make, markdown, claims} = qkvText, {state} = qkvState;
+    const train = {text: "Train", play: true};
 
     const stories = {
         roles: [
-            { say: "A look-up, trained to the end.", set: {}, act: train },
-            { say: "Exchange two keys. Attention follows the key, and the answer is what stands there.", act: { text: "Exchange two keys", swap: "key" } },
-            { say: "Exchange two values instead. Attention stays where it was; only the answer changes.", act: { text: "Exchange two values", swap: "value", fresh: true } },
-            { say: "Let K see no values and V no keys: nothing is lost. Each path needs its own part alone.", act: { text: "Hide both", hide: 3, fresh: true } },
-            { say: "Make W^Q random: no match. Make W^V random: it looks at the right place and says the wrong thing.", act: { text: "Random W^Q", random: "wq", fresh: true } },
+            {say: "A look-up, trained to the end.", set: {}, act: train},
+            {
+                say:
+                    "Exchange two keys. Attention follows the key, and the answer is what stands there.",
+                act: {text: "Exchange two keys", swap: "key"}
+            },
+            {
+                say:
+                    "Exchange two values instead. Attention stays where it was; only the answer changes.",
+                act: {text: "Exchange two values", swap: "value", fresh: true}
+            },
+            {
+                say:
+                    "Let K see no values and V no keys: nothing is lost. Each path needs its own part alone.",
+                act: {text: "Hide both", hide: 3, fresh: true}
+            },
+            {
+                say:
+                    "Make W^Q random: no match. Make W^V random: it looks at the right place and says the wrong thing.",
+                act: {text: "Random W^Q", random: "wq", fresh: true}
+            },
         ],
         staged: [
-            { say: "The scores are held at 0 until step 1000: every entry gets the same attention.", set: { mask: "memory", "scores-from": "1000", steps: "1200" }, act: { ...train, speed: "200" } },
-            { say: "Watch V and O: their diagonal fills although nothing can be matched; one answer in eight is right.", act: { text: "Look at step 1000", step: 1000 } },
-            { say: "Then scores are allowed. Q and K need some 80 steps.", act: { text: "Look at step 1080", step: 1080 } },
+            {
+                say:
+                    "The scores are held at 0 until step 1000: every entry gets the same attention.",
+                set: {mask: "memory", "scores-from": "1000", steps: "1200"},
+                act: {...train, speed: "200"}
+            },
+            {
+                say:
+                    "Watch V and O: their diagonal fills although nothing can be matched; one answer in eight is right.",
+                act: {text: "Look at step 1000", step: 1000}
+            },
+            {
+                say: "Then scores are allowed. Q and K need some 80 steps.",
+                act: {text: "Look at step 1080", step: 1080}
+            },
         ],
         pressure: [
-            { say: "Step 0. Look at the gradients of the four matrices: W^V and W^O get about six times as much.", set: {}, act: { text: "Look at step 0", step: 0 } },
-            { say: "A score's gradient is w (dy·v - Σ w dy·v): while all values are equally useless, it does not matter where one looks.", act: train },
-            { say: "Go to step 60: many values are carried, few keys are matched, and hardly an answer is right.", act: { text: "Look at step 60", step: 60 } },
+            {
+                say:
+                    "Step 0. Look at the gradients of the four matrices: W^V and W^O get about six times as much.",
+                set: {},
+                act: {text: "Look at step 0", step: 0}
+            },
+            {
+                say:
+                    "A score's gradient is w (dy·v - Σ w dy·v): while all values are equally useless, it does not matter where one looks.",
+                act: train
+            },
+            {
+                say:
+                    "Go to step 60: many values are carried, few keys are matched, and hardly an answer is right.",
+                act: {text: "Look at step 60", step: 60}
+            },
         ],
         generalise: [
-            { say: "A quarter of all combinations of key and value never occurs in training.", set: { "hold-out": "true", steps: "400" }, act: train },
-            { say: "Now change a word: click on “changes it”, then on a value, and choose any other. The new one is answered, seen together before or not." },
-            { say: "Another length: 16 pairs. Attention is shared among more, and still the right entry is ahead.", set: { pairs: "16" }, act: train },
+            {
+                say: "A quarter of all combinations of key and value never occurs in training.",
+                set: {"hold-out": "true", steps: "400"},
+                act: train
+            },
+            {
+                say:
+                    "Now change a word: click on “changes it”, then on a value, and choose any other. The new one is answered, seen together before or not."
+            },
+            {
+                say:
+                    "Another length: 16 pairs. Attention is shared among more, and still the right entry is ahead.",
+                set: {pairs: "16"},
+                act: train
+            },
         ],
         robust: [
-            { say: "Plain gradient descent with a rate of 0.2 comes to the same solution, later.", set: { optimizer: "sgd", lr: "0.2", steps: "1000" }, act: { ...train, speed: "200" } },
-            { say: "So do initial weights of half the size, four heads, or another seed.", set: { "init-gain": "0.5" }, act: train },
-            { say: "Four heads: not every head has to look.", set: { heads: "4" }, act: train },
+            {
+                say: "Plain gradient descent with a rate of 0.2 comes to the same solution, later.",
+                set: {optimizer: "sgd", lr: "0.2", steps: "1000"},
+                act: {...train, speed: "200"}
+            },
+            {
+                say: "So do initial weights of half the size, four heads, or another seed.",
+                set: {"init-gain": "0.5"},
+                act: train
+            },
+            {say: "Four heads: not every head has to look.", set: {heads: "4"}, act: train},
         ],
         sharing: [
-            { say: "Each key asks for its partner (2 for 3, 3 for 2), which is stored beside it. With Q = K half is the most that is possible: a key resembles itself most.", set: { task: "partner", tie: "qk" }, act: train },
-            { say: "With W^Q and W^K apart it is no problem. In the circuit, the marks stand beside the diagonal.", set: { task: "partner" }, act: train },
-            { say: "For the plain look-up x itself will do, without any projection: the embeddings do the work.", set: { wq: "false", wk: "false", wv: "false" }, act: train },
+            {
+                say:
+                    "Each key asks for its partner (2 for 3, 3 for 2), which is stored beside it. With Q = K half is the most that is possible: a key resembles itself most.",
+                set: {task: "partner", tie: "qk"},
+                act: train
+            },
+            {
+                say:
+                    "With W^Q and W^K apart it is no problem. In the circuit, the marks stand beside the diagonal.",
+                set: {task: "partner"},
+                act: train
+            },
+            {
+                say:
+                    "For the plain look-up x itself will do, without any projection: the embeddings do the work.",
+                set: {wq: "false", wk: "false", wv: "false"},
+                act: train
+            },
         ],
         width: [
-            { say: "A head of 4 numbers with K = V: one vector has to be found and to carry, and cannot.", set: { tie: "kv", "d-k": "4", "d-v": "4", batch: "32", steps: "1200" }, act: { ...train, speed: "200" } },
-            { say: "Apart, 4 and 4 numbers are enough.", set: { "d-k": "4", "d-v": "4", batch: "32", steps: "1200" }, act: { ...train, speed: "200" } },
-            { say: "And in a head of 32 numbers sharing costs steps only.", set: { tie: "kv", batch: "32", steps: "1200" }, act: { ...train, speed: "200" } },
+            {
+                say:
+                    "A head of 4 numbers with K = V: one vector has to be found and to carry, and cannot.",
+                set: {tie: "kv", "d-k": "4", "d-v": "4", batch: "32", steps: "1200"},
+                act: {...train, speed: "200"}
+            },
+            {
+                say: "Apart, 4 and 4 numbers are enough.",
+                set: {"d-k": "4", "d-v": "4", batch: "32", steps: "1200"},
+                act: {...train, speed: "200"}
+            },
+            {
+                say: "And in a head of 32 numbers sharing costs steps only.",
+                set: {tie: "kv", batch: "32", steps: "1200"},
+                act: {...train, speed: "200"}
+            },
         ],
         magnitude: [
-            { say: "An entry is to be given back exactly, as a vector of length 1. One matrix for all three: a compromise between sharpness and size.", set: { task: "recall", tie: "qkv", steps: "1500", "eval-every": "50" }, act: { ...train, speed: "200" } },
-            { say: "Three matrices: watch the sizes of the weights part. W^Q and W^K grow, W^V stays at the size of the answer.", set: { task: "recall", steps: "1500", "eval-every": "50" }, act: { ...train, speed: "200" } },
+            {
+                say:
+                    "An entry is to be given back exactly, as a vector of length 1. One matrix for all three: a compromise between sharpness and size.",
+                set: {task: "recall", tie: "qkv", steps: "1500", "eval-every": "50"},
+                act: {...train, speed: "200"}
+            },
+            {
+                say:
+                    "Three matrices: watch the sizes of the weights part. W^Q and W^K grow, W^V stays at the size of the answer.",
+                set: {task: "recall", steps: "1500", "eval-every": "50"},
+                act: {...train, speed: "200"}
+            },
         ],
         scale: [
-            { say: "Heads of 256 numbers without 1/sqrt(d_k), embeddings given. At step 0 each row already stands on one place.", set: { pairs: "16", keys: "64", values: "64", "d-model": "64", "d-k": "256", "d-v": "64", batch: "32", "embed-init": "split", "embed-std": "1.4142", freeze: "embed.*", scale: "none" }, act: train },
-            { say: "With the factor attention starts spread out, and every row can learn where else to look.", set: { pairs: "16", keys: "64", values: "64", "d-model": "64", "d-k": "256", "d-v": "64", batch: "32", "embed-init": "split", "embed-std": "1.4142", freeze: "embed.*" }, act: train },
+            {
+                say:
+                    "Heads of 256 numbers without 1/sqrt(d_k), embeddings given. At step 0 each row already stands on one place.",
+                set: {
+                    pairs: "16",
+                    keys: "64",
+                    values: "64",
+                    "d-model": "64",
+                    "d-k": "256",
+                    "d-v": "64",
+                    batch: "32",
+                    "embed-init": "split",
+                    "embed-std": "1.4142",
+                    freeze: "embed.*",
+                    scale: "none"
+                },
+                act: train
+            },
+            {
+                say:
+                    "With the factor attention starts spread out, and every row can learn where else to look.",
+                set: {
+                    pairs: "16",
+                    keys: "64",
+                    values: "64",
+                    "d-model": "64",
+                    "d-k": "256",
+                    "d-v": "64",
+                    batch: "32",
+                    "embed-init": "split",
+                    "embed-std": "1.4142",
+                    freeze: "embed.*"
+                },
+                act: train
+            },
         ],
         heads: [
-            { say: "One place asks two questions at once. One head: one softmax, so one of the two is answered.", set: { task: "two", heads: "1" }, act: { ...train, speed: "200" } },
-            { say: "Two heads, as wide together as the one before: both are answered.", set: { task: "two", heads: "2" }, act: { ...train, speed: "200" } },
-            { say: "Switch one head off: one of the two answers is gone.", act: { text: "Head 0 off", silent: 0, fresh: true } },
+            {
+                say:
+                    "One place asks two questions at once. One head: one softmax, so one of the two is answered.",
+                set: {task: "two", heads: "1"},
+                act: {...train, speed: "200"}
+            },
+            {
+                say: "Two heads, as wide together as the one before: both are answered.",
+                set: {task: "two", heads: "2"},
+                act: {...train, speed: "200"}
+            },
+            {
+                say: "Switch one head off: one of the two answers is gone.",
+                act: {text: "Head 0 off", silent: 0, fresh: true}
+            },
         ],
         output: [
-            { say: "Sets are fetched, and what is in A only, in B only and in both is asked for. Each reader sees a third of the channels, and there is no W^O.", set: { task: "set3", readout: "local", heads: "3", wo: "false", steps: "1000" }, act: { ...train, speed: "200" } },
-            { say: "With W^O the readers get what other heads brought.", set: { task: "set3", readout: "local", heads: "3", steps: "1000" }, act: { ...train, speed: "200" } },
-            { say: "Without W^O, but with readers that see all channels: a full matrix mixes the heads as well.", set: { task: "set3", heads: "3", wo: "false", steps: "1000" }, act: { ...train, speed: "200" } },
+            {
+                say:
+                    "Sets are fetched, and what is in A only, in B only and in both is asked for. Each reader sees a third of the channels, and there is no W^O.",
+                set: {task: "set3", readout: "local", heads: "3", wo: "false", steps: "1000"},
+                act: {...train, speed: "200"}
+            },
+            {
+                say: "With W^O the readers get what other heads brought.",
+                set: {task: "set3", readout: "local", heads: "3", steps: "1000"},
+                act: {...train, speed: "200"}
+            },
+            {
+                say:
+                    "Without W^O, but with readers that see all channels: a full matrix mixes the heads as well.",
+                set: {task: "set3", heads: "3", wo: "false", steps: "1000"},
+                act: {...train, speed: "200"}
+            },
         ],
         "kv-budget": [
-            { say: "Items of four attributes, one head for each, 8 numbers of keys and values in a head: 64 in the cache.", set: { task: "attributes", "d-k": "8", "d-v": "8", "eval-every": "100" }, act: { ...train, speed: "0" } },
-            { say: "One head of keys and values for all four (MQA), just as wide: 16 in the cache. That is too little.", set: { task: "attributes", "d-k": "8", "d-v": "8", "kv-heads": "1", "eval-every": "100" }, act: { ...train, speed: "0" } },
+            {
+                say:
+                    "Items of four attributes, one head for each, 8 numbers of keys and values in a head: 64 in the cache.",
+                set: {task: "attributes", "d-k": "8", "d-v": "8", "eval-every": "100"},
+                act: {...train, speed: "0"}
+            },
+            {
+                say:
+                    "One head of keys and values for all four (MQA), just as wide: 16 in the cache. That is too little.",
+                set: {
+                    task: "attributes",
+                    "d-k": "8",
+                    "d-v": "8",
+                    "kv-heads": "1",
+                    "eval-every": "100"
+                },
+                act: {...train, speed: "0"}
+            },
         ],
         depth: [
-            { say: "Keys and values are tokens of their own. One layer gets one in eight.", set: { task: "mqar", layers: "1" }, act: { ...train, speed: "200" } },
-            { say: "Two layers get it all. Choose layer 0 among the attentions: each value looks at the key before it.", set: { task: "mqar" }, act: { ...train, speed: "200" } },
-            { say: "The value before its key: now the key's token is found, and has to carry what it fetched.", set: { task: "mqar", order: "vk" }, act: { ...train, speed: "200" } },
+            {
+                say: "Keys and values are tokens of their own. One layer gets one in eight.",
+                set: {task: "mqar", layers: "1"},
+                act: {...train, speed: "200"}
+            },
+            {
+                say:
+                    "Two layers get it all. Choose layer 0 among the attentions: each value looks at the key before it.",
+                set: {task: "mqar"},
+                act: {...train, speed: "200"}
+            },
+            {
+                say:
+                    "The value before its key: now the key's token is found, and has to carry what it fetched.",
+                set: {task: "mqar", order: "vk"},
+                act: {...train, speed: "200"}
+            },
         ],
         cross: [
-            { say: "The questions stand in one sequence, the pairs in a memory beside it.", set: { task: "cross" }, act: train },
-            { say: "Exchange two values of the memory: attention stays, the new value is said.", act: { text: "Exchange two values", swap: "value", fresh: true } },
+            {
+                say: "The questions stand in one sequence, the pairs in a memory beside it.",
+                set: {task: "cross"},
+                act: train
+            },
+            {
+                say: "Exchange two values of the memory: attention stays, the new value is said.",
+                act: {text: "Exchange two values", swap: "value", fresh: true}
+            },
         ],
         coref: [
-            { say: "“The animal did not cross the street because it was tired”: the colour of what? “it” stands with its predicate.", set: { task: "coref" }, act: train },
-            { say: "Change the predicate: choose “changes it”, then the word beside “it” (tired, hungry … or wide, deep …). Attention goes to the other noun." },
-            { say: "With “it” and its predicate apart, one layer gets half: “it” asks the same in every sentence.", set: { task: "coref", form: "11" }, act: { ...train, speed: "200" } },
-            { say: "Two layers get it, in ways that differ between seeds.", set: { task: "coref", form: "11", layers: "2", steps: "1200" }, act: { ...train, speed: "200" } },
+            {
+                say:
+                    "“The animal did not cross the street because it was tired”: the colour of what? “it” stands with its predicate.",
+                set: {task: "coref"},
+                act: train
+            },
+            {
+                say:
+                    "Change the predicate: choose “changes it”, then the word beside “it” (tired, hungry … or wide, deep …). Attention goes to the other noun."
+            },
+            {
+                say:
+                    "With “it” and its predicate apart, one layer gets half: “it” asks the same in every sentence.",
+                set: {task: "coref", form: "11"},
+                act: {...train, speed: "200"}
+            },
+            {
+                say: "Two layers get it, in ways that differ between seeds.",
+                set: {task: "coref", form: "11", layers: "2", steps: "1200"},
+                act: {...train, speed: "200"}
+            },
         ],
     };
 
@@ -88,9 +300,14 @@ const qkvStories = (() => {
     function build(actions) {
         run = actions;
         known = claims(by("findings").textContent);
-        by("story").append(make("option", { value: "", text: "none" }));
+        by("story").append(make("option", {value: "", text: "none"}));
         for (const name of Object.keys(stories))
-            by("story").append(make("option", { value: name, text: known[name] ? (name === "pressure" ? "Why does V go first?" : known[name].question) : name }));
+            by("story").append(make("option", {
+                value: name,
+                text: known[name] ?
+                    (name === "pressure" ? "Why does V go first?" : known[name].question) :
+                    name
+            }));
         by("story").addEventListener("change", (e) => tell(e.target.value, true));
         by("story-close").addEventListener("click", () => tell("", false));
         by("story-findings").addEventListener("click", () => findings(state.story));
@@ -108,7 +325,9 @@ const qkvStories = (() => {
         const li = make("li");
         if (step.set || step.act) {
             const text = step.act ? step.act.text : "Set it";
-            li.append(make("button", { text, "aria-label": text + ", step " + (i + 1), onclick: () => run(step) }));
+            li.append(make(
+                "button",
+                {text, "aria-label": text + ", step " + (i + 1), onclick: () => run(step)}));
         }
         li.append(step.say);
         return li;
@@ -121,12 +340,13 @@ const qkvStories = (() => {
         by("story").value = state.story;
         by("story-box").hidden = !list;
         if (list) {
-            const claim = known[name] || { question: name, answer: "" };
-            by("story-title").textContent = name === "pressure" ? "Why does V go first?" : claim.question;
+            const claim = known[name] || {question: name, answer: ""};
+            by("story-title").textContent =
+                name === "pressure" ? "Why does V go first?" : claim.question;
             by("story-answer").textContent = "In short: " + claim.answer + ".";
             by("story-steps").replaceChildren(...list.map(stepOf));
         }
-        if (begin) run(list && list[0].set ? { set: list[0].set } : {});
+        if (begin) run(list && list[0].set ? {set: list[0].set} : {});
     }
 
     function dialog(title, content) {
@@ -140,5 +360,5 @@ const qkvStories = (() => {
         if (at) at.scrollIntoView();
     }
 
-    return { build, tell, dialog, findings, stories };
+    return {build, tell, dialog, findings, stories};
 })();

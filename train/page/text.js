@@ -8,9 +8,12 @@ const qkvText = (() => {
     function make(tag, attributes = {}, ...children) {
         const e = document.createElement(tag);
         for (const [name, value] of Object.entries(attributes)) {
-            if (name === "text") e.textContent = value;
-            else if (name.startsWith("on")) e.addEventListener(name.slice(2), value);
-            else if (value !== null && value !== undefined && value !== false) e.setAttribute(name, value === true ? "" : value);
+            if (name === "text")
+                e.textContent = value;
+            else if (name.startsWith("on"))
+                e.addEventListener(name.slice(2), value);
+            else if (value !== null && value !== undefined && value !== false)
+                e.setAttribute(name, value === true ? "" : value);
         }
         e.append(...children.filter((c) => c !== null));
         return e;
@@ -21,10 +24,15 @@ const qkvText = (() => {
         return e;
     };
 
-    function setText(e, text) { if (e.textContent !== text) e.textContent = text; }
+    function setText(e, text) {
+        if (e.textContent !== text) e.textContent = text;
+    }
 
-    const number = (x, digits = 2) => x === null || x === undefined || Number.isNaN(x) ? "–" : x.toFixed(digits);
-    const percent = (x) => x === null || Number.isNaN(x) ? "–" : (100 * x).toFixed(1).replace(/^100\.0$/, "100") + " %";
+    const number = (x, digits = 2) =>
+        x === null || x === undefined || Number.isNaN(x) ? "–" : x.toFixed(digits);
+    const percent = (x) => x === null || Number.isNaN(x) ?
+        "–" :
+        (100 * x).toFixed(1).replace(/^100\.0$/, "100") + " %";
 
     /* Rows of a metrics.csv, each {name: number or null}. */
     function csv(text, header) {
@@ -32,25 +40,33 @@ const qkvText = (() => {
         const names = header || lines.shift().split(",");
         const rows = lines.map((line) => {
             const row = {};
-            line.split(",").forEach((field, i) => { row[names[i]] = field === "" ? null : Number(field); });
+            line.split(",").forEach((field, i) => {
+                row[names[i]] = field === "" ? null : Number(field);
+            });
             return row;
         });
-        return { names, rows, lines };
+        return {names, rows, lines};
     }
 
     /* ---- markdown, as far as docs/findings.md goes ---- */
 
     function inline(text, to) {
-        const pattern = /\*\*([^*]+)\*\*|\*([^*]+)\*|`([^`]+)`|!\[([^\]]*)\]\([^)]*\)|\[([^\]]+)\]\(([^)]+)\)/g;
+        const pattern =
+            /\*\*([^*]+)\*\*|\*([^*]+)\*|`([^`]+)`|!\[([^\]]*)\]\([^)]*\)|\[([^\]]+)\]\(([^)]+)\)/g;
         let at = 0;
         for (const m of text.matchAll(pattern)) {
             to.append(text.slice(at, m.index));
             at = m.index + m[0].length;
-            if (m[1]) to.append(make("b", { text: m[1] }));
-            else if (m[2]) to.append(make("em", { text: m[2] }));
-            else if (m[3]) to.append(make("code", { text: m[3] }));
-            else if (m[4]) to.append(make("em", { text: "(picture: " + m[4] + ")" }));
-            else if (m[5]) to.append(m[6].startsWith("#") ? make("a", { href: m[6], text: m[5] }) : m[5]);
+            if (m[1])
+                to.append(make("b", {text: m[1]}));
+            else if (m[2])
+                to.append(make("em", {text: m[2]}));
+            else if (m[3])
+                to.append(make("code", {text: m[3]}));
+            else if (m[4])
+                to.append(make("em", {text: "(picture: " + m[4] + ")"}));
+            else if (m[5])
+                to.append(m[6].startsWith("#") ? make("a", {href: m[6], text: m[5]}) : m[5]);
         }
         to.append(text.slice(at));
         return to;
@@ -59,8 +75,10 @@ const qkvText = (() => {
     function table(lines) {
         const cells = (line) => line.replace(/^\||\|$/g, "").split("|").map((c) => c.trim());
         const t = make("table");
-        lines.filter((l) => !/^\|[-| ]+\|$/.test(l)).forEach((line, i) =>
-            t.append(make("tr", {}, ...cells(line).map((c) => inline(c, make(i ? "td" : "th"))))));
+        lines.filter((l) => !/^\|[-| ]+\|$/.test(l))
+            .forEach(
+                (line, i) => t.append(
+                    make("tr", {}, ...cells(line).map((c) => inline(c, make(i ? "td" : "th"))))));
         return t;
     }
 
@@ -68,11 +86,20 @@ const qkvText = (() => {
         const out = document.createDocumentFragment();
         for (const block of text.trim().split(/\n\s*\n/)) {
             const heading = block.match(/^(#+) (.*?)(?: <a id="([a-z-]+)"><\/a>)?$/);
-            if (heading) out.append(inline(heading[2], make("h3", { id: heading[3] ? "finding-" + heading[3] : null })));
-            else if (block.startsWith("|")) out.append(table(block.split("\n")));
-            else if (/^[*-] /.test(block)) out.append(make("ul", {}, ...block.split(/\n(?=[*-] )/).map((b) => inline(b.slice(2).replace(/\n\s*/g, " "), make("li")))));
-            else if (block.startsWith("```")) out.append(make("pre", { text: block.replace(/```\w*\n?/g, "") }));
-            else out.append(inline(block.replace(/\n/g, " "), make("p")));
+            if (heading)
+                out.append(inline(
+                    heading[2], make("h3", {id: heading[3] ? "finding-" + heading[3] : null})));
+            else if (block.startsWith("|"))
+                out.append(table(block.split("\n")));
+            else if (/^[*-] /.test(block))
+                out.append(make(
+                    "ul", {},
+                    ...block.split(/\n(?=[*-] )/)
+                        .map((b) => inline(b.slice(2).replace(/\n\s*/g, " "), make("li")))));
+            else if (block.startsWith("```"))
+                out.append(make("pre", {text: block.replace(/```\w*\n?/g, "")}));
+            else
+                out.append(inline(block.replace(/\n/g, " "), make("p")));
         }
         return out;
     }
@@ -83,10 +110,11 @@ const qkvText = (() => {
         for (const line of text.split("\n")) {
             const cells = line.split("|").map((c) => c.trim());
             if (cells.length < 5 || !/\]\(#/.test(cells[3])) continue;
-            for (const m of cells[3].matchAll(/\[[^\]]+\]\(#([a-z-]+)\)/g)) out[m[1]] = { question: cells[1], answer: cells[2] };
+            for (const m of cells[3].matchAll(/\[[^\]]+\]\(#([a-z-]+)\)/g))
+                out[m[1]] = {question: cells[1], answer: cells[2]};
         }
         return out;
     }
 
-    return { by, make, svg, setText, number, percent, csv, markdown, claims };
+    return {by, make, svg, setText, number, percent, csv, markdown, claims};
 })();

@@ -6,7 +6,8 @@
 
     /* ---- configuration ---- */
 
-    const lines = (given) => Object.entries(given).map(([name, value]) => name + "=" + value).join("\n");
+    const lines = (given) =>
+        Object.entries(given).map(([name, value]) => name + "=" + value).join("\n");
 
     /* config.json's fields of the run, with their types. */
     function config() {
@@ -14,16 +15,24 @@
         for (const o of run.table) {
             if (o.kind === "section") continue;
             const value = run.options[o.name];
-            fields[o.field] = o.kind === "int" || o.kind === "real" ? Number(value) : o.kind === "flag" ? value === "true" : value;
+            fields[o.field] = o.kind === "int" || o.kind === "real" ? Number(value) :
+                o.kind === "flag"                                   ? value === "true" :
+                                                                      value;
         }
-        return { ...fields, version: table.version, precision: table.precision, compiler: table.compiler, flags: "wasm32" };
+        return {
+            ...fields,
+            version: table.version,
+            precision: table.precision,
+            compiler: table.compiler,
+            flags: "wasm32"
+        };
     }
 
     function start(options, files = {}) {
         for (const [name, text] of Object.entries(files)) engine.lend(name, text);
         engine.start(lines(options));
         run = engine.describe();
-        return { run, words: engine.words() };
+        return {run, words: engine.words()};
     }
 
     /* The same from config.json's text, whose fields the engine takes, too; options: by their names. */
@@ -31,42 +40,54 @@
         const fields = JSON.parse(text), options = {};
         for (const remark of ["version", "precision", "compiler", "flags"]) delete fields[remark];
         const began = start(fields, files);
-        for (const o of run.table) if (fields[o.field] !== undefined) options[o.name] = String(fields[o.field]);
-        return { ...began, options };
+        for (const o of run.table)
+            if (fields[o.field] !== undefined) options[o.name] = String(fields[o.field]);
+        return {...began, options};
     }
 
     /* ---- what is to be drawn ---- */
 
     /* Trains, or goes back, towards a step for about `budget` milliseconds. */
     function move(to, budget) {
-        const end = performance.now() + budget;
+        const until = performance.now() + budget;
         do engine.go(to, 1);
-        while (engine.step() !== to && performance.now() < end);
+        while (engine.step() !== Math.min(to, engine.end()) && performance.now() < until);
     }
 
     function maps(view, changed) {
         if (view.map === "questions")
-            return [{ name: "questions", x: engine.questions(changed, view.shown, run.entries, run.sides[run.store].T) }];
-        return run.maps.map((m) => ({ name: m.name, ...engine.node(m.name) }));
+            return [{
+                name: "questions",
+                x: engine.questions(changed, view.shown, run.entries, run.sides[run.store].T)
+            }];
+        return run.maps.map((m) => ({name: m.name, ...engine.node(m.name)}));
     }
 
     function circuits(changed, head) {
-        return run.circuits.map((c, i) => engine.circuit(changed, head, i, c.rows.length * c.cols.length));
+        return run.circuits.map(
+            (c, i) => engine.circuit(changed, head, i, c.rows.length * c.cols.length));
     }
 
     function picture(view, changed) {
         const look = engine.look(changed, view.head);
         const own = run.maps.length && view.map !== "questions" ? maps(view, changed) : null;
-        const asked = view.map === "questions" ? maps({ ...view, shown: look.head }, changed) : own;
-        return { look, maps: asked, circuits: circuits(changed, look.head) };
+        const asked = view.map === "questions" ? maps({...view, shown: look.head}, changed) : own;
+        return {look, maps: asked, circuits: circuits(changed, look.head)};
     }
 
     function frame(m) {
         let trouble = null;
-        try { move(m.to, m.budget); } catch (e) { trouble = e.message; }
-        const step = engine.step();
+        try {
+            move(m.to, m.budget);
+        } catch (e) { trouble = e.message; }
+        const step = engine.step(), end = engine.end();
         return {
-            step, trouble, map: m.view.map, rows: engine.rows(m.rows), before: picture(m.view, false),
+            step,
+            end,
+            trouble,
+            map: m.view.map,
+            rows: engine.rows(m.rows),
+            before: picture(m.view, false),
             after: m.changed ? picture(m.view, true) : null,
         };
     }
@@ -86,16 +107,23 @@
     /* ---- checkpoints ---- */
 
     function save() {
-        const tensors = engine.tensors().map((t) => ({ ...t, bytes: engine.bytes(t.at, t.bytes).slice() }));
-        return qkvCheckpoint.write(tensors, { format: table.format, version: table.version, config: JSON.stringify(config(), null, 2) });
+        const tensors =
+            engine.tensors().map((t) => ({...t, bytes: engine.bytes(t.at, t.bytes).slice()}));
+        return qkvCheckpoint.write(tensors, {
+            format: table.format,
+            version: table.version,
+            config: JSON.stringify(config(), null, 2)
+        });
     }
 
     function restore(m) {
         const file = qkvCheckpoint.read(m.file);
         if (file.notes.format !== table.format)
-            throw new Error("the file is no checkpoint: its format is '" + file.notes.format + "', not '" + table.format + "'");
+            throw new Error(
+                "the file is no checkpoint: its format is '" + file.notes.format + "', not '" +
+                table.format + "'");
         const began = m.same ? null : begin(file.notes.config);
-        return { step: qkvCheckpoint.restore(engine, file.tensors), ...began };
+        return {step: qkvCheckpoint.restore(engine, file.tensors), ...began};
     }
 
     const calls = {
@@ -105,16 +133,17 @@
         },
         start: (m) => start(m.options, m.files),
         begin: (m) => begin(m.text, m.files),
-        frame, change, save, restore,
+        frame,
+        change,
+        save,
+        restore,
         score: (m) => [engine.score(false), m.changed ? engine.score(true) : null],
     };
 
     onmessage = async (event) => {
         const m = event.data;
         try {
-            postMessage({ id: m.id, value: await calls[m.call](m) });
-        } catch (e) {
-            postMessage({ id: m.id, error: e.message });
-        }
+            postMessage({id: m.id, value: await calls[m.call](m)});
+        } catch (e) { postMessage({id: m.id, error: e.message}); }
     };
 })();

@@ -156,7 +156,7 @@ bool qkv_probe_head_does(const qkv_probe_heads *h, int site, int head, qkv_probe
 static bool add_looks(qkv_trainer *t, const char *probe, int examples, qkv_probe_measures *out,
                       char *error) {
     tensor_arena *arena = tensor_arena_new(NULL);
-    qkv_probe_heads h;
+    qkv_probe_heads h = {0};
     bool ok = arena ? qkv_probe_heads_of(t, "test", examples, (qkv_probe_heads_parts){0}, arena, &h,
                                          error)
                     : qkv_io_fail(error, "out of memory");

@@ -128,6 +128,7 @@ static qkv_run_progress progress_of(const qkv_run_layout_state *s) {
 static qkv_io_status read_state(const qkv_io_safetensors *file, qkv_run_layout_state *s,
                                 const char *path, char *error) {
     qkv_io_stored want[STATE];
+    *s = (qkv_run_layout_state){0};
     qkv_run_layout_state_tensors(want, s);
     for (int i = 0; i < STATE; i++) {
         const qkv_io_stored *has = qkv_run_layout_find(file->tensor, file->n, i, want[i].name);
