@@ -99,14 +99,15 @@ def pair(op, ulps, a, b, y, gradients):
 def composed(nodes, root, given, gradients, cotangent, form):
     leaves = {}
     made = []
+    about = {"double": ldexp(mpf(1), -53) / form.unit, "flush": form.normal / form.unit}  # in units
     for i, node in enumerate(nodes[:root + 1]):
         if node["op"] == "leaf":
             made.append([Number(mpf(x)) for x in given[i]])
             leaves[i] = made[-1]
         else:
             inputs = [(made[k], nodes[k]["shape"]) for k in node["in"]]
-            made.append(evaluate(dict(node, double=ldexp(mpf(1), -53) / form.unit), inputs))
-    floor = form.normal * max([1.0, *map(abs, cotangent)])  # a weight below the smallest normal number is 0
+            made.append(evaluate(dict(node, **about), inputs))
+    floor = form.tiny * max([1.0, *map(abs, cotangent)])  # to which subnormal numbers are rounded
 
     def roundings(got, exact, error):
         off = abs(mpf(got) - exact) if math.isfinite(got) else mpf("inf")

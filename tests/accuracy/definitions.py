@@ -262,10 +262,10 @@ def scores(inputs, node):
     return out
 
 
-def powers(row):
+def powers(row, flush):
     """The greatest, e^(x - greatest) of each, and the sum of all but the greatest's own 1."""
     top = max(range(len(row)), key=lambda i: row[i].v)
-    e = [exponential(x - row[top]) if i != top else constant(1) for i, x in enumerate(row)]
+    e = [exponential(x - row[top], flush) if i != top else constant(1) for i, x in enumerate(row)]
     return top, e, total([x for i, x in enumerate(e) if i != top])
 
 
@@ -278,7 +278,7 @@ def softmax(inputs, node):
         weights = [constant(0)] * shape[-1]
         if visible:  # y (dy - sum of y dy): a weight near 1 is known to the last place of 1
             top = max((row[s] for s in visible), key=lambda x: x.v)
-            e = [exponential(row[s] - top) for s in visible]
+            e = [exponential(row[s] - top, node["flush"]) for s in visible]
             sum_of_all = total(e)
             for s, power in zip(visible, e):
                 weights[s] = power / sum_of_all
@@ -294,8 +294,8 @@ def softmax_one(inputs, node):
         visible = seen(node["mask"], r % T, shape[-1])
         weights = [constant(0)] * shape[-1]
         top = max([row[s] for s in visible] + [constant(0)], key=lambda x: x.v)
-        e = [exponential(row[s] - top) for s in visible]
-        sum_of_all = total(e + [exponential(constant(0) - top)])
+        e = [exponential(row[s] - top, node["flush"]) for s in visible]
+        sum_of_all = total(e + [exponential(constant(0) - top, node["flush"])])
         for s, power in zip(visible, e):
             weights[s] = power / sum_of_all
         out += weights
@@ -316,8 +316,7 @@ def alibi(inputs, node):
 
 def soft_cap(inputs, node):
     cap = mpf(node["cap"])
-    cap, inverse = Number(cap, cap), Number(1 / cap, 2 / cap)  # both are rounded first
-    return [cap * hyperbolic_tangent(x * inverse) for x in inputs[0][0]]
+    return [constant(cap) * hyperbolic_tangent(x * constant(1 / cap)) for x in inputs[0][0]]
 
 
 def label_smoothing(inputs, node):
@@ -335,7 +334,7 @@ def log_softmax(inputs, node):
     x, shape = inputs[0]
     out = []
     for row in rows(x, shape[-1]):
-        top, _, others = powers(row)
+        top, _, others = powers(row, node["flush"])
         log_sum = logarithm_of_1_plus(others)
         out += [-log_sum if i == top else (v - row[top]) - log_sum for i, v in enumerate(row)]
     return out
@@ -359,7 +358,7 @@ def cross_entropy(inputs, node):
     losses = []
     for row, target in zip(rows(x, shape[-1]), node["targets"]):
         if target >= 0:
-            top, _, others = powers(row)
+            top, _, others = powers(row, node["flush"])
             if target != top:
                 losses.append(row[top] - row[target])
             losses.append(logarithm_of_1_plus(others))

@@ -58,9 +58,10 @@ def applied(x, v, slope, slope_error):
     return Number(v, abs(v) + abs(slope) * x.m, ((x, slope, slope_error),))
 
 
-def exponential(x):
+def exponential(x, flush=ZERO):
+    """`flush`: what is lost where a result below the smallest normal number is made 0; of the slope, too."""
     v = exp(x.v)
-    return applied(x, v, v, v * (1 + x.m))
+    return Number(v, v * (1 + x.m) + flush, ((x, v, v * (1 + x.m) + flush),))
 
 
 def logarithm_of_1_plus(x):
