@@ -339,18 +339,19 @@ static void divergence_is_said_and_can_be_left(void **state) {
     qkv_page_close(p);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(any_step_is_had_again),
-                                       cmocka_unit_test(goes_in_parts),
-                                       cmocka_unit_test(states_get_fewer),
-                                       cmocka_unit_test(rows_are_those_of_a_run),
-                                       cmocka_unit_test(ends_where_a_run_ends),
-                                       cmocka_unit_test(what_was_restored_is_kept),
-                                       cmocka_unit_test(keys_move_attention_values_do_not),
-                                       cmocka_unit_test(questions_follow_their_keys),
-                                       cmocka_unit_test(changes_of_the_model_are_undone),
-                                       cmocka_unit_test(every_task_can_be_looked_at),
-                                       cmocka_unit_test(says_what_cannot_be),
-                                       cmocka_unit_test(divergence_is_said_and_can_be_left)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(any_step_is_had_again),
+    cmocka_unit_test(goes_in_parts),
+    cmocka_unit_test(states_get_fewer),
+    cmocka_unit_test(rows_are_those_of_a_run),
+    cmocka_unit_test(ends_where_a_run_ends),
+    cmocka_unit_test(what_was_restored_is_kept),
+    cmocka_unit_test(keys_move_attention_values_do_not),
+    cmocka_unit_test(questions_follow_their_keys),
+    cmocka_unit_test(changes_of_the_model_are_undone),
+    cmocka_unit_test(every_task_can_be_looked_at),
+    cmocka_unit_test(says_what_cannot_be),
+    cmocka_unit_test(divergence_is_said_and_can_be_left),
+};
+
+CHECK_MAIN(tests)
