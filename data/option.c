@@ -79,7 +79,7 @@ double data_option_number(const data_option *o, const void *fields) {
     const void *field = (const char *)fields + o->offset;
     switch (o->kind) {
         case DATA_KIND_REAL: return *(const double *)field;
-        case DATA_KIND_FLAG: return *(const bool *)field;
+        case DATA_KIND_FLAG: return *(const unsigned char *)field;  // a bool only if it holds
         case DATA_KIND_INT:
         case DATA_KIND_CHOICE: return *(const int *)field;
         default: return 0;

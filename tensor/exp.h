@@ -56,7 +56,7 @@ VEC_INLINE vec_power vec_power_of(vreal x, const vreal *low) {
 
 /* 2^n for an n within the exponents of normal numbers. */
 VEC_INLINE vreal vec_two_to(vreal n) {
-    return (vreal)(((vmask)(n + EXP_ROUND) << EXP_SHIFT) + (vmask)vec_set(1));
+    return (vreal)(((vbits)(n + EXP_ROUND) << EXP_SHIFT) + (vbits)vec_set(1));
 }
 
 /* y 2^n for any n a vec_power has, rounded once, also where that is subnormal: by two halves. */
@@ -77,7 +77,7 @@ VEC_INLINE vreal vec_exp_gradual(vreal x) {
 /* The same for weights and sums of them: 0 as soon as e^x is no normal number, one step shorter. */
 VEC_INLINE vreal vec_exp(vreal x) {
     const vec_power p = vec_power_of(vec_clamp(x, EXP_LOW, EXP_HIGH), NULL);
-    const vreal y = (vreal)((vmask)(1 + p.q) + ((vmask)(p.n + EXP_ROUND) << EXP_SHIFT));
+    const vreal y = (vreal)((vbits)(1 + p.q) + ((vbits)(p.n + EXP_ROUND) << EXP_SHIFT));
     const vreal ended = vec_select(x < EXP_LOW, vec_set(0), y);
     return vec_select(x <= EXP_HIGH, ended, x * (real)INFINITY);  // infinity, or NaN
 }

@@ -98,13 +98,18 @@ bool qkv_config_choose(qkv_config *c, const char *field, double x) {
     return o && data_option_set(o, fields_to_set(c, o), x);
 }
 
+/* The options of a task that has just been chosen begin at their defaults. */
+static void begin_task(qkv_config *c) { data_options_reset(table_of_task(c), &c->of_task); }
+
 void qkv_config_reset(qkv_config *c, const data_option *o) {
-    data_option_reset(o, fields_to_set(c, o));
+    char *fields = fields_to_set(c, o);
+    data_option_reset(o, fields);
+    if (fields + o->offset == c->task) begin_task(c);
 }
 
 void qkv_config_use_plugin(qkv_config *c, const qkv_config_plugin *plugin) {
     c->plugin = plugin;
-    data_options_reset(table_of_task(c), &c->of_task);
+    begin_task(c);
 }
 
 void qkv_config_default(qkv_config *c) {
@@ -139,7 +144,7 @@ static bool set_text(qkv_config *c, char *field, const data_option *o, const cha
         return qkv_io_fail(error, "longer than %d characters", (int)o->greatest - 1);
     bool another_task = field == c->task && strcmp(field, text) != 0;
     strcpy(field, text);
-    if (another_task) data_options_reset(table_of_task(c), &c->of_task);
+    if (another_task) begin_task(c);
     return true;
 }
 
