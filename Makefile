@@ -115,6 +115,9 @@ TEST_BINS   := $(addprefix $(B)/tests/double/,$(filter-out $(FLOAT_ONLY),$(TESTS
 TEST_BINS   += $(patsubst tests/%.cc,$(B)/tests/%,$(wildcard tests/test_*.cc))
 TEST_BINS   += $(B)/tests/fuzz
 TEST_SH     := $(wildcard tests/test_*.sh)
+# Patterns of test programs to leave out.
+WITHOUT     :=
+TEST_BINS   := $(filter-out $(WITHOUT),$(TEST_BINS))
 
 $(B)/tests/float/%: $(B)/float/tests/%.o $(call objs,float,$(TEST_HELP)) $(B)/libqkv.a
 	@mkdir -p $(@D)
