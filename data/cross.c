@@ -34,7 +34,7 @@ static bool configure(data_spec *s, char *error, size_t size) {
     s->side[DATA_MEMORY] = (data_side){
         o->pairs, 2, {data_plain("key", "k", o->keys), data_plain("value", "v", o->values)}};
     s->n_readouts = 1;
-    s->readout[0] = (data_readout){"value", "v", o->values, NULL};
+    s->readout[0] = (data_readout){"value", "v", o->values, NULL, false};
     s->scored = o->queries;
     s->sees = DATA_FULL;
     s->store = DATA_MEMORY;
