@@ -113,6 +113,8 @@ static const struct {
     {"partner", "partner tie=qk d_model=64 keys=12 values=10 pairs=4", "pairs tie=qk d_model=64"},
     {"sink", "pairs absent=0.5 heads=4 kv_heads=2", "cross"},
     {"sink", "pairs absent=0.5 wo=false residual=false mask=memory", "pairs block=linear"},
+    {"average", "pairs", "pairs heads=2"},
+    {"average", "pairs d_k=6 scale=value residual=false", "pairs absent=0.5"},
     {"pointer", "pointer", "partner"},
     {"pointer", "pointer self=false heads=2", "pointer block=linear"}};
 
@@ -260,6 +262,25 @@ static void pressure_is_exact(void **state) {
     qkv_trainer_free(t);
 }
 
+/* At both ends the question is a's and b's; the same key twice is the same score twice. */
+static void an_average_has_known_ends(void **state) {
+    (void)state;
+    qkv_trainer *t = trained("pairs", 500);
+    tensor *value = &ag_params_find(qkv_trainer_params(t), "embed.value")->val;
+    qkv_probe_measures m = probe(t, "average");
+    const double start = qkv_probe_measure_get(&m, "average.at0.weight"),
+                 end = qkv_probe_measure_get(&m, "average.at100.weight");
+    assert_true(start < 0.2 && end > 0.8);
+    assert_close(qkv_probe_measure_get(&m, "average.at50.weight"), 0.5, 0.1);
+    assert_true(qkv_probe_measure_get(&m, "average.twice.off") < 0.05);
+    memset(value->x, 0, 32 * 32 * sizeof(real));  // values that take no part in the match
+    m = probe(t, "average");
+    assert_close(qkv_probe_measure_get(&m, "average.twice.split"), 0, ROUNDING);
+    assert_close(qkv_probe_measure_get(&m, "average.at100.weight"),
+                 1 - qkv_probe_measure_get(&m, "average.at0.weight"), 0.05);
+    qkv_trainer_free(t);
+}
+
 /* Uniform attention over 8 entries and itself, and values whose sizes are made known. */
 static void a_sink_weighs_and_measures(void **state) {
     (void)state;
@@ -317,6 +338,7 @@ static const struct CMUnitTest tests[] = {
     WITH_MEMORY(unchanged_is_what_evaluation_says),
     WITH_MEMORY(uniform_attention_has_a_known_sharpness),
     WITH_MEMORY(pressure_is_exact),
+    WITH_MEMORY(an_average_has_known_ends),
     WITH_MEMORY(a_sink_weighs_and_measures),
     WITH_MEMORY(nothing_written_nothing_missed),
     WITH_MEMORY(tied_scores_are_symmetric_and_outputs_in_the_hull),
