@@ -115,6 +115,7 @@ static const struct {
     {"sink", "pairs absent=0.5 wo=false residual=false mask=memory", "pairs block=linear"},
     {"average", "pairs", "pairs heads=2"},
     {"average", "pairs d_k=6 scale=value residual=false", "pairs absent=0.5"},
+    {"state", "pairs block=recurrent", "pairs block=linear"},
     {"pointer", "pointer", "partner"},
     {"pointer", "pointer self=false heads=2", "pointer block=linear"}};
 
