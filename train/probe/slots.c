@@ -1,6 +1,7 @@
 /* slots.c - tasks with several questions: which are answered, and which head looks for which
  * answer. "slots.first": accuracy of the readout "first"; "slots.all": all right;
- * "slots.head0.first": what head 0 of the last layer pays to where that readout's answer stands. */
+ * "slots.best": the attention on a question's answer by the head that has most of it there, mean over
+ * questions; "slots.distinct": how many different heads that are. "slots.head0.first": what head 0 of the last layer pays to where that readout's answer stands. */
 #include <stdio.h>
 
 #include "train/probe/look.h"
@@ -37,6 +38,23 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
     return true;
 }
 
+static void report_heads(const double *attention, int H, int readouts, const double *asked,
+                         qkv_probe_measures *out) {
+    double best = 0;
+    int distinct = 0, head[DATA_MAXREADOUTS];
+    for (int r = 0; r < readouts; r++) {
+        bool seen = false;
+        head[r] = 0;
+        for (int h = 1; h < H; h++)
+            if (attention[h * readouts + r] > attention[head[r] * readouts + r]) head[r] = h;
+        for (int k = 0; k < r; k++) seen = seen || head[k] == head[r];
+        distinct += !seen;
+        best += attention[head[r] * readouts + r] / asked[r] / readouts;
+    }
+    qkv_probe_measure_add(out, best, "slots.best");
+    qkv_probe_measure_add(out, distinct, "slots.distinct");
+}
+
 static void report(qkv_trainer *t, const tally *sum, qkv_probe_measures *out) {
     const data_spec *s = qkv_trainer_spec(t);
     double asked[DATA_MAXREADOUTS];
@@ -47,6 +65,7 @@ static void report(qkv_trainer *t, const tally *sum, qkv_probe_measures *out) {
     }
     qkv_probe_measure_add(out, (double)sum->all / (double)(sum->rows ? sum->rows : 1), "slots.all");
     if (!qkv_trainer_has_attention(t) || !sum->attention) return;
+    report_heads(sum->attention, qkv_trainer_config(t)->heads, s->n_readouts, asked, out);
     for (int h = 0; h < qkv_trainer_config(t)->heads; h++)
         for (int r = 0; r < s->n_readouts; r++)
             qkv_probe_measure_add(out, sum->attention[h * s->n_readouts + r] / asked[r],
