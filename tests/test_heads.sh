@@ -36,6 +36,13 @@ patch() {
         "$qkv" patch run --json | grep -q '"stream":\[\['
 }
 
+at_an_earlier_step() {
+    "$qkv" train --config run/config.json --steps 15 --out short --quiet &&
+        "$qkv" heads short --examples 64 --json >a && "$qkv" heads run --at 15 --examples 64 --json >b &&
+        cmp a b && "$qkv" heads run --examples 64 --json >c && ! cmp -s b c &&
+        says 'no state at step 41' heads run --at 41
+}
+
 # says WORDS COMMAND...: fails, and says why.
 says() {
     words=$1
@@ -48,4 +55,4 @@ refused() {
         grep -q 'not defined, the answer is a vector' out
 }
 
-suite tables json same_twice patch refused
+suite tables json same_twice at_an_earlier_step patch refused
