@@ -496,6 +496,11 @@ static void tables_and_the_numbers_of_pictures(void **state) {
     wrote("lines.csv",
           "\"d_k\",title,label,curves,\"g, \"\"h\"\"\",least,most,\"i\",least,most\n"
           "2,\"T\",\"loss\",2,1,1,1,3,3,3\n4,\"T\",\"loss\",2,0,0,0,2,2,2\n");
+    r.n = 2;  // a group without a number is no curve
+    assert_true(qkv_study_write(&qkv_io_posix, s, &r, ".", error));
+    wrote("lines.csv",
+          "\"d_k\",title,label,curves,\"loss\",least,most\n"
+          "2,\"T\",\"loss\",1,1,1,1\n4,\"T\",\"loss\",1,0,0,0\n");
     tensor_arena_free(r.arena);
     qkv_study_free(s);
 }
