@@ -13,7 +13,8 @@ cd "$dir" || exit 1
 for a in a b c d e f g; do for b in a b c d e f g; do [ $a = $b ] || echo "$a $b => $a"; done; done >file.txt
 "$qkv" train --task file --data file.txt --steps 20 --out file --force --quiet || exit 1
 printf 'one\ntwo\n%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 >text.txt
-"$qkv" train --task text --data text.txt --time 6 --data-held-out 0.3 --d-model 16 --steps 5 --batch 2 --out text --quiet || exit 1
+"$qkv" train --task text --data text.txt --time 6 --data-held-out 0.3 --d-model 16 --steps 5 --batch 2 \
+    --out text --quiet || exit 1
 "$qkv" train --task recall --steps 2 --out vector --quiet || exit 1
 
 tables() {

@@ -169,6 +169,7 @@ static void counts_and_shares(void **state) {
     qkv_study_text(s, &r, &out);
     assert_non_null(strstr(out.at, "14 of 16 (64-97 %)"));
     assert_non_null(strstr(out.at, "with 80 to 100 % of the seeds"));
+    assert_non_null(strstr(out.at, "a: accuracy >= 0.9"));  // not what the seeds are counted as
     const char *seen = strstr(out.at, "Seen");
     assert_non_null(seen);
     assert_non_null(strstr(seen, "14 of 16 seeds (64 to 97 %) 2 of 16 seeds"));

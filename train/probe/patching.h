@@ -35,7 +35,8 @@ typedef struct {
 } qkv_probe_patching;
 
 /* Examples `clean` and `other` of a split, at their last scored position at which both have an answer
- * and differ: there the model has seen most. False with a sentence in error: there is none, or the model gives no classes or
+ * and differ: there the model has seen most. False with a sentence in error: there is none, or the model
+ * gives no classes or
  * has no attention to look at. The arena keeps the results. */
 bool qkv_probe_patching_of(qkv_trainer *t, const char *split, uint64_t clean, uint64_t other,
                            tensor_arena *arena, qkv_probe_patching *out, char *error);

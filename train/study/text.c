@@ -16,10 +16,11 @@ static void add_failures(const qkv_study *s, const qkv_study_results *r, qkv_io_
     }
 }
 
-/* The measure as the table calls it. */
+/* The measure as the table calls it, where it does not count seeds. */
 static const char *called(const qkv_study *s, const char *measure) {
     for (int c = 0; c < s->n_columns; c++)
-        if (strcmp(s->column[c].measure, measure) == 0) return s->column[c].as;
+        if (!s->column[c].counted && strcmp(s->column[c].measure, measure) == 0)
+            return s->column[c].as;
     return measure;
 }
 
