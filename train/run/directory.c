@@ -16,8 +16,8 @@ static bool is_one_of(const char *name, const char *const *list) {
 
 /* Is it a file that a run writes? */
 static bool is_run_file(const qkv_run_options *o, const char *name) {
-    static const char *const names[] = {"config.json", "metrics.csv", "levels.csv", "clock.csv",
-                                        QKV_RUN_BEST,  QKV_RUN_START, NULL};
+    static const char *const names[] = {"config.json", "metrics.csv", "levels.csv",  "data.csv",
+                                        "clock.csv",   QKV_RUN_BEST,  QKV_RUN_START, NULL};
     (void)o;
     return is_one_of(name, names) || strncmp(name, "step-", 5) == 0 || qkv_io_is_temporary(name);
 }

@@ -20,7 +20,7 @@ bool qkv_run_is_probe(const char *name);
 /* The status of a run whose file was read so. */
 qkv_run_status qkv_run_status_of(qkv_io_status s);
 
-/* config.json and levels.csv. */
+/* config.json, levels.csv and data.csv. */
 bool qkv_run_write_descriptions(const qkv_io *io, qkv_trainer *t, const char *dir, char *error);
 
 /* The files of probe/ ending in -WHEN.csv, WHEN being "before" or "after": attention and circuits;
