@@ -38,8 +38,8 @@ static bool configure(data_spec *s, char *error, size_t size) {
                      data_plain("content", "k", o->keys),
                      data_plain("place", o->by == BY_BACK ? "-" : "p", places)}};
     s->n_readouts = 2;
-    s->readout[0] = (data_readout){"content", "v", o->values, NULL};
-    s->readout[1] = (data_readout){"place", "v", o->values, NULL};
+    s->readout[0] = (data_readout){"content", "v", o->values, NULL, false};
+    s->readout[1] = (data_readout){"place", "v", o->values, NULL, false};
     s->scored = o->queries;
     s->sees = DATA_ENTRIES;
     s->entries = o->pairs;
