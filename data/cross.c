@@ -46,7 +46,7 @@ static bool configure(data_spec *s, char *error, size_t size) {
         s->side[DATA_MEMORY] = (data_side){o->pairs, 2, {key, value}};
     }
     s->n_readouts = 1;
-    s->readout[0] = (data_readout){"value", "v", o->values, NULL};
+    s->readout[0] = (data_readout){"value", "v", o->values, NULL, false};
     s->scored = o->queries;
     s->sees = o->joined ? DATA_CAUSAL : DATA_FULL;
     s->store = o->joined ? DATA_SEQUENCE : DATA_MEMORY;

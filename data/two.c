@@ -38,8 +38,8 @@ static bool configure(data_spec *s, char *error, size_t size) {
                     {data_plain("key", "k", o->keys), data_marked("value", "v", o->values),
                      data_plain("first", "k", o->keys), data_plain("second", "k", o->keys)}};
     s->n_readouts = 2;
-    s->readout[0] = (data_readout){"first", "v", o->values, NULL};
-    s->readout[1] = (data_readout){"second", "v", o->values, NULL};
+    s->readout[0] = (data_readout){"first", "v", o->values, NULL, false};
+    s->readout[1] = (data_readout){"second", "v", o->values, NULL, false};
     s->scored = 1;
     s->sees = DATA_ENTRIES;
     s->entries = o->pairs;

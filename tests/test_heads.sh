@@ -41,6 +41,13 @@ patch() {
         "$qkv" patch run --json | grep -q '"stream":\[\['
 }
 
+at_an_earlier_step() {
+    "$qkv" train --config run/config.json --steps 15 --out short --quiet &&
+        "$qkv" heads short --examples 64 --json >a && "$qkv" heads run --at 15 --examples 64 --json >b &&
+        cmp a b && "$qkv" heads run --examples 64 --json >c && ! cmp -s b c &&
+        says 'no state at step 41' heads run --at 41
+}
+
 # Of your own examples and text, too: two examples with different answers are found, a line's end is printed
 # as text, and asked is where most is known.
 own_data() {
@@ -65,4 +72,4 @@ refused() {
         grep -q 'not defined, the answer is a vector' out
 }
 
-suite tables json same_twice patch own_data refused
+suite tables json same_twice at_an_earlier_step patch own_data refused

@@ -120,6 +120,10 @@ static const struct {
     {"partner", "partner tie=qk d_model=64 keys=12 values=10 pairs=4", "pairs tie=qk d_model=64"},
     {"capacity", "pairs d_model=4 embed_init=unit scale=none", "pairs scale=zero"},
     {"capacity_linear", "pairs d_model=8", "pairs d_model=1"},
+    {"sink", "pairs absent=0.5 heads=4 kv_heads=2", "cross"},
+    {"sink", "pairs absent=0.5 wo=false residual=false mask=memory", "pairs block=linear"},
+    {"average", "pairs", "pairs heads=2"},
+    {"average", "pairs d_k=6 scale=value residual=false", "pairs absent=0.5"},
     {"pointer", "pointer", "partner"},
     {"pointer", "pointer self=false heads=2", "pointer block=linear"}};
 
@@ -321,6 +325,51 @@ static void pressure_is_exact(void **state) {
     qkv_trainer_free(t);
 }
 
+/* At both ends the question is a's and b's; the same key twice is the same score twice. */
+static void an_average_has_known_ends(void **state) {
+    (void)state;
+    qkv_trainer *t = trained("pairs", 500);
+    tensor *value = &ag_params_find(qkv_trainer_params(t), "embed.value")->val;
+    qkv_probe_measures m = probe(t, "average");
+    const double start = qkv_probe_measure_get(&m, "average.at0.weight"),
+                 end = qkv_probe_measure_get(&m, "average.at100.weight");
+    assert_true(start < 0.2 && end > 0.8);
+    assert_close(qkv_probe_measure_get(&m, "average.at50.weight"), 0.5, 0.1);
+    assert_true(qkv_probe_measure_get(&m, "average.twice.off") < 0.05);
+    memset(value->x, 0, 32 * 32 * sizeof(real));  // values that take no part in the match
+    m = probe(t, "average");
+    assert_close(qkv_probe_measure_get(&m, "average.twice.split"), 0, ROUNDING);
+    assert_close(qkv_probe_measure_get(&m, "average.at100.weight"),
+                 1 - qkv_probe_measure_get(&m, "average.at0.weight"), 0.05);
+    qkv_trainer_free(t);
+}
+
+/* Uniform attention over 8 entries and itself, and values whose sizes are made known. */
+static void a_sink_weighs_and_measures(void **state) {
+    (void)state;
+    qkv_trainer *t = trained("pairs absent=0.5 scale=zero d_model=32", 0);
+    ag_params *p = qkv_trainer_params(t);
+    tensor *table = &ag_params_find(p, "embed.value")->val,
+           *key = &ag_params_find(p, "embed.key")->val;
+    tensor *wv = &ag_params_find(p, "layer0.attn.wv")->val,
+           *wo = &ag_params_find(p, "layer0.attn.wo")->val;
+    memset(key->x, 0, key->n * sizeof(real));
+    memset(table->x, 0, table->n * sizeof(real));
+    memset(wv->x, 0, wv->n * sizeof(real));
+    memset(wo->x, 0, wo->n * sizeof(real));
+    for (int i = 0; i < 33; i++)
+        table->x[i * 32] = i < 32 ? 1 : 4;  // the marker is four times as long
+    for (int i = 0; i < 32; i++) wv->x[i * 33] = wo->x[i * 33] = (real)(i ? 1 : 0.5);
+    qkv_probe_measures m = probe(t, "sink");
+    assert_close(qkv_probe_measure_get(&m, "sink.absent.self"), 1. / 9, ROUNDING);
+    assert_close(qkv_probe_measure_get(&m, "sink.found.sum"), 1, ROUNDING);
+    assert_close(qkv_probe_measure_get(&m, "sink.absent.size_self"), 1, ROUNDING);
+    assert_close(qkv_probe_measure_get(&m, "sink.absent.size_entries"), 0.25, ROUNDING);
+    assert_close(qkv_probe_measure_get(&m, "sink.absent.share"), 4. / 12, ROUNDING);
+    assert_close(qkv_probe_measure_get(&m, "sink.found.brought"), 3. / 9, ROUNDING);
+    qkv_trainer_free(t);
+}
+
 /* A first layer that writes nothing makes no difference to the last. */
 static void nothing_written_nothing_missed(void **state) {
     (void)state;
@@ -355,6 +404,8 @@ static const struct CMUnitTest tests[] = {
     WITH_MEMORY(unchanged_is_what_evaluation_says),
     WITH_MEMORY(uniform_attention_has_a_known_sharpness),
     WITH_MEMORY(pressure_is_exact),
+    WITH_MEMORY(an_average_has_known_ends),
+    WITH_MEMORY(a_sink_weighs_and_measures),
     WITH_MEMORY(nothing_written_nothing_missed),
     WITH_MEMORY(tied_scores_are_symmetric_and_outputs_in_the_hull),
 };
