@@ -1,6 +1,7 @@
 /* data.c - the catalogue, specs, and how symbols are shown. */
 #include "data/data.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -121,6 +122,24 @@ int data_right_entries(const data_spec *s, const data_example *e, int readout, i
     const int *key = e->ids[s->store][s->roles.key];
     for (int i = 0; i < s->entries; i++) found += key[i] >= 0 && data_asks_for(s, key[i]) == asked;
     return found;
+}
+
+int data_levels(const data_spec *s, data_split split, data_level out[DATA_MAXLEVELS]) {
+    const data_level known[] = {
+        {"blind", "chance", "a blind guess", s->chance, 0},
+        {"unmatched", "cannot match", "a model that cannot match", s->in_context, 0}};
+    int n = 0;
+    if (s->task->levels) return s->task->levels(s, split, out);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (known[i].accuracy <= 0) continue;
+        out[n] = known[i];
+        out[n++].loss = 0 - s->n_readouts * log(known[i].accuracy);
+    }
+    return n;
+}
+
+int data_facts(const data_spec *s, data_fact out[DATA_MAXFACTS]) {
+    return s->task->facts ? s->task->facts(s, out) : 0;
 }
 
 int data_symbols(const data_stream *s) { return s->marker >= 0 ? s->marker : s->vocab; }

@@ -61,7 +61,27 @@ static bool same(const data_batch *a, int i, const data_batch *b, int k) {
     return equal;
 }
 
-/* Runs `check` on every task: its own defaults, and where it takes it a small size. */
+/* Every other choice and flag of a task, one at a time, where it takes them. */
+static void each_choice(const data_task *task, void (*check)(const data_spec *s)) {
+    for (const data_option *o = task->options; o && o->option; o++) {
+        int choices = o->kind == DATA_KIND_FLAG ? 2 : 0;
+        for (const char *c = o->kind == DATA_KIND_CHOICE ? o->choices : NULL; c; choices++)
+            if ((c = strchr(c, '|'))) c++;
+        for (int i = 0; i < choices; i++) {
+            data_spec s;
+            data_options with;
+            char error[512];
+            data_options_reset(task->options, &with);
+            if (i == (int)data_option_number(o, with.byte)) continue;
+            data_options_set(task->options, &with, o->field, i);
+            if (!data_configure(task, &with, &s, error, sizeof error)) continue;
+            check(&s);
+            data_release(&s);
+        }
+    }
+}
+
+/* Runs `check` on every task: its own defaults, and where it takes it a small size, and each choice. */
 static void each_task(void (*check)(const data_spec *s)) {
     data_spec s;
     char error[512];
@@ -75,6 +95,7 @@ static void each_task(void (*check)(const data_spec *s)) {
         data_options_set(table, &small, "pairs", 2);
         data_options_set(table, &small, "keys", 5);
         data_options_set(table, &small, "values", 4);
+        each_choice(data_tasks[i], check);
         if (!data_configure(data_tasks[i], &small, &s, error, sizeof error)) continue;
         check(&s);
         data_release(&s);

@@ -1,7 +1,8 @@
 /* slots.c - tasks with several questions: which are answered, and which head looks for which
  * answer. "slots.first": accuracy of the readout "first"; "slots.all": all right;
- * "slots.best": the attention on a question's answer by the head that has most of it there, mean over
- * questions; "slots.distinct": how many different heads that are. "slots.head0.first": what head 0 of the last layer pays to where that readout's answer stands. */
+ * "slots.head0.first": what head 0 of the last layer pays to where that readout's answer stands.
+ * "slots.best": the attention on an answer by the head that has most there, mean over readouts.
+ * "slots.apart": 1 if each readout's answer has the most attention from another head, else 0. */
 #include <stdio.h>
 
 #include "train/probe/look.h"
@@ -38,21 +39,21 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
     return true;
 }
 
-static void report_heads(const double *attention, int H, int readouts, const double *asked,
-                         qkv_probe_measures *out) {
-    double best = 0;
-    int distinct = 0, head[DATA_MAXREADOUTS];
-    for (int r = 0; r < readouts; r++) {
-        bool seen = false;
-        head[r] = 0;
+/* Is the head that looks most at an answer another one for each of them? Adds up in *most how much the
+ * best ones look, by readouts `asked` so often. */
+static bool are_apart(const qkv_trainer *t, const tally *sum, const double *asked, double *most) {
+    const int R = qkv_trainer_spec(t)->n_readouts, H = qkv_trainer_config(t)->heads;
+    int best[DATA_MAXREADOUTS];
+    bool apart = true;
+    *most = 0;
+    for (int r = 0; r < R; r++) {
+        best[r] = 0;
         for (int h = 1; h < H; h++)
-            if (attention[h * readouts + r] > attention[head[r] * readouts + r]) head[r] = h;
-        for (int k = 0; k < r; k++) seen = seen || head[k] == head[r];
-        distinct += !seen;
-        best += attention[head[r] * readouts + r] / asked[r] / readouts;
+            if (sum->attention[h * R + r] > sum->attention[best[r] * R + r]) best[r] = h;
+        for (int k = 0; k < r; k++) apart = apart && best[k] != best[r];
+        *most += sum->attention[best[r] * R + r] / asked[r];
     }
-    qkv_probe_measure_add(out, best, "slots.best");
-    qkv_probe_measure_add(out, distinct, "slots.distinct");
+    return apart;
 }
 
 static void report(qkv_trainer *t, const tally *sum, qkv_probe_measures *out) {
@@ -65,7 +66,9 @@ static void report(qkv_trainer *t, const tally *sum, qkv_probe_measures *out) {
     }
     qkv_probe_measure_add(out, (double)sum->all / (double)(sum->rows ? sum->rows : 1), "slots.all");
     if (!qkv_trainer_has_attention(t) || !sum->attention) return;
-    report_heads(sum->attention, qkv_trainer_config(t)->heads, s->n_readouts, asked, out);
+    double best;
+    qkv_probe_measure_add(out, are_apart(t, sum, asked, &best), "slots.apart");
+    qkv_probe_measure_add(out, best / s->n_readouts, "slots.best");
     for (int h = 0; h < qkv_trainer_config(t)->heads; h++)
         for (int r = 0; r < s->n_readouts; r++)
             qkv_probe_measure_add(out, sum->attention[h * s->n_readouts + r] / asked[r],
