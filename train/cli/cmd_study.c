@@ -177,6 +177,8 @@ static void report_picture(void *ctx, const char *name, qkv_plot_status status, 
         fprintf(stderr, "qkv study: %s: %s\n", name, shown);
 }
 
+enum { NOT_HELD = -1 };  // written and told as usual, but a band failed
+
 static int conclude(const request *r, const qkv_study *s, const qkv_study_results *results,
                     const char *dir) {
     char error[QKV_IO_ERROR];
@@ -193,7 +195,7 @@ static int conclude(const request *r, const qkv_study *s, const qkv_study_result
     if (*s->picture.kind)
         qkv_plot_study(dir, s->picture.kind, QKV_PLOT_PNG, report_picture, (void *)(size_t)r);
     if (!r->json && !r->quiet) printf("\n");
-    return CLI_OK;
+    return qkv_study_holds(s, results) ? CLI_OK : NOT_HELD;
 }
 
 static int run_study(const request *r, const char *name) {
@@ -224,6 +226,7 @@ static int run_study(const request *r, const char *name) {
         code = cli_error(cli_code(status), "study", "%s", error);
     else
         code = conclude(r, s, &results, o.dir);
+    if (o.parts > 1 && code == NOT_HELD) code = CLI_OK;  // a part is nothing to judge by
     tensor_arena_free(results.arena);
     qkv_study_free(s);
     return code;
@@ -273,6 +276,8 @@ static int merge(const request *r, int n, char **operands) {
     return code;
 }
 
+static int exit_code(int code) { return code == NOT_HELD ? CLI_FAILED : code; }
+
 int cli_study(int argc, char **argv) {
     request r = {.first_seed = -1, .threads = 1, .part = 1, .parts = 1};
     int first = 0;
@@ -284,14 +289,18 @@ int cli_study(int argc, char **argv) {
         return cli_error(CLI_USAGE, "study",
                          "a study is needed: a name (qkv study list), a .json file, or all");
     cli_catch_signals();
-    if (r.merge) return merge(&r, n, argv + first);
+    if (r.merge) return exit_code(merge(&r, n, argv + first));
     if (n > 1) return cli_error(CLI_USAGE, "study", "one study at a time, %d are given", n);
     if (strcmp(argv[first], "list") == 0) return list_studies();
-    if (strcmp(argv[first], "all") != 0) return run_study(&r, argv[first]);
+    if (strcmp(argv[first], "all") != 0) return exit_code(run_study(&r, argv[first]));
     if (r.out)
         return cli_error(CLI_USAGE, "study",
                          "--out is for one study; all of them go to runs/study/NAME");
-    for (int i = 0; qkv_study_files[i].name && code == CLI_OK; i++)
+    bool held = true;
+    for (int i = 0; qkv_study_files[i].name && code == CLI_OK; i++) {
         code = run_study(&r, qkv_study_files[i].name);
-    return code;
+        held = held && code != NOT_HELD;
+        if (code == NOT_HELD) code = CLI_OK;
+    }
+    return code == CLI_OK && !held ? CLI_FAILED : code;
 }
