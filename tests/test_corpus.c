@@ -170,8 +170,9 @@ static void what_is_wrong_is_said_with_line_and_column(void **state) {
         {"a => b\na? c? => b c\n", "f.txt, line 2: 2 words ask; in the first example 1"},
         {"a => 1 2 3 4 5 6 7 8 9\n", "f.txt, line 1: 9 answers; at most 8 are read"},
         {"a => b\n",
-         "f.txt: of 1 examples (0 repeat another) none is left for validation; give "
-         "more lines, or a file for each"},
+         "f.txt: of 1 examples (0 repeat another, 0 have a word that no line to train on has) none "
+         "is "
+         "left for validation; give more lines, or a file for each"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         refused(&(data_source){"f.txt", bad[i].text, strlen(bad[i].text), DATA_SPLITS}, 1,
@@ -197,7 +198,7 @@ static void equal_lines_cannot_be_shared_out(void **state) {
     data_source s = whole(text);
     data_corpus c;
     assert_false(data_corpus_read(NULL, &s, 1, 0.1, none, &c, error, sizeof error));
-    assert_non_null(strstr(error, "of 1000 examples (999 repeat another) none is left for "));
+    assert_non_null(strstr(error, "of 1000 examples (999 repeat another, 0 have a word"));
     free(text);
 }
 
