@@ -80,4 +80,22 @@ assert "interventions" not in o' && ran 0 show long && line 'The words of 1 and 
         ran 0 eval yes && line 'No words are exchanged' && ! grep -q 'attention on the answer' out
 }
 
-suite facts levels_of_eval several roles bad_roles words
+# A study's file stands beside it; results of another content are not mixed in; a missing file is said.
+study() {
+    mkdir -p apart && cp it.txt apart && cat >apart/own.json <<END
+{"name": "own", "claim": "Few steps are enough.", "seeds": 1,
+ "base": {"task": "file", "data": "it.txt", "steps": 5, "layers": 1, "eval_examples": 16},
+ "variants": [{"name": "one"}, {"name": "two heads", "set": {"heads": 2}}], "columns": ["accuracy"]}
+END
+    ran 0 study apart/own.json --out results && ! grep -q error results/results.jsonl &&
+        [ "$(wc -l <results/results.jsonl)" -eq 2 ] &&
+        ran 0 study "$dir/apart/own.json" --out results &&
+        [ "$(wc -l <results/results.jsonl)" -eq 2 ] &&
+        echo 'the cat did not like the road because it? was too old => cat' >>apart/it.txt &&
+        ran 0 study apart/own.json --out results && ! grep -q error results/results.jsonl &&
+        [ "$(wc -l <results/results.jsonl)" -eq 4 ] &&
+        rm apart/it.txt && refused 2 "the variant 'one': cannot open 'apart/it.txt'" \
+        study apart/own.json --out none
+}
+
+suite facts levels_of_eval several roles bad_roles words study
