@@ -171,6 +171,7 @@ char *data_symbol(const data_stream *s, int id, char out[DATA_SYMBOL]) {
 }
 
 char *data_answer(const data_readout *r, int id, char out[DATA_SYMBOL]) {
+    if (r->has_none && id == r->classes - 1) return strcpy(out, "none");
     return show(r->prefix, r->words, id, out);
 }
 
@@ -199,7 +200,7 @@ bool data_pairs_layout(data_spec *s, int n, int keys, int values, char *error, s
     s->side[DATA_SEQUENCE] =
         (data_side){n + 1, 2, {data_plain("key", "k", keys), data_marked("value", "v", values)}};
     s->n_readouts = 1;
-    s->readout[0] = (data_readout){"value", "v", values, NULL};
+    s->readout[0] = (data_readout){"value", "v", values, NULL, false};
     s->scored = 1;
     s->sees = DATA_CAUSAL;
     s->entries = n;

@@ -74,6 +74,7 @@ typedef struct {
     const char *name, *prefix;
     int classes;
     const char *const *words;
+    bool has_none;  // the last class says that nothing fits, and is shown as "none"
 } data_readout;
 
 /* Whom a position of the sequence sees: itself and earlier ones, all, or the entries of the store

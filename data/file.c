@@ -112,7 +112,7 @@ static void describe(data_spec *s, file *f) {
     for (int r = 0; r < c->n_readouts; r++) {
         snprintf(f->answer[r], sizeof f->answer[r], c->n_readouts > 1 ? "answer%d" : "answer",
                  r + 1);
-        s->readout[r] = (data_readout){f->answer[r], "", c->answer[r].n, c->answer[r].text};
+        s->readout[r] = (data_readout){f->answer[r], "", c->answer[r].n, c->answer[r].text, false};
     }
     s->n_readouts = c->n_readouts;
     s->scored = c->asking;

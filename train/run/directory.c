@@ -29,7 +29,7 @@ static bool is_probe_file(const qkv_run_options *o, const char *name) {
 
 /* PICTURE.gp, .csv, and the picture itself. */
 static bool is_picture(const qkv_run_options *o, const char *name) {
-    static const char *const endings[] = {"gp", "csv", "png", "svg", "pdf", "txt", NULL};
+    static const char *const endings[] = {"gp", "csv", "png", "svg", "pdf", "txt", "gif", NULL};
     for (const char *const *p = o->pictures; p && *p; p++) {
         size_t n = strlen(*p);
         if (strncmp(name, *p, n) == 0 && name[n] == '.' && is_one_of(name + n + 1, endings))

@@ -97,7 +97,7 @@ bool qkv_run_is_probe(const char *name) {
         snprintf(known, sizeof known, "example-%d.csv", k);
         if (strcmp(name, known) == 0) return true;
     }
-    return strcmp(name, "missing.csv") == 0;
+    return strcmp(name, "missing.csv") == 0 || strcmp(name, "frames.csv") == 0;
 }
 
 static bool write_attention(const qkv_io *io, qkv_trainer *t, qkv_probe_map_change change,
