@@ -76,7 +76,7 @@ static char *joined(const char *const *lines) {
 }
 
 /* A built-in study, or a file whose name ends in .json. NULL with an exit code in *code. */
-static qkv_study *open_study(const char *name, int *code) {
+static qkv_study *open_study(const char *name, const struct qkv_config_plugin *plugin, int *code) {
     char error[QKV_IO_ERROR];
     const char *names[64] = {NULL};
     size_t length = strlen(name), n;
@@ -107,13 +107,18 @@ static qkv_study *open_study(const char *name, int *code) {
     qkv_study *s = qkv_study_parse(text, n, error);
     tensor_malloc.release(NULL, text);
     if (!s) *code = cli_error(CLI_DAMAGED, "study", "'%s': %s", name, error);
+    if (s && !qkv_study_find_data(s, name, plugin, error)) {
+        *code = cli_error(CLI_USAGE, "study", "'%s': %s", name, error);
+        qkv_study_free(s);
+        s = NULL;
+    }
     return s;
 }
 
 static int list_studies(void) {
     for (int i = 0; qkv_study_files[i].name; i++) {
         int code = CLI_OK;
-        qkv_study *s = open_study(qkv_study_files[i].name, &code);
+        qkv_study *s = open_study(qkv_study_files[i].name, NULL, &code);
         if (!s) return code;
         printf("%-14s %s\n", qkv_study_files[i].name, s->claim);
         qkv_study_free(s);
@@ -201,7 +206,7 @@ static int conclude(const request *r, const qkv_study *s, const qkv_study_result
 static int run_study(const request *r, const char *name) {
     char error[QKV_IO_ERROR], dir[QKV_IO_PATH];
     int code = CLI_OK;
-    qkv_study *s = open_study(name, &code);
+    qkv_study *s = open_study(name, r->plugin, &code);
     if (!s) return code;
     if (r->seeds) s->seeds = (int)r->seeds;
     if (r->first_seed >= 0) s->first_seed = (int)r->first_seed;
@@ -239,7 +244,7 @@ static int merge(const request *r, int n, char **operands) {
     if (n < 2 || !r->out)
         return cli_error(CLI_USAGE, "study",
                          "--merge needs --out, a study and the directories of its parts");
-    qkv_study *s = open_study(operands[0], &code);
+    qkv_study *s = open_study(operands[0], r->plugin, &code);
     if (!s) return code;
     if (r->seeds) s->seeds = (int)r->seeds;
     if (r->first_seed >= 0) s->first_seed = (int)r->first_seed;
