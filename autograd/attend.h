@@ -17,7 +17,7 @@
 typedef struct {
     int T, S, E;
     ptrdiff_t lda, ldb;
-    real factor;  // of each product
+    real factor;   // of each product
     ag_mask mask;  // of the batch row
 } ag_head;
 

@@ -95,6 +95,7 @@ enum { NN_MAXREADOUTS = 8 };
 /* One sequence: streams of ids [B,T] (-1: absent), whose embeddings are summed at each position. */
 typedef struct {
     int T, n_streams;
+    const int *length;  // [B] positions that hold something, the others are never seen; NULL: all
     const char *stream[AG_EMBED_MAX];  // "key" makes the table "embed.key"
     int vocab[AG_EMBED_MAX];
     const int *ids[AG_EMBED_MAX];
@@ -150,6 +151,7 @@ struct nn_model_config {
     int encoder_layers;         // blocks over the memory, each position seeing all of it
     bool self_attention;        // attention within the sequence (beside that to a memory)
     nn_attention_config attention;
+    ag_mask across;  // of attention to a memory
     nn_norm_kind norm;
     bool post_norm;  // after each residual sum (as in 2017) instead of before each sublayer
     nn_activation activation;
@@ -173,7 +175,7 @@ typedef struct {
  *   embed -> layers x (attention, cross-attention, feed-forward) -> the scored rows -> unembed ->
  *   loss. Nodes: "embed", "layerL.attn.{q,k,v,scores,weights,mix,o}", the same with "cross" for
  *   attention to the memory, "layerL.out", "memory", "encoderL...", "final", "logits.NAME",
- *   "loss". */
+ *   "loss". The lengths of the batch's sides become part of the masks. */
 nn_outputs nn_model(ag_graph *g, const nn_model_config *c, const nn_batch *batch);
 
 /* The i-th small model, for the automatic tests: returns its loss. */

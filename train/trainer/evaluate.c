@@ -31,7 +31,8 @@ bool qkv_trainer_is_stored(const data_spec *s, const qkv_trainer_worker *w, int 
                            int value) {
     const int *ids =
         w->data.rows.ids[s->store][s->roles.value] + (ptrdiff_t)example * s->side[s->store].T;
-    for (int e = 0; e < s->entries; e++)
+    const int there = data_length(&w->data, s->store, example);
+    for (int e = 0; e < s->entries && e < there; e++)
         if (ids[e] == value) return true;
     return false;
 }
