@@ -6,8 +6,8 @@
 // Queries handled together: what lies right of a block's last visible key is skipped.
 enum { BLOCK = 64 };
 
-int ag_visible(ag_mask mask, int t, int S, int begin[2], int end[2]) {
-    int limit = ag_mask_limit(mask, t, S);
+int ag_visible(ag_mask mask, int r, int S, int begin[2], int end[2]) {
+    const int limit = ag_mask_limit(mask, r, S), t = mask.first + r;
     if (!mask.no_self || t >= limit) {
         begin[0] = 0;
         end[0] = limit;
@@ -35,7 +35,7 @@ void ag_clear_masked(ag_mask mask, int T, int S, real *p) {
     for (int t = 0; t < T; t++, p += S) {
         const int limit = ag_mask_limit(mask, t, S);
         row_zero(p + limit, S - limit);
-        if (mask.no_self && t < limit) p[t] = 0;
+        if (mask.no_self && mask.first + t < limit) p[mask.first + t] = 0;
     }
 }
 

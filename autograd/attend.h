@@ -30,9 +30,9 @@ void ag_attend_rows(const ag_head *h, gemm_mode mode, const real *p, const real 
 /* b += factor p^T a. p must be 0 where masked. */
 void ag_attend_cols(const ag_head *h, const real *p, const real *a, real *b);
 
-/* The keys that query t sees, as at most two ranges begin[i] <= s < end[i]; returns how many
+/* The keys that the query in row r sees, as at most two ranges begin[i] <= s < end[i]; returns how many
  * ranges. */
-int ag_visible(ag_mask mask, int t, int S, int begin[2], int end[2]);
+int ag_visible(ag_mask mask, int r, int S, int begin[2], int end[2]);
 
 /* The mask for row r of a tensor [B,..,T,S], as one without lengths. */
 ag_mask ag_mask_at(ag_mask mask, tensor_shape s, size_t r);

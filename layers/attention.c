@@ -14,6 +14,7 @@
 
 #include "autograd/sample.h"
 #include "layers/affine.h"
+#include "layers/past.h"
 
 const char *nn_attention_matrix(const nn_attention_config *c, char role) {
     if (role == 'q') return c->plain_q ? NULL : "wq";
@@ -90,8 +91,12 @@ ag_node *nn_attention(ag_node *x, ag_node *memory, const char *name, const nn_at
         q = normalise(q, ag_text(g, "%s.q_norm", name), c->heads);
         k = normalise(k, ag_text(g, "%s.k_norm", name), c->kv_heads);
     }
-    if (c->rotary) q = ag_rope(q, c->heads, 10000), k = ag_rope(k, c->kv_heads, 10000);
+    const int first = c->mask.first;
+    if (c->rotary)
+        q = ag_rope(q, c->heads, 10000, first), k = ag_rope(k, c->kv_heads, 10000, first);
     if (c->scale == NN_SCALE_VALUE) v = ag_scale(v, 1 / sqrt(c->d_k));
+    k = nn_past_join(c->past, k, ag_text(g, "%s.k", name), first);
+    v = nn_past_join(c->past, v, ag_text(g, "%s.v", name), first);
 
     ag_node *s = scores(q, k, name, c);
     ag_node *weights = c->softmax_one ? ag_softmax_one(s, c->mask) : ag_softmax(s, c->mask);

@@ -30,6 +30,7 @@ ag_node *nn_block(ag_node *x, ag_node *memory, const char *name, const nn_model_
         nn_attention_config across = c->attention;
         across.mask = c->across;  // the memory's positions are not the sequence's
         across.rotary = across.alibi = false;
+        across.past = NULL;
         x = leave(x, nn_attention(enter(x, norm, c), memory, ag_text(g, "%s.cross", name), &across),
                   norm, c);
     }

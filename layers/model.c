@@ -8,6 +8,7 @@ static ag_node *encode(ag_graph *g, const nn_model_config *c, ag_node *m) {
     nn_model_config encoder = *c;
     encoder.self_attention = true;
     encoder.attention.mask = c->across;
+    encoder.attention.past = NULL;
     for (int l = 0; l < c->encoder_layers; l++)
         m = nn_block(m, NULL, ag_text(g, "encoder%d", l), &encoder);
     if (c->encoder_layers > 0 && !c->post_norm) m = nn_norm(m, "encoder.norm", c->norm);
@@ -47,6 +48,7 @@ static ag_node *read_out(ag_node *x, const nn_model_config *c, const nn_batch *b
 nn_outputs nn_model(ag_graph *g, const nn_model_config *config, const nn_batch *batch) {
     nn_model_config with_lengths = *config, *c = &with_lengths;
     c->attention.mask.length = batch->sequence.length;
+    c->attention.mask.first = batch->sequence.first;
     c->across.length = batch->memory.length;
     nn_outputs out = {0};
     nn_block_fn *block = c->block ? c->block : nn_block;

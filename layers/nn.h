@@ -63,6 +63,14 @@ typedef enum { NN_TIES(TENSOR_CONSTANT) } nn_tie;
     X(NN_SCALE_EXP, "exp")
 typedef enum { NN_SCALES(TENSOR_CONSTANT) } nn_scale;
 
+/* Keys and values of positions that were read before. A sequence under a causal mask can be read piece
+ * by piece, each piece recorded anew: nn_model() with an nn_sequence that says at which position it
+ * begins gives the numbers that one pass over all pieces would give. `positions` is how many there is
+ * room for; to read another sequence begin at 0 again. Its memory is its own. NULL: memory is out. */
+typedef struct nn_past nn_past;
+nn_past *nn_past_new(const tensor_allocator *mem, int positions);
+void nn_past_free(nn_past *p);
+
 typedef struct {
     int heads;     // of queries
     int kv_heads;  // of keys and values; divides heads: fewer is GQA, 1 is MQA
@@ -81,6 +89,7 @@ typedef struct {
     bool gated;  // scores are multiplied by the input "gate" (1 at first): 0 switches matching off
     double dropout;  // of the weights
     ag_mask mask;
+    nn_past *past;  // of the positions before mask.first, and where these are kept; NULL: none
     nn_init init;
 } nn_attention_config;
 
@@ -98,7 +107,9 @@ typedef struct {
     const int *length;  // [B] positions that hold something, the others are never seen; NULL: all
     const char *stream[AG_EMBED_MAX];  // "key" makes the table "embed.key"
     int vocab[AG_EMBED_MAX];
-    const int *ids[AG_EMBED_MAX];
+    const int *ids[AG_EMBED_MAX];  // with `first`: may be read at -1, too
+    int first;                     // the position at which it begins, others being in the past
+    int positions;                 // rows of the table of learned positions; 0: T
     int scaled;  // the embeddings of the first so many positions are multiplied by `scale`
     double scale;
 } nn_sequence;

@@ -26,12 +26,15 @@ static const attention ATTENTION[] = {
     {4, 3, 5, 2, 1, 2, 0.6, {.length = LENGTHS}},
     {4, 5, 5, 2, 2, 2, 0.6, {.causal = true, .memory = 4, .length = LENGTHS}},
     {4, 5, 5, 1, 1, 3, 0.6, {.no_self = true, .length = LENGTHS}},
+    {1, 3, 7, 2, 1, 3, 0.6, {.causal = true, .first = 4}},
+    {4, 1, 5, 1, 1, 3, 0.6, {.causal = true, .no_self = true, .first = 4, .length = LENGTHS}},
 };
 
 /* The sentence of ag.h, by itself. */
 static bool sees(ag_mask m, int b, int t, int s) {
     if (m.length && s >= m.length[b]) return false;
     if (m.memory > 0 && s >= m.memory) return false;
+    t += m.first;
     if (m.causal && s > t) return false;
     return !(m.no_self && s == t);
 }
@@ -96,17 +99,18 @@ static bool mix_value(int i, int n_in, const oracle_tensor *in, oracle_tensor *y
 static const struct {
     int B, T, H, E;
     double base;
-} TURNS[] = {{1, 3, 1, 2, 10000},
-             {2, 5, 2, 6, 10000},
-             {1, 4, 3, 4, 7},
-             {2, 0, 1, 4, 10000},
-             {1, 2, 2, 0, 10000}};
+    int first;
+} TURNS[] = {{1, 3, 1, 2, 10000, 0},
+             {2, 5, 2, 6, 10000, 3},
+             {1, 4, 3, 4, 7, 0},
+             {2, 0, 1, 4, 10000, 0},
+             {1, 2, 2, 0, 10000, 0}};
 
 static ag_node *rope_record(ag_graph *g, int i) {
     if (i >= COUNT(TURNS)) return NULL;
     ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL,
                            tensor_dims(3, TURNS[i].B, TURNS[i].T, TURNS[i].H * TURNS[i].E));
-    return ag_rope(x, TURNS[i].H, TURNS[i].base);
+    return ag_rope(x, TURNS[i].H, TURNS[i].base, TURNS[i].first);
 }
 /* A pair is a complex number, and turning it a product: here in its two parts, as x itself is
  * complex already. */
@@ -115,7 +119,7 @@ static bool rope_value(int i, int n_in, const oracle_tensor *in, oracle_tensor *
     int T = TURNS[i].T, H = TURNS[i].H, E = TURNS[i].E;
     for (size_t at = 0; at < y->n; at++) {
         int column = (int)at % E, t = (int)at / (H * E) % T;
-        double angle = t / pow(TURNS[i].base, (double)(column / 2 * 2) / E);
+        double angle = (TURNS[i].first + t) / pow(TURNS[i].base, (double)(column / 2 * 2) / E);
         const number *pair = in[0].x + at - column % 2;
         y->x[at] = column % 2 ? pair[0] * sin(angle) + pair[1] * cos(angle)
                               : pair[0] * cos(angle) - pair[1] * sin(angle);
@@ -153,6 +157,7 @@ static rows rows_at(int i) {
         {tensor_dims(2, 2, 33), {0}},
         {tensor_dims(4, 4, 2, 3, 5), {.length = LENGTHS}},
         {tensor_dims(3, 4, 5, 5), {.causal = true, .no_self = true, .length = LENGTHS}},
+        {tensor_dims(3, 2, 2, 5), {.causal = true, .no_self = true, .first = 3}},
         {tensor_dims(2, 0, 4), {.causal = true}},
         {tensor_dims(2, 3, 0), {.causal = true}}};
     return i < COUNT(c) ? c[i] : (rows){.shape.rank = -1};

@@ -92,8 +92,9 @@ static ag_node *sample(ag_graph *g, int i) {
              {1, 1, 1, 66, 66, 2, {.causal = true}},
              {1, 1, 1, 2, 0, 3, {0}},
              {3, 2, 1, 4, 5, 3, {.length = ag_sample_lengths(g, 3, 5)}},
-             {2, 2, 2, 4, 4, 2, {.no_self = true, .length = ag_sample_lengths(g, 2, 4)}}};
-    if (i >= 10) return NULL;
+             {2, 2, 2, 4, 4, 2, {.no_self = true, .length = ag_sample_lengths(g, 2, 4)}},
+             {2, 2, 1, 2, 5, 2, {.causal = true, .no_self = true, .first = 2}}};
+    if (i >= 11) return NULL;
     ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(4, c[i].B, c[i].H, c[i].T, c[i].S));
     ag_node *v = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, c[i].B, c[i].S, c[i].G * c[i].E));
     ag_node *w = i < 2 ? x : ag_softmax(x, c[i].mask);  // where there is a mask, 0 behind it

@@ -109,8 +109,9 @@ static ag_node *sample(ag_graph *g, int i) {
              {tensor_dims(2, 0, 4), {0}},
              {tensor_dims(2, 3, 0), {0}},
              {tensor_dims(4, 3, 2, 3, 5), {.length = ag_sample_lengths(g, 3, 5)}},
-             {tensor_dims(3, 2, 4, 4), {.no_self = true, .length = ag_sample_lengths(g, 2, 4)}}};
-    if (i >= 12) return NULL;
+             {tensor_dims(3, 2, 4, 4), {.no_self = true, .length = ag_sample_lengths(g, 2, 4)}},
+             {tensor_dims(3, 2, 2, 5), {.causal = true, .no_self = true, .first = 2}}};
+    if (i >= 13) return NULL;
     return ag_softmax(ag_sample(g, AG_SAMPLE_NORMAL, c[i].shape), c[i].mask);
 }
 

@@ -232,7 +232,7 @@ def rope(inputs, node):
     width = shape[-1] // node["heads"]
     out = []
     for r, row in enumerate(rows(x, shape[-1])):
-        t = r % shape[-2]
+        t = node["first"] + r % shape[-2]
         for e in range(0, shape[-1], 2):
             angle = t * mpf(node["base"]) ** (-mpf(e % width) / width)
             c, s = cos(angle), sin(angle)
@@ -243,7 +243,8 @@ def rope(inputs, node):
 
 
 def seen(mask, b, t, S):
-    causal, no_self, memory, *length = mask
+    causal, no_self, memory, first, *length = mask
+    t += first
     return [s for s in range(length[b] if length else S)
             if not (causal and s > t or no_self and s == t or memory and s >= memory)]
 
@@ -310,7 +311,7 @@ def alibi(inputs, node):
         slope = mpf(2) ** (-mpf(8) * (h + 1) / H)
         row = [constant(0)] * S
         for s in seen(node["mask"], b, t, S):
-            row[s] = x[r * S + s] - constant(slope) * constant(mpf(abs(t - s)))
+            row[s] = x[r * S + s] - constant(slope) * constant(mpf(abs(node["mask"][3] + t - s)))
         out += row
     return out
 

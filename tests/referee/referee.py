@@ -31,9 +31,9 @@ torch.set_default_dtype(torch.float64)
 
 
 @functools.lru_cache(maxsize=None)
-def visible(T, S, causal, no_self, memory, *length):
+def visible(T, S, causal, no_self, memory, first, *length):
     """[T,S]: which keys each query sees; with lengths [B,1,T,S]."""
-    t, s = torch.arange(T)[:, None], torch.arange(S)[None, :]
+    t, s = first + torch.arange(T)[:, None], torch.arange(S)[None, :]
     seen = torch.ones(T, S, dtype=torch.bool)
     if causal:
         seen &= s <= t
@@ -78,9 +78,9 @@ def mix(w, v, kv_heads, mask):
     return torch.einsum("bhts,bshe->bthe", w, v).reshape(B, T, H * E)
 
 
-def rope(x, heads, base):
+def rope(x, heads, base, first):
     T, E = x.shape[-2], x.shape[-1] // heads
-    angle = torch.arange(T)[:, None] * base ** (-torch.arange(0, E, 2) / E)
+    angle = (first + torch.arange(T))[:, None] * base ** (-torch.arange(0, E, 2) / E)
     cos, sin = torch.cos(angle)[:, None, :], torch.sin(angle)[:, None, :]  # [T,1,E/2]
     even, odd = x.reshape(*x.shape[:-1], heads, E // 2, 2).unbind(-1)
     return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).reshape(x.shape)
