@@ -13,8 +13,6 @@
 #include "data/text.h"
 #include "data/utf8.h"
 
-enum { CHARACTERS, BYTES, WORDS };
-
 typedef struct {
     char data[DATA_TEXT_SIZE], checksum[DATA_CHECKSUM];
     int unit, time;
@@ -46,8 +44,8 @@ static bool is_word(unsigned char c) {
 /* Bytes of the token that begins here. */
 static size_t token_length(int unit, const char *at, size_t left) {
     size_t n = 0;
-    if (unit == BYTES) return 1;
-    while (unit == WORDS && n < left && is_word((unsigned char)at[n])) n++;
+    if (unit == DATA_BYTES) return 1;
+    while (unit == DATA_WORDS && n < left && is_word((unsigned char)at[n])) n++;
     return n ? n : data_utf8_length(at, left);
 }
 
@@ -66,18 +64,58 @@ static bool check_text(const data_source *s, char *error, size_t size) {
     return true;
 }
 
+/* Blanks only divide words. */
+static bool divides(int unit, char c) {
+    return unit == DATA_WORDS && (c == ' ' || c == '\t' || c == '\r');
+}
+
 /* Numbers all tokens; t->ids has room for as many as there are bytes. */
 static bool number(data_text *t, int unit, const char *text, size_t n) {
     for (size_t i = 0; i < n;) {
         const size_t length = token_length(unit, text + i, n - i);
-        const bool divides =
-            unit == WORDS && (text[i] == ' ' || text[i] == '\t' || text[i] == '\r');
-        const int id = divides ? 0 : data_words_number(&t->words, t->arena, text + i, length);
+        const bool blank = divides(unit, text[i]);
+        const int id = blank ? 0 : data_words_number(&t->words, t->arena, text + i, length);
         if (id < 0) return false;
-        if (!divides) t->ids[t->n++] = id;
+        if (!blank) t->ids[t->n++] = id;
         i += length;
     }
     return true;
+}
+
+/* ---- other texts ---- */
+
+const data_text *data_text_of(const data_spec *s) {
+    return s->task == &data_task_text ? (const data_text *)(const void *)s->own : NULL;
+}
+
+int data_text_tokens(const data_text *t, const char *text, size_t n, int *ids, char *error,
+                     size_t size) {
+    static const char *const names[] = {"character", "byte", "word"};
+    const data_source source = {.name = "the prompt", .text = text, .n = n};
+    int found = 0;
+    if (t->unit != DATA_BYTES && !check_text(&source, error, size)) return -1;
+    for (size_t i = 0; i < n;) {
+        const size_t length = token_length(t->unit, text + i, n - i);
+        if (!divides(t->unit, text[i])) {
+            ids[found] = data_words_find(&t->words, text + i, length);
+            if (ids[found++] < 0) {
+                char token[DATA_SYMBOL];
+                snprintf(token, sizeof token, "%.*s", length < 60 ? (int)length : 60, text + i);
+                snprintf(error, size, "the %s '%s' does not occur in the text that was learned",
+                         names[t->unit], token);
+                return -1;
+            }
+        }
+        i += length;
+    }
+    return found;
+}
+
+bool data_text_apart(const data_text *t, int before, int id) {
+    if (t->unit != DATA_WORDS || before < 0) return false;
+    const char *a = t->words.text[before], *b = t->words.text[id];
+    return *a != '\n' && *b != '\n' && !strchr("([{", *a) && !strchr(".,;:!?)]}'", *b) &&
+           *a != '\'';
 }
 
 /* ---- the task ---- */
@@ -103,12 +141,13 @@ static bool divide(data_text *t, const options *o, char *error, size_t size) {
 static bool load(const data_spec *s, options *o, data_text *t, char *error, size_t size) {
     data_source source = {.name = o->data};
     bool ok = data_sources_read(s->files, &source, 1, o->checksum, error, size) &&
-              (o->unit == BYTES || check_text(&source, error, size));
+              (o->unit == DATA_BYTES || check_text(&source, error, size));
     if (ok) {
         t->ids = tensor_arena_take(t->arena, source.n, sizeof *t->ids);
         ok = t->ids && number(t, o->unit, source.text, source.n);
         if (!ok) snprintf(error, size, "out of memory");
         t->bytes = source.n;
+        t->unit = o->unit;
     }
     data_sources_release(s->files, &source, 1);
     return ok && divide(t, o, error, size);

@@ -175,8 +175,8 @@ static void add_head(const qkv_trainer_worker *w, const ag_node *weights, int he
         }
 }
 
-int qkv_probe_example_maps(qkv_trainer *t, uint64_t example, int readout, int most,
-                           tensor_arena *arena, qkv_io_text *out) {
+int qkv_probe_example_maps(qkv_trainer *t, int readout, int most, tensor_arena *arena,
+                           qkv_io_text *out) {
     static const struct {
         const char *format, *title;
         data_side_name rows, cols;
@@ -187,7 +187,6 @@ int qkv_probe_example_maps(qkv_trainer *t, uint64_t example, int readout, int mo
     const data_spec *s = qkv_trainer_spec(t);
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     int n = 0;
-    qkv_trainer_load(t, w, "test", example, 1, 1);
     ag_set_run(w->graph, (ag_run){.training = false});
     if (!ag_forward(w->graph)) return -1;
     for (int layer = 0; layer < c->layers; layer++)
