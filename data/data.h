@@ -18,7 +18,13 @@
 extern "C" {
 #endif
 
-enum { DATA_MAXSTREAMS = 14, DATA_MAXREADOUTS = 8, DATA_SYMBOL = 64 };
+enum {
+    DATA_MAXSTREAMS = 14,
+    DATA_MAXREADOUTS = 8,
+    DATA_MAXLEVELS = 8,
+    DATA_MAXFACTS = 12,
+    DATA_SYMBOL = 64
+};
 
 /* A task has one sequence, and for cross-attention a memory beside it. */
 typedef enum { DATA_SEQUENCE, DATA_MEMORY, DATA_SIDES } data_side_name;
@@ -68,6 +74,7 @@ typedef struct {
     const char *name, *prefix;
     int classes;
     const char *const *words;
+    bool has_none;  // the last class says that nothing fits, and is shown as "none"
 } data_readout;
 
 /* Whom a position of the sequence sees: itself and earlier ones, all, or the entries of the store
@@ -108,6 +115,7 @@ typedef struct {
     } roles;
     int scratch;                // ints of scratch that an example needs
     int examples[DATA_SPLITS];  // how many different ones there are; 0: without end
+    double characters;          // of a text, for each scored position; 0: the task is none
     const data_files *files;    // NULL: files cannot be read
     data_own *own;              // NULL: nothing
 } data_spec;
@@ -122,14 +130,28 @@ typedef struct {
     int *source[DATA_MAXREADOUTS];  // the position of the store where the answer stands, or -1
     // The position that a confused model would look at; -1: none.
     int *distractor[DATA_MAXREADOUTS];
-    int *
-        length[DATA_SIDES];  // one number: positions that hold something; those behind are padding,
-                             // which nobody sees
-    bool held_out;           // in: the example is of the split "heldout"
-    const char *split;       // in: its split,
-    uint64_t seed, index;    // seed, and number there
+    int *length
+        [DATA_SIDES];      // one number each: positions that hold something; what stands behind is
+                           // padding, which nobody sees
+    bool held_out;         // in: the example is of the split "heldout"
+    const char *split;     // in: its split,
+    uint64_t seed, index;  // seed, and number there
     int *scratch;
 } data_example;
+
+/* What one gets who does not look for the answer; the loss is summed over readouts, as a model's is.
+ * NaN: unknown. */
+typedef struct {
+    const char *key, *label, *who;  // "blind", "chance", "a blind guess": for programs, in a
+                                    // picture, in a sentence
+    double accuracy, loss;
+} data_level;
+
+/* What was counted in the data: {"examples", "examples", 500}; the words follow the number. */
+typedef struct {
+    const char *key, *words;
+    double number;
+} data_fact;
 
 struct data_task {
     const char *name, *summary;
@@ -143,7 +165,14 @@ struct data_task {
     /* How many entries would be a right answer to readout r at position t, judged by the finished
      * example alone. NULL: those whose key is asked for (spec->roles). */
     int (*right_entries)(const data_spec *spec, const data_example *e, int r, int t);
+    /* Write what is known before training, and return how many. NULL: chance and in_context; none. */
+    int (*levels)(const data_spec *spec, data_split split, data_level out[DATA_MAXLEVELS]);
+    int (*facts)(const data_spec *spec, data_fact out[DATA_MAXFACTS]);
 };
+
+/* The same for any task. */
+int data_levels(const data_spec *s, data_split split, data_level out[DATA_MAXLEVELS]);
+int data_facts(const data_spec *s, data_fact out[DATA_MAXFACTS]);
 
 /* The same for any task; -1 if there is no way to tell. */
 int data_right_entries(const data_spec *s, const data_example *e, int readout, int t);

@@ -6,6 +6,7 @@
  * Training shows windows from anywhere in the text but its end; what is held out is watched and
  * tested on windows that stand side by side. A token is a character, a byte or a word (letters and
  * digits in a row; any other character by itself; blanks only divide). */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -147,6 +148,8 @@ static bool load(const data_spec *s, options *o, data_text *t, char *error, size
         ok = t->ids && number(t, o->unit, source.text, source.n);
         if (!ok) snprintf(error, size, "out of memory");
         t->bytes = source.n;
+        for (size_t i = 0; i < source.n; i++)
+            t->characters += ((unsigned char)source.text[i] & 0xc0) != 0x80;
         t->unit = o->unit;
     }
     data_sources_release(s->files, &source, 1);
@@ -158,11 +161,12 @@ static void describe(data_spec *s, const data_text *t, const options *o) {
     s->side[DATA_SEQUENCE].stream[0] =
         (data_stream){"token", "", t->words.n, -1, t->words.text, 0, NULL};
     s->n_readouts = 1;
-    s->readout[0] = (data_readout){"token", "", t->words.n, t->words.text};
+    s->readout[0] = (data_readout){"token", "", t->words.n, t->words.text, false};
     s->scored = o->time;
     s->sees = DATA_CAUSAL;
     s->entries = o->time;
     s->chance = 1.0 / t->words.n;
+    s->characters = (double)t->characters / (double)t->n;
     for (int k = DATA_VALID; k < DATA_SPLITS; k++)
         s->examples[k] = (int)((t->begin[k + 1] - t->begin[k] - 1) / (t->window - 1));
 }
@@ -198,6 +202,40 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
     memcpy(out->target[0], t->ids + at + 1, T * sizeof *t->ids);
 }
 
+/* ---- what is known before training ---- */
+
+/* What counting gets on a split; training's own is that of "valid". */
+static int levels(const data_spec *s, data_split split, data_level out[DATA_MAXLEVELS]) {
+    static const char *const names[DATA_NGRAMS][3] = {{"uniform", "uniform", "guessing evenly"},
+                                                      {"unigram", "unigram", "how frequent it is"},
+                                                      {"bigram", "bigram", "the one before"},
+                                                      {"trigram", "trigram", "the two before"}};
+    data_text *t = (data_text *)(void *)s->own;
+    const data_split k = split == DATA_TRAIN ? DATA_VALID : split;
+    if (t->counted[k][0] == 0 &&
+        !data_ngram_losses(t->ids, t->begin[DATA_VALID], t->ids + t->begin[k],
+                           t->begin[k + 1] - t->begin[k], t->words.n, t->counted[k]))
+        return 0;
+    for (int i = 0; i < DATA_NGRAMS; i++)
+        out[i] = (data_level){names[i][0], names[i][1], names[i][2], (double)NAN, t->counted[k][i]};
+    return DATA_NGRAMS;
+}
+
+static int facts(const data_spec *s, data_fact out[DATA_MAXFACTS]) {
+    static const char *const units[] = {"characters", "bytes", "words"};
+    const data_text *t = data_text_of(s);
+    const data_fact f[] = {
+        {"tokens", units[t->unit], (double)t->n},
+        {"train", "to train on", (double)t->begin[DATA_VALID]},
+        {"valid", "to watch by", (double)(t->begin[DATA_TEST] - t->begin[DATA_VALID])},
+        {"test", "for the end", (double)(t->begin[DATA_SPLITS] - t->begin[DATA_TEST])},
+        {"vocabulary", "different ones", t->words.n},
+        {"bytes", "bytes in all", (double)t->bytes},
+    };
+    memcpy(out, f, sizeof f);
+    return (int)(sizeof f / sizeof *f);
+}
+
 const data_task data_task_text = {
     .name = "text",
     .summary = "a text of your own: the next character, byte or word",
@@ -207,4 +245,6 @@ const data_task data_task_text = {
     .options = table,
     .configure = configure,
     .example = example,
+    .levels = levels,
+    .facts = facts,
 };

@@ -3,6 +3,7 @@
 #define DATA_TEXT_H
 
 #include "data/data.h"
+#include "data/ngram.h"
 #include "data/words.h"
 
 #ifdef __cplusplus
@@ -13,13 +14,14 @@ typedef enum { DATA_CHARACTERS, DATA_BYTES, DATA_WORDS } data_text_unit;
 
 typedef struct {
     data_own own;
-    tensor_arena *arena;            // holds all of this
-    data_words words;               // the vocabulary, in the order of first appearance
-    int *ids;                       // [n] the tokens
-    int unit;                       // a data_text_unit
-    size_t n, bytes;                // tokens; bytes of the file
-    size_t window;                  // tokens of an example and the one after it
-    size_t begin[DATA_SPLITS + 1];  // split k is ids[begin[k] .. begin[k+1] - 1]
+    tensor_arena *arena;                       // holds all of this
+    data_words words;                          // the vocabulary, in the order of first appearance
+    int *ids;                                  // [n] the tokens
+    int unit;                                  // a data_text_unit
+    size_t n, bytes, characters;               // tokens; of the file: bytes, characters
+    size_t window;                             // tokens of an example and the one after it
+    size_t begin[DATA_SPLITS + 1];             // split k is ids[begin[k] .. begin[k+1] - 1]
+    double counted[DATA_SPLITS][DATA_NGRAMS];  // the losses of counting, once they are asked for; 0
 } data_text;
 
 /* What the task `text` has loaded; NULL: the spec is of another task. */

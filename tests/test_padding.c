@@ -32,6 +32,7 @@ static const variant VARIANTS[] = {
     {"alibi", {2, 2, 4, 4, .alibi = true, .soft_cap = 2}, NN_POSITIONS_ALIBI, false, false},
     {"softmax-one", {2, 2, 4, 4, .softmax_one = true}, NN_POSITIONS_LEARNED, false, false},
     {"latent", {2, 2, 4, 4, .latent = 3, .tie = NN_TIE_KV}, NN_POSITIONS_LEARNED, false, false},
+    {"log of the places", {2, 2, 4, 4, .scale = NN_SCALE_LOG}, NN_POSITIONS_NONE, false, false},
     {"dropout", {2, 2, 4, 4, .dropout = 0.3}, NN_POSITIONS_LEARNED, false, false},
     {"encoder", {2, 2, 4, 4, .latent = 0}, NN_POSITIONS_LEARNED, true, false},
 };

@@ -15,12 +15,21 @@ json_t *cli_json_text(const char *text) {
 
 void cli_json_metrics(json_t *o, const qkv_run_moment *m) {
     for (const qkv_run_metric *k = qkv_run_metrics; k->of; k++)
-        if (k->name) json_object_set_new(o, k->name, cli_json_number(k->of(m)));
+        if (k->name && !(k->of_text && isnan(k->of(m))))
+            json_object_set_new(o, k->name, cli_json_number(k->of(m)));
 }
 
 void cli_json_levels(json_t *o, const qkv_trainer_levels *l) {
-    json_object_set_new(o, "loss_blind", cli_json_number(l->blind));
-    json_object_set_new(o, "loss_unmatched", cli_json_number(l->unmatched));
+    char key[64];
+    json_object_set_new(o, "loss_blind", json_null());
+    json_object_set_new(o, "loss_unmatched", json_null());
+    for (int i = 0; i < l->n; i++) {
+        snprintf(key, sizeof key, "loss_%s", l->at[i].key);
+        json_object_set_new(o, key, cli_json_number(l->at[i].loss));
+        snprintf(key, sizeof key, "accuracy_%s", l->at[i].key);
+        if (!isnan(l->at[i].accuracy))
+            json_object_set_new(o, key, cli_json_number(l->at[i].accuracy));
+    }
 }
 
 void cli_print_json(json_t *o) {

@@ -98,7 +98,7 @@ const qkvStories = (() => {
         sharing: [
             {
                 say:
-                    "Each key asks for its partner (2 for 3, 3 for 2), which is stored beside it. With Q = K half is the most that is possible: a key resembles itself most.",
+                    "Each key asks for its partner (2 for 3, 3 for 2), which is stored beside it. With Q = K training gets half: a key resembles itself most.",
                 set: {task: "partner", tie: "qk"},
                 act: train
             },

@@ -79,8 +79,9 @@ int qkv_probe_looks_at(const ag_node *node, int b, int at) {
 
 bool qkv_probe_side_sees(const qkv_trainer *t, const qkv_trainer_worker *w, data_side_name rows,
                          data_side_name cols, int b, int at, int s) {
-    const int keys = data_length(&w->data, cols, b);
-    if (at >= data_length(&w->data, rows, b) || s >= keys) return false;
+    const data_side *side = qkv_trainer_spec(t)->side;
+    const int keys = w ? data_length(&w->data, cols, b) : side[cols].T;
+    if (at >= (w ? data_length(&w->data, rows, b) : side[rows].T) || s >= keys) return false;
     if (rows == DATA_MEMORY || cols == DATA_MEMORY) return true;
     const ag_mask mask =
         qkv_config_model(qkv_trainer_config(t), qkv_trainer_spec(t)).attention.mask;
