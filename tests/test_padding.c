@@ -193,7 +193,7 @@ static bool configure_task(data_spec *s, char *error, size_t size) {
     s->side[DATA_SEQUENCE] = (data_side){.T = T, .n_streams = 1};
     s->side[DATA_SEQUENCE].stream[0] = data_plain("word", "w", V);
     s->n_readouts = 1;
-    s->readout[0] = (data_readout){"word", "w", V, NULL};
+    s->readout[0] = (data_readout){.name = "word", .prefix = "w", .classes = V};
     s->scored = 1;
     s->sees = DATA_FULL;
     s->entries = T;

@@ -71,7 +71,7 @@ static void print_text_score(const qkv_run_summary *s) {
                               s->levels.at[i].who, s->levels.at[i].loss);
     print_wrapped(
         "After %d steps (%.2f s) the held-out text costs %.3f nats a token, %.3f bits a character; "
-        "%.1f %% of its tokens are said first%s.",
+        "%.1f %% of its tokens are predicted right%s.",
         s->steps, s->seconds, r->loss, r->bits, 100 * r->accuracy, more);
 }
 
