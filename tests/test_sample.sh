@@ -14,8 +14,8 @@ cd "$dir" || exit 1
 train() {
     name=$1
     shift
-    "$qkv" train --task text --data-held-out 0.2 --time 16 --d-model 16 --d-ff 16 --quiet --out "$name" "$@" ||
-        exit 1
+    "$qkv" train --task text --data-held-out 0.2 --time 16 --d-model 16 --d-ff 16 --quiet \
+        --out "$name" "$@" || exit 1
 }
 sed 's/o/ö/g; s/e/𝄞/g' "$text" >wide.txt
 train run --data "$text" --steps 60
@@ -33,7 +33,8 @@ goes_on() {
 # Temperature 0 and the likeliest alone are one and the same; 0 tokens add nothing.
 greedy() {
     "$qkv" sample run --prompt Tom --tokens 30 --temperature 0 >a &&
-        "$qkv" sample run --prompt Tom --tokens 30 --top-k 1 >b && cmp a b && [ "$("$qkv" sample run --prompt Tom --tokens 0)" = Tom ]
+        "$qkv" sample run --prompt Tom --tokens 30 --top-k 1 >b && cmp a b &&
+        [ "$("$qkv" sample run --prompt Tom --tokens 0)" = Tom ]
 }
 # A run without a prompt begins as its text does.
 begins() { "$qkv" sample run --tokens 5 >a && [ "$(head -c 1 a)" = T ] && [ "$(wc -m <a)" -eq 7 ]; }
