@@ -214,18 +214,30 @@ void ag_unhook(ag_node *node, ag_hook_fn *fn, void *ctx);
 
 /* ---- what ops are made of ---- */
 
-/* Who sees whom: position t of T sees key s iff  s < limit(t) and not (no_self and s == t), where
- * limit(t) is the least of S, memory (if > 0), and t + 1 (if causal). Everything masked is never
- * read. */
+/* Who sees whom: the query in row r, which stands at position t = first + r of the keys, sees key s iff
+ * s < limit(t) and not (no_self and s == t), where limit(t) is the least of S, memory (if not 0), t + 1
+ * (if causal), and the batch row's length (if there are lengths: what stands behind it is padding).
+ * Everything masked is never read. */
 typedef struct {
     bool causal;
     bool no_self;
-    int memory;  // 0: no limit; else only the first `memory` positions can be seen
+    int first;   // the position of the first query
+    int memory;  // 0: no limit; else only the first `memory` positions can be seen; below 0: none
+    const int *length;  // [B] of the keys, as they are when the op runs; NULL: all have S
 } ag_mask;
 
-static inline int ag_mask_limit(ag_mask m, int t, int S) {
-    int limit = m.memory > 0 && m.memory < S ? m.memory : S;
-    return m.causal && t + 1 < limit ? t + 1 : limit;
+/* The mask of batch row b, as one without lengths. */
+static inline ag_mask ag_mask_row(ag_mask m, int b) {
+    const int n = m.length ? m.length[b] : 0;
+    if (m.length && (m.memory == 0 || n < m.memory)) m.memory = n > 0 ? n : -1;
+    m.length = NULL;
+    return m;
+}
+
+/* limit(first + r), of a mask without lengths. */
+static inline int ag_mask_limit(ag_mask m, int r, int S) {
+    int limit = m.memory == 0 || m.memory > S ? S : m.memory > 0 ? m.memory : 0;
+    return m.causal && m.first + r + 1 < limit ? m.first + r + 1 : limit;
 }
 
 typedef enum { AG_GELU_ERF, AG_GELU_TANH } ag_gelu_form;

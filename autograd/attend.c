@@ -6,8 +6,8 @@
 // Queries handled together: what lies right of a block's last visible key is skipped.
 enum { BLOCK = 64 };
 
-int ag_visible(ag_mask mask, int t, int S, int begin[2], int end[2]) {
-    int limit = ag_mask_limit(mask, t, S);
+int ag_visible(ag_mask mask, int r, int S, int begin[2], int end[2]) {
+    const int limit = ag_mask_limit(mask, r, S), t = mask.first + r;
     if (!mask.no_self || t >= limit) {
         begin[0] = 0;
         end[0] = limit;
@@ -19,12 +19,23 @@ int ag_visible(ag_mask mask, int t, int S, int begin[2], int end[2]) {
     return n;
 }
 
+ag_mask ag_mask_at(ag_mask mask, tensor_shape s, size_t r) {
+    if (!mask.length) return mask;
+    return ag_mask_row(mask, (int)(r / (tensor_rows(s) / (size_t)s.dim[0])));
+}
+
+bool ag_mask_fits(ag_node *node, ag_mask mask, tensor_shape s) {
+    if ((mask.causal || mask.no_self) && s.rank < 2)
+        return ag_fail(node, "this mask needs [..,T,S]");
+    return !mask.length || s.rank > 2 || ag_fail(node, "lengths need [B,..,T,S]");
+}
+
 void ag_clear_masked(ag_mask mask, int T, int S, real *p) {
-    if (!mask.causal && !mask.no_self && !mask.memory) return;
+    if (!mask.causal && !mask.no_self && ag_mask_limit(mask, 0, S) == S) return;
     for (int t = 0; t < T; t++, p += S) {
         const int limit = ag_mask_limit(mask, t, S);
         row_zero(p + limit, S - limit);
-        if (mask.no_self && t < limit) p[t] = 0;
+        if (mask.no_self && mask.first + t < limit) p[mask.first + t] = 0;
     }
 }
 

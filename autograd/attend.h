@@ -17,8 +17,8 @@
 typedef struct {
     int T, S, E;
     ptrdiff_t lda, ldb;
-    real factor;  // of each product
-    ag_mask mask;
+    real factor;   // of each product
+    ag_mask mask;  // of the batch row
 } ag_head;
 
 /* p = factor a b^T where visible (GEMM_ADD: added), 0 elsewhere (GEMM_ADD: left alone). */
@@ -30,9 +30,15 @@ void ag_attend_rows(const ag_head *h, gemm_mode mode, const real *p, const real 
 /* b += factor p^T a. p must be 0 where masked. */
 void ag_attend_cols(const ag_head *h, const real *p, const real *a, real *b);
 
-/* The keys that query t sees, as at most two ranges begin[i] <= s < end[i]; returns how many
+/* The keys that the query in row r sees, as at most two ranges begin[i] <= s < end[i]; returns how many
  * ranges. */
-int ag_visible(ag_mask mask, int t, int S, int begin[2], int end[2]);
+int ag_visible(ag_mask mask, int r, int S, int begin[2], int end[2]);
+
+/* The mask for row r of a tensor [B,..,T,S], as one without lengths. */
+ag_mask ag_mask_at(ag_mask mask, tensor_shape s, size_t r);
+
+/* Can a tensor of that shape be masked so? Else the node fails. */
+bool ag_mask_fits(ag_node *node, ag_mask mask, tensor_shape s);
 
 /* Writes 0 into every masked cell of a [T,S] plane. */
 void ag_clear_masked(ag_mask mask, int T, int S, real *p);

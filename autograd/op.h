@@ -37,8 +37,9 @@ real *ag_grad_or_first(ag_node *in, bool *first);
 /* ---- for arguments(): JSON, owned by the graph ---- */
 
 const char *ag_text_ints(ag_graph *g, size_t n, const int *x);  // [1,2,3]
-const char *ag_text_mask(ag_graph *g, ag_mask mask);            // "mask":[causal,no_self,memory]
-const char *ag_text_weight(ag_graph *g, const real *weight);    // "weight":0.5, or null
+const char *ag_text_mask(const ag_node *node,
+                         ag_mask mask);  // "mask":[causal,no_self,memory,first,lengths..]
+const char *ag_text_weight(ag_graph *g, const real *weight);  // "weight":0.5, or null
 
 /* ---- for shape rules ---- */
 

@@ -26,6 +26,12 @@ const int *ag_sample_ids(ag_graph *g, int n, int bound, bool absent) {
     return ids;
 }
 
+const int *ag_sample_lengths(ag_graph *g, int B, int S) {
+    int *length = ag_take(g, (size_t)B, sizeof *length);
+    for (int b = 0; length && b < B; b++) length[b] = b == 0 ? S - 2 : b == 1 ? S : 0;
+    return length;
+}
+
 bool ag_sample_shape(int i, tensor_shape *shape) {
     const tensor_shape shapes[] = {
         tensor_dims(0),       tensor_dims(1, 1),       tensor_dims(1, 7), tensor_dims(1, 17),

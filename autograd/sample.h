@@ -28,6 +28,9 @@ ag_node *ag_sample_x(ag_graph *g, const ag_sizes *z);
  * is none. */
 ag_node *ag_sample_timed(ag_graph *g, const ag_op *op, const ag_sizes *z);
 
+/* Lengths of B batch rows of S keys: S - 2, S, 0 ... Owned by the graph. */
+const int *ag_sample_lengths(ag_graph *g, int B, int S);
+
 /* n ids in 0..bound-1, duplicates included; `absent`: some are -1. Owned by the graph. */
 const int *ag_sample_ids(ag_graph *g, int n, int bound, bool absent);
 

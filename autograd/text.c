@@ -16,9 +16,13 @@ const char *ag_text_ints(ag_graph *g, size_t n, const int *x) {
     return text;
 }
 
-const char *ag_text_mask(ag_graph *g, ag_mask mask) {
-    const int of[] = {mask.causal, mask.no_self, mask.memory};
-    return ag_text(g, "\"mask\":%s", ag_text_ints(g, 3, of));
+const char *ag_text_mask(const ag_node *node, ag_mask mask) {
+    const int lengths = mask.length ? node->val.shape.dim[0] : 0;
+    int *of = ag_take(node->graph, 4 + (size_t)lengths, sizeof *of);
+    if (!of) return "\"mask\":[]";
+    of[0] = mask.causal, of[1] = mask.no_self, of[2] = mask.memory, of[3] = mask.first;
+    for (int b = 0; b < lengths; b++) of[4 + b] = mask.length[b];
+    return ag_text(node->graph, "\"mask\":%s", ag_text_ints(node->graph, 4 + (size_t)lengths, of));
 }
 
 const char *ag_text_weight(ag_graph *g, const real *weight) {

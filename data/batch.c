@@ -55,6 +55,8 @@ bool data_batch_new(tensor_arena *arena, const data_spec *spec, int B, data_batc
             out->rows.ids[side][i] = ids;
             room = room && ids;
         }
+    for (int side = 0; side < DATA_SIDES; side++)
+        room = (out->rows.length[side] = guarded(arena, (size_t)B)) && room;
     for (int i = 0; i < spec->n_readouts; i++) {
         room = (out->rows.target[i] = guarded(arena, n)) && room;
         room = (out->rows.source[i] = guarded(arena, n)) && room;
@@ -71,6 +73,7 @@ static data_example row_of(const data_batch *batch, int b) {
     for (int s = 0; s < DATA_SIDES; s++)
         for (int i = 0; i < sides[s].n_streams; i++)
             row.ids[s][i] += (size_t)b * (size_t)sides[s].T;
+    for (int s = 0; s < DATA_SIDES; s++) row.length[s] += b;
     for (int i = 0; i < batch->spec->n_readouts; i++)
         row.target[i] += at, row.source[i] += at, row.distractor[i] += at;
     return row;
@@ -89,17 +92,26 @@ static const char *touched(const data_batch *b) {
         if (!margins_hold(b->rows.target[r], n) || !margins_hold(b->rows.source[r], n) ||
             !margins_hold(b->rows.distractor[r], n))
             return "it writes targets, sources or distractors beyond the positions of the sequence";
+    for (int side = 0; side < DATA_SIDES; side++)
+        if (!margins_hold(b->rows.length[side], (size_t)b->B))
+            return "it writes more than one length of a side";
     return NULL;
 }
 
 /* Sources and distractors are positions of the store: they index the attention. */
 static const char *misplaced(const data_spec *s, const data_example *e) {
-    int T = s->side[DATA_SEQUENCE].T, S = s->side[s->store].T;
+    int T = s->side[DATA_SEQUENCE].T, S = *e->length[s->store];
+    for (int side = 0; side < DATA_SIDES; side++)
+        if (*e->length[side] < (s->side[side].T > 0) || *e->length[side] > s->side[side].T)
+            return "a length is not between 1 and the positions of its side";
+    for (int r = 0; r < s->n_readouts; r++)
+        for (int t = *e->length[DATA_SEQUENCE]; t < T; t++)
+            if (e->target[r][t] >= 0) return "something is asked behind the length of the example";
     for (int r = 0; r < s->n_readouts; r++)
         for (int t = 0; t < T; t++)
             if (e->source[r][t] < -1 || e->source[r][t] >= S || e->distractor[r][t] < -1 ||
                 e->distractor[r][t] >= S)
-                return "a source or a distractor is no position of the store";
+                return "a source or a distractor is no position of the store, or padding";
     return NULL;
 }
 
@@ -118,14 +130,17 @@ static void clear(const data_batch *b, const data_example *e, int row, int count
         fill_with(e->source[i], s->side[DATA_SEQUENCE].T, -1);
         fill_with(e->distractor[i], s->side[DATA_SEQUENCE].T, -1);
     }
-    for (int side = 0; side < DATA_SIDES; side++)
+    for (int side = 0; side < DATA_SIDES; side++) {
+        const bool repeats = row >= count && count > 0;
+        *e->length[side] = repeats ? *row_of(b, count - 1).length[side] : s->side[side].T;
         for (int i = 0; i < s->side[side].n_streams; i++) {
             int *ids = e->ids[side][i], T = s->side[side].T;
-            if (row < count || count == 0)
-                fill_with(ids, T, -1);
-            else
+            if (repeats)
                 memcpy(ids, row_of(b, count - 1).ids[side][i], (size_t)T * sizeof(int));
+            else
+                fill_with(ids, T, -1);
         }
+    }
 }
 
 void data_fill(data_batch *b, uint64_t seed, const char *split, uint64_t first, int count) {

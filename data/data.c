@@ -17,6 +17,10 @@ const data_task *data_find(const char *name) {
     return NULL;
 }
 
+int data_length(const data_batch *b, data_side_name side, int example) {
+    return b->rows.length[side][example];
+}
+
 /* Does every stream have a name and symbols, every side no more streams than there is room for? */
 static const char *wrong_side(const data_side *side) {
     if (side->T < 0 || side->T > 1 << 20) return "a side has a bad number of positions";

@@ -116,6 +116,7 @@ typedef struct {
     } roles;
     int scratch;                // ints of scratch that an example needs
     int examples[DATA_SPLITS];  // how many different ones there are; 0: without end
+    double characters;          // of a text, for each scored position; 0: the task is none
     const data_files *files;    // NULL: files cannot be read
     data_own *own;              // NULL: nothing
 } data_spec;
@@ -123,13 +124,16 @@ typedef struct {
 /* The task's options, as the struct that its table describes. */
 static inline const void *data_chosen(const data_spec *s) { return s->options.byte; }
 
-/* One example to be written: arrays of T (ids: of each side's T). */
+/* One example to be written: arrays of T (ids: of each side's T). Lengths come as T. */
 typedef struct {
     int *ids[DATA_SIDES][DATA_MAXSTREAMS];
     int *target[DATA_MAXREADOUTS];  // class, or -1: not scored
     int *source[DATA_MAXREADOUTS];  // the position of the store where the answer stands, or -1
     // The position that a confused model would look at; -1: none.
     int *distractor[DATA_MAXREADOUTS];
+    int *length
+        [DATA_SIDES];      // one number each: positions that hold something; what stands behind is
+                           // padding, which nobody sees
     bool held_out;         // in: the example is of the split "heldout"
     const char *split;     // in: its split,
     uint64_t seed, index;  // seed, and number there
@@ -254,6 +258,9 @@ static inline const data_stream *data_query(const data_spec *s) {
 
 /* How many symbols a stream has, its marker left out (which is the last id). */
 int data_symbols(const data_stream *s);
+
+/* How many positions of a side hold something in an example. */
+int data_length(const data_batch *b, data_side_name side, int example);
 
 /* The symbol of an id as people read it: "k6", "?" or "" (absent). Returns out. */
 char *data_symbol(const data_stream *s, int id, char out[DATA_SYMBOL]);

@@ -4,8 +4,8 @@
  *     word       the    animal   did   not        tired     -> animal
  *     feature1   ...
  *
- * Each line is an example. Shorter ones are filled up at the end with positions that hold nothing:
- * where the last word asks, everybody sees only what came before, and never them. */
+ * Each line is an example. Shorter ones are filled up at the end with positions that hold nothing,
+ * which nobody sees. Where the last word asks, everybody sees only what came before. */
 #include <stdio.h>
 #include <string.h>
 
@@ -157,6 +157,7 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
     const int e =
         data_corpus_pick(c, split == DATA_SPLITS ? DATA_TEST : split, out->seed, out->index);
     (void)r;
+    *out->length[DATA_SEQUENCE] = (int)(c->begin[e + 1] - c->begin[e]);
     for (size_t t = 0; t < c->begin[e + 1] - c->begin[e]; t++)
         for (int i = 0; i < c->n_streams; i++)
             out->ids[DATA_SEQUENCE][i][t] =

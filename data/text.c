@@ -6,14 +6,13 @@
  * Training shows windows from anywhere in the text but its end; what is held out is watched and
  * tested on windows that stand side by side. A token is a character, a byte or a word (letters and
  * digits in a row; any other character by itself; blanks only divide). */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "data/source.h"
 #include "data/text.h"
 #include "data/utf8.h"
-
-enum { CHARACTERS, BYTES, WORDS };
 
 typedef struct {
     char data[DATA_TEXT_SIZE], checksum[DATA_CHECKSUM];
@@ -46,8 +45,8 @@ static bool is_word(unsigned char c) {
 /* Bytes of the token that begins here. */
 static size_t token_length(int unit, const char *at, size_t left) {
     size_t n = 0;
-    if (unit == BYTES) return 1;
-    while (unit == WORDS && n < left && is_word((unsigned char)at[n])) n++;
+    if (unit == DATA_BYTES) return 1;
+    while (unit == DATA_WORDS && n < left && is_word((unsigned char)at[n])) n++;
     return n ? n : data_utf8_length(at, left);
 }
 
@@ -66,18 +65,58 @@ static bool check_text(const data_source *s, char *error, size_t size) {
     return true;
 }
 
+/* Blanks only divide words. */
+static bool divides(int unit, char c) {
+    return unit == DATA_WORDS && (c == ' ' || c == '\t' || c == '\r');
+}
+
 /* Numbers all tokens; t->ids has room for as many as there are bytes. */
 static bool number(data_text *t, int unit, const char *text, size_t n) {
     for (size_t i = 0; i < n;) {
         const size_t length = token_length(unit, text + i, n - i);
-        const bool divides =
-            unit == WORDS && (text[i] == ' ' || text[i] == '\t' || text[i] == '\r');
-        const int id = divides ? 0 : data_words_number(&t->words, t->arena, text + i, length);
+        const bool blank = divides(unit, text[i]);
+        const int id = blank ? 0 : data_words_number(&t->words, t->arena, text + i, length);
         if (id < 0) return false;
-        if (!divides) t->ids[t->n++] = id;
+        if (!blank) t->ids[t->n++] = id;
         i += length;
     }
     return true;
+}
+
+/* ---- other texts ---- */
+
+const data_text *data_text_of(const data_spec *s) {
+    return s->task == &data_task_text ? (const data_text *)(const void *)s->own : NULL;
+}
+
+int data_text_tokens(const data_text *t, const char *text, size_t n, int *ids, char *error,
+                     size_t size) {
+    static const char *const names[] = {"character", "byte", "word"};
+    const data_source source = {.name = "the prompt", .text = text, .n = n};
+    int found = 0;
+    if (t->unit != DATA_BYTES && !check_text(&source, error, size)) return -1;
+    for (size_t i = 0; i < n;) {
+        const size_t length = token_length(t->unit, text + i, n - i);
+        if (!divides(t->unit, text[i])) {
+            ids[found] = data_words_find(&t->words, text + i, length);
+            if (ids[found++] < 0) {
+                char token[DATA_SYMBOL];
+                snprintf(token, sizeof token, "%.*s", length < 60 ? (int)length : 60, text + i);
+                snprintf(error, size, "the %s '%s' does not occur in the text that was learned",
+                         names[t->unit], token);
+                return -1;
+            }
+        }
+        i += length;
+    }
+    return found;
+}
+
+bool data_text_apart(const data_text *t, int before, int id) {
+    if (t->unit != DATA_WORDS || before < 0) return false;
+    const char *a = t->words.text[before], *b = t->words.text[id];
+    return *a != '\n' && *b != '\n' && !strchr("([{", *a) && !strchr(".,;:!?)]}'", *b) &&
+           *a != '\'';
 }
 
 /* ---- the task ---- */
@@ -103,12 +142,15 @@ static bool divide(data_text *t, const options *o, char *error, size_t size) {
 static bool load(const data_spec *s, options *o, data_text *t, char *error, size_t size) {
     data_source source = {.name = o->data};
     bool ok = data_sources_read(s->files, &source, 1, o->checksum, error, size) &&
-              (o->unit == BYTES || check_text(&source, error, size));
+              (o->unit == DATA_BYTES || check_text(&source, error, size));
     if (ok) {
         t->ids = tensor_arena_take(t->arena, source.n, sizeof *t->ids);
         ok = t->ids && number(t, o->unit, source.text, source.n);
         if (!ok) snprintf(error, size, "out of memory");
         t->bytes = source.n;
+        for (size_t i = 0; i < source.n; i++)
+            t->characters += ((unsigned char)source.text[i] & 0xc0) != 0x80;
+        t->unit = o->unit;
     }
     data_sources_release(s->files, &source, 1);
     return ok && divide(t, o, error, size);
@@ -124,6 +166,7 @@ static void describe(data_spec *s, const data_text *t, const options *o) {
     s->sees = DATA_CAUSAL;
     s->entries = o->time;
     s->chance = 1.0 / t->words.n;
+    s->characters = (double)t->characters / (double)t->n;
     for (int k = DATA_VALID; k < DATA_SPLITS; k++)
         s->examples[k] = (int)((t->begin[k + 1] - t->begin[k] - 1) / (t->window - 1));
 }
@@ -159,6 +202,40 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
     memcpy(out->target[0], t->ids + at + 1, T * sizeof *t->ids);
 }
 
+/* ---- what is known before training ---- */
+
+/* What counting gets on a split; training's own is that of "valid". */
+static int levels(const data_spec *s, data_split split, data_level out[DATA_MAXLEVELS]) {
+    static const char *const names[DATA_NGRAMS][3] = {{"uniform", "uniform", "guessing evenly"},
+                                                      {"unigram", "unigram", "how frequent it is"},
+                                                      {"bigram", "bigram", "the one before"},
+                                                      {"trigram", "trigram", "the two before"}};
+    data_text *t = (data_text *)(void *)s->own;
+    const data_split k = split == DATA_TRAIN ? DATA_VALID : split;
+    if (t->counted[k][0] == 0 &&
+        !data_ngram_losses(t->ids, t->begin[DATA_VALID], t->ids + t->begin[k],
+                           t->begin[k + 1] - t->begin[k], t->words.n, t->counted[k]))
+        return 0;
+    for (int i = 0; i < DATA_NGRAMS; i++)
+        out[i] = (data_level){names[i][0], names[i][1], names[i][2], (double)NAN, t->counted[k][i]};
+    return DATA_NGRAMS;
+}
+
+static int facts(const data_spec *s, data_fact out[DATA_MAXFACTS]) {
+    static const char *const units[] = {"characters", "bytes", "words"};
+    const data_text *t = data_text_of(s);
+    const data_fact f[] = {
+        {"tokens", units[t->unit], (double)t->n},
+        {"train", "to train on", (double)t->begin[DATA_VALID]},
+        {"valid", "to watch by", (double)(t->begin[DATA_TEST] - t->begin[DATA_VALID])},
+        {"test", "for the end", (double)(t->begin[DATA_SPLITS] - t->begin[DATA_TEST])},
+        {"vocabulary", "different ones", t->words.n},
+        {"bytes", "bytes in all", (double)t->bytes},
+    };
+    memcpy(out, f, sizeof f);
+    return (int)(sizeof f / sizeof *f);
+}
+
 const data_task data_task_text = {
     .name = "text",
     .summary = "a text of your own: the next character, byte or word",
@@ -168,4 +245,6 @@ const data_task data_task_text = {
     .options = table,
     .configure = configure,
     .example = example,
+    .levels = levels,
+    .facts = facts,
 };

@@ -15,6 +15,7 @@
 
 #include "autograd/sample.h"
 #include "layers/affine.h"
+#include "layers/past.h"
 
 const char *nn_attention_matrix(const nn_attention_config *c, char role) {
     if (role == 'q') return c->plain_q ? NULL : "wq";
@@ -52,13 +53,32 @@ static ag_node *normalise(ag_node *x, const char *name, int heads) {
     return ag_reshape(nn_norm(apart, name, NN_NORM_RMS), s);
 }
 
+static ag_node *ones(ag_graph *g, const char *name, tensor_shape shape) {
+    ag_node *x = ag_input(g, name, shape);
+    for (size_t i = 0; i < x->val.n && x->val.x; i++) x->val.x[i] = 1;
+    return x;
+}
+
+/* ln of how many places each query sees where that depends on the example, [B,1,T,1]; of none: 0. */
+static ag_node *log_of_seen(ag_graph *g, const char *name, const int *dim, ag_mask mask) {
+    ag_node *q = ones(g, ag_text(g, "%s.queries", name), tensor_dims(3, dim[0], dim[2], 1)),
+            *k = ones(g, ag_text(g, "%s.keys", name), tensor_dims(3, dim[0], dim[3], 1)),
+            *one = ones(g, ag_text(g, "%s.one", name), tensor_dims(0));
+    ag_node *seen = ag_sum(ag_scores(q, k, 1, 1, mask), 1, (int[]){-1});
+    seen = ag_reshape(seen, tensor_dims(4, dim[0], 1, dim[2], 1));
+    return ag_log(ag_add(ag_relu(ag_sub(seen, one)), one));
+}
+
 /* s [B,H,T,S] times ln n, n the places that a query sees: a key that is ahead by a fixed margin then has
  * the same share of the attention among few and among many. */
 static ag_node *sharpen(ag_node *s, const char *name, ag_mask mask) {
     const int T = s->val.shape.dim[2], S = s->val.shape.dim[3];
+    if (mask.length && !mask.causal)
+        return ag_mul(s, log_of_seen(s->graph, name, s->val.shape.dim, mask));
     ag_node *factor = ag_input(s->graph, ag_text(s->graph, "%s.log", name), tensor_dims(2, T, 1));
     for (int t = 0; t < T && factor->val.x; t++) {
-        const int limit = ag_mask_limit(mask, t, S), seen = limit - (mask.no_self && t < limit);
+        const int limit = ag_mask_limit(mask, t, S),
+                  seen = limit - (mask.no_self && mask.first + t < limit);
         factor->val.x[t] = seen > 1 ? (real)log(seen) : 0;
     }
     return ag_mul(s, factor);
@@ -104,8 +124,12 @@ ag_node *nn_attention(ag_node *x, ag_node *memory, const char *name, const nn_at
         q = normalise(q, ag_text(g, "%s.q_norm", name), c->heads);
         k = normalise(k, ag_text(g, "%s.k_norm", name), c->kv_heads);
     }
-    if (c->rotary) q = ag_rope(q, c->heads, 10000), k = ag_rope(k, c->kv_heads, 10000);
+    const int first = c->mask.first;
+    if (c->rotary)
+        q = ag_rope(q, c->heads, 10000, first), k = ag_rope(k, c->kv_heads, 10000, first);
     if (c->scale == NN_SCALE_VALUE) v = ag_scale(v, 1 / sqrt(c->d_k));
+    k = nn_past_join(c->past, k, ag_text(g, "%s.k", name), first);
+    v = nn_past_join(c->past, v, ag_text(g, "%s.v", name), first);
 
     ag_node *s = scores(q, k, name, c);
     ag_node *weights = c->softmax_one ? ag_softmax_one(s, c->mask) : ag_softmax(s, c->mask);

@@ -28,9 +28,9 @@ ag_node *nn_block(ag_node *x, ag_node *memory, const char *name, const nn_model_
     if (memory) {
         const char *norm = ag_text(g, "%s.norm_cross", name);
         nn_attention_config across = c->attention;
-        // All of the memory is visible, and its positions are not the sequence's.
-        across.mask = (ag_mask){0};
+        across.mask = c->across;  // the memory's positions are not the sequence's
         across.rotary = across.alibi = false;
+        across.past = NULL;
         x = leave(x, nn_attention(enter(x, norm, c), memory, ag_text(g, "%s.cross", name), &across),
                   norm, c);
     }

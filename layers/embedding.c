@@ -19,18 +19,20 @@ static ag_node *look_up(ag_graph *g, const char *name, int B, const nn_sequence 
         ids[n] = s->ids[n];
     }
     if (with_positions) {
-        table[n] = ag_param(g, ag_text(g, "%s.position", name), tensor_dims(2, s->T, D), start);
+        const int rows = s->positions ? s->positions : s->T;
+        table[n] = ag_param(g, ag_text(g, "%s.position", name), tensor_dims(2, rows, D), start);
+        if (s->first) table[n] = ag_slice(table[n], 0, s->first, s->first + s->T);
         ids[n++] = NULL;
     }
     return ag_embedding(n, table, ids, tensor_dims(2, B, s->T));
 }
 
-/* [T,D]: sin and cos of t / 10000^(2i/D) in columns 2i and 2i+1. Source: Vaswani et al., 2017,
- * section 3.5. */
-static ag_node *sinusoids(ag_graph *g, const char *name, int T, int D) {
+/* [T,D]: sin and cos of t / 10000^(2i/D) in columns 2i and 2i+1, t from `first` on. Source: Vaswani et
+ * al., 2017, section 3.5. */
+static ag_node *sinusoids(ag_graph *g, const char *name, int first, int T, int D) {
     ag_node *p = ag_input(g, ag_text(g, "%s.sinusoids", name), tensor_dims(2, T, D));
     for (size_t i = 0; i < p->val.n; i++) {
-        int t = (int)i / D, d = (int)i % D, even = d - d % 2;
+        int t = first + (int)i / D, d = (int)i % D, even = d - d % 2;
         double angle = t / tensor_pow(10000, (double)even / D);
         p->val.x[i] = (real)(d % 2 ? tensor_cos(angle) : tensor_sin(angle));
     }
@@ -43,10 +45,20 @@ static ag_node *shift(ag_graph *g, ag_node *x, const char *name, int B, int T, i
     return ag_concat(2, (ag_node *[]){nothing, ag_slice(x, 1, 0, T - 1)}, 1);
 }
 
+/* The same of a sequence that begins later: the tokens before are there, in the ids. */
+static ag_node *before(ag_graph *g, const char *name, int B, const nn_sequence *s,
+                       const nn_model_config *c) {
+    nn_sequence earlier = *s;
+    if (B > 1) return ag_fail_graph(g, "token shift goes on with one sequence at a time");
+    for (int i = 0; i < s->n_streams; i++) earlier.ids[i]--;
+    return look_up(g, name, B, &earlier, c, false);
+}
+
 /* [T,1]: s->scale for the first s->scaled positions, 1 for the others. */
 static ag_node *factors(ag_graph *g, const char *name, const nn_sequence *s) {
     ag_node *f = ag_input(g, ag_text(g, "%s.scale", name), tensor_dims(2, s->T, 1));
-    for (size_t i = 0; i < f->val.n; i++) f->val.x[i] = (int)i < s->scaled ? (real)s->scale : 1;
+    for (size_t i = 0; i < f->val.n; i++)
+        f->val.x[i] = s->first + (int)i < s->scaled ? (real)s->scale : 1;
     return f;
 }
 
@@ -54,10 +66,12 @@ ag_node *nn_embedding(ag_graph *g, const char *name, int B, const nn_sequence *s
                       const nn_model_config *c) {
     int D = c->d_model;
     ag_node *x = look_up(g, name, B, s, c, c->positions == NN_POSITIONS_LEARNED);
-    if (c->positions == NN_POSITIONS_SINUSOIDAL) x = ag_add(x, sinusoids(g, name, s->T, D));
+    if (c->positions == NN_POSITIONS_SINUSOIDAL)
+        x = ag_add(x, sinusoids(g, name, s->first, s->T, D));
     if (c->token_shift) {
         const char *previous = ag_text(g, "%s.previous", name);
-        x = ag_add(x, shift(g, look_up(g, previous, B, s, c, false), name, B, s->T, D));
+        x = ag_add(x, s->first ? before(g, previous, B, s, c)
+                               : shift(g, look_up(g, previous, B, s, c, false), name, B, s->T, D));
     }
     if (s->scaled > 0) x = ag_mul(x, factors(g, name, s));
     return ag_name(x, "%s", name);

@@ -7,7 +7,8 @@ static ag_node *encode(ag_graph *g, const nn_model_config *c, ag_node *m) {
     if (!m) return NULL;
     nn_model_config encoder = *c;
     encoder.self_attention = true;
-    encoder.attention.mask = (ag_mask){0};
+    encoder.attention.mask = c->across;
+    encoder.attention.past = NULL;
     for (int l = 0; l < c->encoder_layers; l++)
         m = nn_block(m, NULL, ag_text(g, "encoder%d", l), &encoder);
     if (c->encoder_layers > 0 && !c->post_norm) m = nn_norm(m, "encoder.norm", c->norm);
@@ -44,7 +45,11 @@ static ag_node *read_out(ag_node *x, const nn_model_config *c, const nn_batch *b
         loss, ag_label_smoothing(*logits, readout->targets, readout->weight, c->label_smoothing));
 }
 
-nn_outputs nn_model(ag_graph *g, const nn_model_config *c, const nn_batch *batch) {
+nn_outputs nn_model(ag_graph *g, const nn_model_config *config, const nn_batch *batch) {
+    nn_model_config with_lengths = *config, *c = &with_lengths;
+    c->attention.mask.length = batch->sequence.length;
+    c->attention.mask.first = batch->sequence.first;
+    c->across.length = batch->memory.length;
     nn_outputs out = {0};
     nn_block_fn *block = c->block ? c->block : nn_block;
     ag_node *stored = NULL;
@@ -69,10 +74,11 @@ nn_outputs nn_model(ag_graph *g, const nn_model_config *c, const nn_batch *batch
 }
 
 /* Decoder-only; with norms, positions and two readouts; encoder-decoder; tied, with token shift;
- * local; vectors, of the sequence and of a memory. */
+ * local; vectors, of the sequence and of a memory; with lengths, everybody seeing all; the same with a
+ * memory. */
 ag_node *nn_sample_model(ag_graph *g, int i) {
     static const int rows[] = {3, 7, 5}, stored[] = {2, 5, -1};
-    if (i >= 7) return NULL;
+    if (i >= 9) return NULL;
     ag_set_run(g, (ag_run){.training = i == 1});  // for what training alone adds
     nn_batch b = {.B = 2,
                   .sequence = {.T = 4, .n_streams = 2, .stream = {"key", "first"}, .vocab = {5, 3}},
@@ -83,27 +89,29 @@ ag_node *nn_sample_model(ag_graph *g, int i) {
                   .n_readouts = i == 1 || i == 4 ? 2 : 1};
     b.sequence.ids[0] = ag_sample_ids(g, 8, 5, false);
     b.sequence.ids[1] = ag_sample_ids(g, 8, 3, true);
-    if (i == 2 || i == 6) {
+    if (i >= 7) b.sequence.length = ag_sample_lengths(g, 2, 4);
+    if (i == 2 || i == 6 || i == 8) {
         b.memory = (nn_sequence){.T = 3, .n_streams = 1, .stream = {"key"}, .vocab = {4}};
         b.memory.ids[0] = ag_sample_ids(g, 6, 4, false);
+        if (i == 8) b.memory.length = ag_sample_lengths(g, 2, 3);
     }
     for (int r = 0; r < b.n_readouts; r++)
         b.readout[r] = (nn_readout){r ? "second" : "first", 3, ag_sample_ids(g, 3, 3, true), NULL};
     nn_model_config c = {.layers = 1 + (i == 1),
                          .d_model = 4,
                          .d_ff = i == 1 ? 5 : 0,
-                         .encoder_layers = i == 2,
+                         .encoder_layers = i == 2 || i == 8,
                          .self_attention = true,
-                         .attention = {2, 2, 2, 2, .mask = {.causal = true}, .init = {.gain = 1}},
+                         .attention = {2, 2, 2, 2, .mask = {.causal = i < 7}, .init = {.gain = 1}},
                          .norm = i == 1 ? NN_NORM_LAYER : NN_NORM_NONE,
                          .activation = NN_ACT_GELU,
                          .positions = i == 1 ? NN_POSITIONS_LEARNED : NN_POSITIONS_NONE,
                          .token_shift = i == 3,
                          .tied_unembedding = i == 3,
                          .embed_init = i == 5 ? NN_EMBED_UNIT : NN_EMBED_NORMAL,
-                         .readout = i == 4   ? NN_READOUT_LOCAL
-                                    : i >= 5 ? NN_READOUT_VECTOR
-                                             : NN_READOUT_FULL,
+                         .readout = i == 4             ? NN_READOUT_LOCAL
+                                    : i == 5 || i == 6 ? NN_READOUT_VECTOR
+                                                       : NN_READOUT_FULL,
                          .residual = true,
                          .label_smoothing = i == 1 ? 0.2 : 0,
                          .embed_std = 1,

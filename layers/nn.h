@@ -65,6 +65,14 @@ typedef enum { NN_TIES(TENSOR_CONSTANT) } nn_tie;
     X(NN_SCALE_LOG, "log")
 typedef enum { NN_SCALES(TENSOR_CONSTANT) } nn_scale;
 
+/* Keys and values of positions that were read before. A sequence under a causal mask can be read piece
+ * by piece, each piece recorded anew: nn_model() with an nn_sequence that says at which position it
+ * begins gives the numbers that one pass over all pieces would give. `positions` is how many there is
+ * room for; to read another sequence begin at 0 again. Its memory is its own. NULL: memory is out. */
+typedef struct nn_past nn_past;
+nn_past *nn_past_new(const tensor_allocator *mem, int positions);
+void nn_past_free(nn_past *p);
+
 typedef struct {
     int heads;     // of queries
     int kv_heads;  // of keys and values; divides heads: fewer is GQA, 1 is MQA
@@ -83,6 +91,7 @@ typedef struct {
     bool gated;  // scores are multiplied by the input "gate" (1 at first): 0 switches matching off
     double dropout;  // of the weights
     ag_mask mask;
+    nn_past *past;  // of the positions before mask.first, and where these are kept; NULL: none
     nn_init init;
 } nn_attention_config;
 
@@ -97,9 +106,12 @@ enum { NN_MAXREADOUTS = 8 };
 /* One sequence: streams of ids [B,T] (-1: absent), whose embeddings are summed at each position. */
 typedef struct {
     int T, n_streams;
+    const int *length;  // [B] positions that hold something, the others are never seen; NULL: all
     const char *stream[AG_EMBED_MAX];  // "key" makes the table "embed.key"
     int vocab[AG_EMBED_MAX];
-    const int *ids[AG_EMBED_MAX];
+    const int *ids[AG_EMBED_MAX];  // with `first`: may be read at -1, too
+    int first;                     // the position at which it begins, others being in the past
+    int positions;                 // rows of the table of learned positions; 0: T
     int scaled;  // the embeddings of the first so many positions are multiplied by `scale`
     double scale;
 } nn_sequence;
@@ -152,6 +164,7 @@ struct nn_model_config {
     int encoder_layers;         // blocks over the memory, each position seeing all of it
     bool self_attention;        // attention within the sequence (beside that to a memory)
     nn_attention_config attention;
+    ag_mask across;  // of attention to a memory
     nn_norm_kind norm;
     bool post_norm;  // after each residual sum (as in 2017) instead of before each sublayer
     nn_activation activation;
@@ -175,7 +188,7 @@ typedef struct {
  *   embed -> layers x (attention, cross-attention, feed-forward) -> the scored rows -> unembed ->
  *   loss. Nodes: "embed", "layerL.attn.{q,k,v,scores,weights,mix,o}", the same with "cross" for
  *   attention to the memory, "layerL.out", "memory", "encoderL...", "final", "logits.NAME",
- *   "loss". */
+ *   "loss". The lengths of the batch's sides become part of the masks. */
 nn_outputs nn_model(ag_graph *g, const nn_model_config *c, const nn_batch *batch);
 
 /* The i-th small model, for the automatic tests: returns its loss. */

@@ -9,6 +9,8 @@ typedef struct {
     ag_mask mask;
 } attention;
 
+static const int LENGTHS[] = {3, 5, 0, 1};  // of S = 5; the third row sees nothing
+
 static const attention ATTENTION[] = {
     {1, 1, 1, 1, 1, 1, 1, {0}},
     {2, 3, 5, 2, 2, 3, 0.6, {0}},
@@ -21,11 +23,18 @@ static const attention ATTENTION[] = {
     {1, 66, 66, 1, 1, 2, 0.7, {.causal = true}},
     {1, 0, 3, 2, 1, 2, 1, {0}},
     {1, 2, 0, 2, 1, 2, 1, {.causal = true}},
+    {4, 3, 5, 2, 1, 2, 0.6, {.length = LENGTHS}},
+    {4, 5, 5, 2, 2, 2, 0.6, {.causal = true, .memory = 4, .length = LENGTHS}},
+    {4, 5, 5, 1, 1, 3, 0.6, {.no_self = true, .length = LENGTHS}},
+    {1, 3, 7, 2, 1, 3, 0.6, {.causal = true, .first = 4}},
+    {4, 1, 5, 1, 1, 3, 0.6, {.causal = true, .no_self = true, .first = 4, .length = LENGTHS}},
 };
 
 /* The sentence of ag.h, by itself. */
-static bool sees(ag_mask m, int t, int s) {
+static bool sees(ag_mask m, int b, int t, int s) {
+    if (m.length && s >= m.length[b]) return false;
     if (m.memory > 0 && s >= m.memory) return false;
+    t += m.first;
     if (m.causal && s > t) return false;
     return !(m.no_self && s == t);
 }
@@ -53,7 +62,7 @@ static bool scores_value(int i, int n_in, const oracle_tensor *in, oracle_tensor
                     const number *q = in[0].x + ((b * c.T + t) * c.H + h) * c.E;
                     const number *k = in[1].x + ((b * c.S + s) * c.G + h / (c.H / c.G)) * c.E;
                     *out = 0;
-                    for (int e = 0; sees(c.mask, t, s) && e < c.E; e++)
+                    for (int e = 0; sees(c.mask, b, t, s) && e < c.E; e++)
                         *out += c.factor * q[e] * k[e];
                 }
     return tensor_same_shape(y->shape, tensor_dims(4, c.B, c.H, c.T, c.S));
@@ -64,7 +73,9 @@ static ag_node *mix_record(ag_graph *g, int i) {
     attention c = ATTENTION[i];
     ag_node *w = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(4, c.B, c.H, c.T, c.S));
     for (size_t k = 0; k < w->val.n; k++)  // what is masked must be 0, as softmax leaves it
-        if (!sees(c.mask, (int)(k / (size_t)c.S) % c.T, (int)(k % (size_t)c.S))) w->val.x[k] = 0;
+        if (!sees(c.mask, (int)(k / (size_t)(c.H * c.T * c.S)), (int)(k / (size_t)c.S) % c.T,
+                  (int)(k % (size_t)c.S)))
+            w->val.x[k] = 0;
     ag_node *v = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, c.B, c.S, c.G * c.E));
     return ag_mix(w, v, c.G, c.mask);
 }
@@ -80,7 +91,7 @@ static bool mix_value(int i, int n_in, const oracle_tensor *in, oracle_tensor *y
                     const number *v = in[1].x + (b * c.S * c.G + h / (c.H / c.G)) * c.E + e;
                     *out = 0;
                     for (int s = 0; s < c.S; s++)
-                        if (sees(c.mask, t, s)) *out += w[s] * v[s * c.G * c.E];
+                        if (sees(c.mask, b, t, s)) *out += w[s] * v[s * c.G * c.E];
                 }
     return tensor_same_shape(y->shape, tensor_dims(3, c.B, c.T, c.H * c.E));
 }
@@ -88,17 +99,18 @@ static bool mix_value(int i, int n_in, const oracle_tensor *in, oracle_tensor *y
 static const struct {
     int B, T, H, E;
     double base;
-} TURNS[] = {{1, 3, 1, 2, 10000},
-             {2, 5, 2, 6, 10000},
-             {1, 4, 3, 4, 7},
-             {2, 0, 1, 4, 10000},
-             {1, 2, 2, 0, 10000}};
+    int first;
+} TURNS[] = {{1, 3, 1, 2, 10000, 0},
+             {2, 5, 2, 6, 10000, 3},
+             {1, 4, 3, 4, 7, 0},
+             {2, 0, 1, 4, 10000, 0},
+             {1, 2, 2, 0, 10000, 0}};
 
 static ag_node *rope_record(ag_graph *g, int i) {
     if (i >= COUNT(TURNS)) return NULL;
     ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL,
                            tensor_dims(3, TURNS[i].B, TURNS[i].T, TURNS[i].H * TURNS[i].E));
-    return ag_rope(x, TURNS[i].H, TURNS[i].base);
+    return ag_rope(x, TURNS[i].H, TURNS[i].base, TURNS[i].first);
 }
 /* A pair is a complex number, and turning it a product: here in its two parts, as x itself is
  * complex already. */
@@ -107,7 +119,7 @@ static bool rope_value(int i, int n_in, const oracle_tensor *in, oracle_tensor *
     int T = TURNS[i].T, H = TURNS[i].H, E = TURNS[i].E;
     for (size_t at = 0; at < y->n; at++) {
         int column = (int)at % E, t = (int)at / (H * E) % T;
-        double angle = t / pow(TURNS[i].base, (double)(column / 2 * 2) / E);
+        double angle = (TURNS[i].first + t) / pow(TURNS[i].base, (double)(column / 2 * 2) / E);
         const number *pair = in[0].x + at - column % 2;
         y->x[at] = column % 2 ? pair[0] * sin(angle) + pair[1] * cos(angle)
                               : pair[0] * cos(angle) - pair[1] * sin(angle);
@@ -117,13 +129,13 @@ static bool rope_value(int i, int n_in, const oracle_tensor *in, oracle_tensor *
 
 /* log of the sum of exp over the visible part of a row, shifted by the greatest real part;
  * -infinity for nothing. */
-static number log_sum_exp(const number *x, int S, ag_mask mask, int t) {
+static number log_sum_exp(const number *x, int S, ag_mask mask, int b, int t) {
     double max = -INFINITY;
     number sum = 0;
     for (int s = 0; s < S; s++)
-        if (sees(mask, t, s)) max = fmax(max, creal(x[s]));
+        if (sees(mask, b, t, s)) max = fmax(max, creal(x[s]));
     for (int s = 0; s < S; s++)
-        if (sees(mask, t, s)) sum += cexp(x[s] - max);
+        if (sees(mask, b, t, s)) sum += cexp(x[s] - max);
     return max == -INFINITY ? max : clog(sum) + max;
 }
 
@@ -143,6 +155,9 @@ static rows rows_at(int i) {
         {tensor_dims(3, 2, 4, 6), {.no_self = true}},
         {tensor_dims(3, 1, 5, 5), {.no_self = true, .memory = 1}},  // query 0 sees nothing
         {tensor_dims(2, 2, 33), {0}},
+        {tensor_dims(4, 4, 2, 3, 5), {.length = LENGTHS}},
+        {tensor_dims(3, 4, 5, 5), {.causal = true, .no_self = true, .length = LENGTHS}},
+        {tensor_dims(3, 2, 2, 5), {.causal = true, .no_self = true, .first = 3}},
         {tensor_dims(2, 0, 4), {.causal = true}},
         {tensor_dims(2, 3, 0), {.causal = true}}};
     return i < COUNT(c) ? c[i] : (rows){.shape.rank = -1};
@@ -159,8 +174,9 @@ static bool softmax_value(int i, int n_in, const oracle_tensor *in, oracle_tenso
     for (size_t at = 0; at < y->n; at++) {
         size_t row = at / (size_t)S;
         int t = (int)(row % (size_t)T), s = (int)(at % (size_t)S);
+        int b = (int)(at / (y->n / (size_t)c.shape.dim[0]));
         const number *x = in[0].x + row * (size_t)S;
-        y->x[at] = sees(c.mask, t, s) ? cexp(x[s] - log_sum_exp(x, S, c.mask, t)) : 0;
+        y->x[at] = sees(c.mask, b, t, s) ? cexp(x[s] - log_sum_exp(x, S, c.mask, b, t)) : 0;
     }
     return tensor_same_shape(y->shape, c.shape);
 }
@@ -170,7 +186,7 @@ static bool log_softmax_value(int i, int n_in, const oracle_tensor *in, oracle_t
     int V = in[0].shape.dim[in[0].shape.rank - 1];
     for (size_t at = 0; at < y->n; at++)
         y->x[at] =
-            in[0].x[at] - log_sum_exp(in[0].x + at / (size_t)V * (size_t)V, V, (ag_mask){0}, 0);
+            in[0].x[at] - log_sum_exp(in[0].x + at / (size_t)V * (size_t)V, V, (ag_mask){0}, 0, 0);
     return tensor_same_shape(y->shape, in[0].shape);
 }
 
@@ -195,7 +211,7 @@ static bool cross_entropy_value(int i, int n_in, const oracle_tensor *in, oracle
         int target = i == 2 ? NONE : TARGETS[row];
         const number *x = in[0].x + row * (size_t)V;
         if (target == NONE) continue;
-        loss += log_sum_exp(x, V, (ag_mask){0}, 0) - x[target];
+        loss += log_sum_exp(x, V, (ag_mask){0}, 0, 0) - x[target];
         scored++;
     }
     y->x[0] = i % 2 ? (double)WEIGHT * loss : scored ? loss / scored : 0;

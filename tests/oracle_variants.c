@@ -3,11 +3,15 @@
 
 #include "tests/oracle_internal.h"
 
-static bool sees(ag_mask m, int t, int s) {
+static bool sees(ag_mask m, int b, int t, int s) {
+    if (m.length && s >= m.length[b]) return false;
     if (m.memory > 0 && s >= m.memory) return false;
+    t += m.first;
     if (m.causal && s > t) return false;
     return !(m.no_self && s == t);
 }
+
+static const int LENGTHS[] = {3, 5, 0, 1};  // of S = 5; the third row sees nothing
 
 static const struct {
     tensor_shape shape;
@@ -18,6 +22,8 @@ static const struct {
     {{.rank = 3, .dim = {2, 3, 5}}, {.memory = 3}},
     {{.rank = 4, .dim = {2, 2, 5, 5}}, {.causal = true, .no_self = true}},
     {{.rank = 3, .dim = {1, 5, 5}}, {.no_self = true, .memory = 1}},  // query 0 sees nothing
+    {{.rank = 4, .dim = {4, 2, 3, 5}}, {.length = LENGTHS}},
+    {{.rank = 3, .dim = {2, 2, 5}}, {.causal = true, .no_self = true, .first = 3}},
     {{.rank = 2, .dim = {0, 4}}, {.causal = true}}};
 
 static ag_node *softmax_one_record(ag_graph *g, int i) {
@@ -31,10 +37,11 @@ static bool softmax_one_value(int i, int n_in, const oracle_tensor *in, oracle_t
     for (size_t at = 0; at < y->n; at++) {
         size_t row = at / (size_t)S;
         int t = (int)(row % (size_t)T), s = (int)(at % (size_t)S);
+        const int b = (int)(at / (y->n / (size_t)shape.dim[0]));
         const number *x = in[0].x + row * (size_t)S;
         number sum = 1;
-        for (int k = 0; k < S; k++) sum += sees(ROWS[i].mask, t, k) ? cexp(x[k]) : 0;
-        y->x[at] = sees(ROWS[i].mask, t, s) ? cexp(x[s]) / sum : 0;
+        for (int k = 0; k < S; k++) sum += sees(ROWS[i].mask, b, t, k) ? cexp(x[k]) : 0;
+        y->x[at] = sees(ROWS[i].mask, b, t, s) ? cexp(x[s]) / sum : 0;
     }
     return tensor_same_shape(y->shape, shape);
 }
@@ -49,15 +56,18 @@ static bool soft_cap_value(int i, int n_in, const oracle_tensor *in, oracle_tens
 }
 
 static ag_node *alibi_record(ag_graph *g, int i) {
-    if (i >= 2) return NULL;
-    const ag_mask mask = {.causal = i == 1};
+    static const int lengths[] = {4, 2};
+    if (i >= 4) return NULL;
+    const ag_mask mask = {
+        .causal = i == 1, .first = 3 * (i == 3), .length = i == 2 ? lengths : NULL};
     return ag_alibi(ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(4, 2, 3, 4, 4)), mask);
 }
 static bool alibi_value(int i, int n_in, const oracle_tensor *in, oracle_tensor *y) {
     (void)n_in;
     for (size_t at = 0; at < y->n; at++) {
         int s = (int)at % 4, t = (int)at / 4 % 4, h = (int)at / 16 % 3;
-        y->x[at] = i == 1 && s > t ? 0 : in[0].x[at] - exp2(-8.0 * (h + 1) / 3) * abs(t - s);
+        const bool hidden = i == 1 ? s > t : i == 2 && at >= y->n / 2 && s >= 2;
+        y->x[at] = hidden ? 0 : in[0].x[at] - exp2(-8.0 * (h + 1) / 3) * abs(t + 3 * (i == 3) - s);
     }
     return tensor_same_shape(y->shape, in[0].shape);
 }

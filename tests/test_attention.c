@@ -17,6 +17,7 @@ typedef struct {
 static const ag_mask FULL = {0}, CAUSAL = {.causal = true};
 
 /* Every kind of mask on a short and on a long sequence; in some, a query sees nothing at all. */
+static const int SHORT[] = {3, 5}, ONLY_SECOND[] = {0, 4}, LONG[] = {100};  // lengths
 static const layout LAYOUTS[] = {
     {2, 5, 5, 2, 2, 3, 0.6, {0}},
     {2, 5, 5, 2, 2, 3, 0.6, {.causal = true}},
@@ -31,13 +32,21 @@ static const layout LAYOUTS[] = {
     {1, 130, 130, 1, 1, 8, 0.35, {.no_self = true}},
     {1, 130, 150, 1, 1, 8, 0.35, {.memory = 100}},
     {1, 130, 130, 2, 2, 5, 0.35, {.causal = true, .no_self = true, .memory = 70}},
+    {2, 5, 5, 2, 2, 3, 0.6, {.length = SHORT}},
+    {2, 5, 7, 2, 1, 3, 0.6, {.length = ONLY_SECOND}},
+    {2, 5, 5, 4, 2, 3, 0.6, {.no_self = true, .length = SHORT}},
+    {2, 5, 5, 1, 1, 9, 0.6, {.causal = true, .memory = 4, .length = SHORT}},
+    {1, 130, 130, 2, 2, 8, 0.35, {.length = LONG}},
+    {1, 130, 130, 2, 1, 5, 0.35, {.causal = true, .no_self = true, .length = LONG}},
 };
 enum { N_LAYOUTS = sizeof LAYOUTS / sizeof *LAYOUTS };
 
 /* The sentence of ag.h, by itself. */
-static bool sees(ag_mask m, int t, int s) {
+static bool sees_in(ag_mask m, int b, int t, int s) {
+    if (m.length && s >= m.length[b]) return false;
     return !(m.memory > 0 && s >= m.memory) && !(m.causal && s > t) && !(m.no_self && s == t);
 }
+static bool sees(ag_mask m, int t, int s) { return sees_in(m, 0, t, s); }  // in the first example
 
 /* ---- one attention, recorded ---- */
 
@@ -115,9 +124,10 @@ static void naive_query(const attention *a, int b, int h, int t, double *weight,
         for (int e = 0; e < l.E; e++)
             weight[s] += l.factor * (double)a->q->val.x[q_at(l, b, t, h) + (size_t)e] *
                          (double)a->k->val.x[k_at(l, b, s, g) + (size_t)e];
-        if (sees(l.mask, t, s)) max = fmax(max, weight[s]);
+        if (sees_in(l.mask, b, t, s)) max = fmax(max, weight[s]);
     }
-    for (int s = 0; s < l.S; s++) sum += weight[s] = sees(l.mask, t, s) ? exp(weight[s] - max) : 0;
+    for (int s = 0; s < l.S; s++)
+        sum += weight[s] = sees_in(l.mask, b, t, s) ? exp(weight[s] - max) : 0;
     for (int e = 0; e < l.E; e++) y[e] = 0;
     for (int s = 0; s < l.S; s++) {
         if (sum > 0) weight[s] /= sum;

@@ -108,7 +108,7 @@ static void arguments_are_checked(void **state) {
                          : op == 2 ? ag_dropout(x, bad[i], "d")
                          : op == 3 ? ag_scale(x, bad[i])
                          : op == 4 ? ag_scores(x, x, 1, bad[i], (ag_mask){0})
-                                   : ag_rope(x, 1, bad[i]);
+                                   : ag_rope(x, 1, bad[i], 0);
             assert_true(y->val.n == 0);
             char shown[32];
             snprintf(shown, sizeof shown, "%g", bad[i]);

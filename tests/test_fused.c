@@ -141,7 +141,7 @@ static both rope(ag_graph *g, int i) {
     ag_node *c = zeros(g, tensor_dims(4, T, 1, W / 2, 1)), *s = zeros(g, c->val.shape);
     for (int t = 0; t < T; t++)
         for (int p = 0; p < W / 2; p++) {
-            double angle = t * pow(base, -2.0 * p / W);
+            double angle = (i + t) * pow(base, -2.0 * p / W);
             c->val.x[t * W / 2 + p] = (real)cos(angle);
             s->val.x[t * W / 2 + p] = (real)sin(angle);
         }
@@ -149,7 +149,7 @@ static both rope(ag_graph *g, int i) {
     ag_node *even = ag_slice(pairs, -1, 0, 1), *odd = ag_slice(pairs, -1, 1, 2);
     ag_node *turned[] = {ag_sub(ag_mul(even, c), ag_mul(odd, s)),
                          ag_add(ag_mul(even, s), ag_mul(odd, c))};
-    return (both){ag_rope(x, H, base), ag_reshape(ag_concat(2, turned, -1), x->val.shape)};
+    return (both){ag_rope(x, H, base, i), ag_reshape(ag_concat(2, turned, -1), x->val.shape)};
 }
 
 /* ---- softmax and what is made of it ---- */

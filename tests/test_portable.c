@@ -41,8 +41,8 @@ static ag_node *attention(ag_graph *g, ag_node *x) {
     ag_node *h = ag_layer_norm(x, gain, bias, 1e-5);
     ag_node *q = ag_linear(h, matrix(g, "q", D, D), NULL);
     ag_node *k = ag_linear(h, matrix(g, "k", D, D), NULL);
-    q = ag_rope(q, H, 10000);
-    k = ag_rope(k, H, 10000);
+    q = ag_rope(q, H, 10000, 0);
+    k = ag_rope(k, H, 10000, 0);
     ag_node *w = ag_softmax(ag_scores(q, k, H, sqrt((double)H / D), causal), causal);
     w = ag_dropout(w, 0.1, "drop");
     ag_node *v = ag_linear(h, matrix(g, "v", D, D), bias);

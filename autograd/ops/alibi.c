@@ -19,9 +19,9 @@ static bool shape(ag_node *node) {
     return true;
 }
 
-/* y = x - slope |t - s|, of one [T,S] plane. */
-static void plane(const real *x, int T, int S, real slope, real *y) {
-    for (int t = 0; t < T; t++)
+/* y = x - slope |t - s|, of one [T,S] plane whose first query stands at `first`. */
+static void plane(const real *x, int first, int T, int S, real slope, real *y) {
+    for (int t = first; t < first + T; t++)
         for (int s = 0; s < S; s++, x++, y++) *y = *x - slope * (real)abs(t - s);
 }
 
@@ -32,8 +32,8 @@ static void forward(ag_node *node) {
         const real slope = (real)tensor_pow(2, -8.0 * (h + 1) / H);
         for (int b = 0; b < B; b++) {
             const size_t at = ((size_t)b * (size_t)H + (size_t)h) * (size_t)T * (size_t)S;
-            plane(node->in[0]->val.x + at, T, S, slope, node->val.x + at);
-            ag_clear_masked(mask, T, S, node->val.x + at);
+            plane(node->in[0]->val.x + at, mask.first, T, S, slope, node->val.x + at);
+            ag_clear_masked(ag_mask_row(mask, b), T, S, node->val.x + at);
         }
     }
 }
@@ -46,7 +46,8 @@ static void backward(ag_node *node) {
     for (size_t r = 0, rows = tensor_rows(shape); r < rows; r++) {
         const real *dy = node->grad + r * (size_t)S;
         real *dx = DX + r * (size_t)S;
-        int begin[2], end[2], ranges = ag_visible(mask, (int)(r % (size_t)T), S, begin, end);
+        const ag_mask seen = ag_mask_at(mask, shape, r);
+        int begin[2], end[2], ranges = ag_visible(seen, (int)(r % (size_t)T), S, begin, end);
         // y[s] = x[s] - m |t - s|
         for (int i = 0; i < ranges; i++)
             for (int s = begin[i]; s < end[i]; s++) dx[s] += dy[s];
@@ -62,13 +63,15 @@ static ag_node *sample(ag_graph *g, int i) {
              {tensor_dims(4, 1, 2, 4, 4), {.causal = true}},
              {tensor_dims(4, 1, 2, 5, 5), {.causal = true, .no_self = true}},
              {tensor_dims(4, 2, 1, 3, 6), {.memory = 4}},
-             {tensor_dims(4, 1, 2, 3, 0), {0}}};
-    if (i >= 6) return NULL;
+             {tensor_dims(4, 1, 2, 3, 0), {0}},
+             {tensor_dims(4, 3, 2, 3, 5), {.length = ag_sample_lengths(g, 3, 5)}},
+             {tensor_dims(4, 1, 2, 2, 5), {.causal = true, .first = 2}}};
+    if (i >= 8) return NULL;
     return ag_alibi(ag_sample(g, AG_SAMPLE_NORMAL, c[i].shape), c[i].mask);
 }
 
 static const char *arguments(const ag_node *node) {
-    return ag_text_mask(node->graph, ((const attr *)node->attr)->mask);
+    return ag_text_mask(node, ((const attr *)node->attr)->mask);
 }
 
 const ag_op ag_op_alibi = {.name = "alibi",

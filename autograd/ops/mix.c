@@ -50,19 +50,24 @@ static ptrdiff_t at_v(const sizes *s, int b, int h) {
 }
 
 static void forward(ag_node *node) {
+    const ag_mask mask = ((const attr *)node->attr)->mask;
     sizes s = sizes_of(node);
     const real *w = node->in[0]->val.x, *v = node->in[1]->val.x;  // [B,H,T,S] [B,S,G*E]
-    for (int b = 0; b < s.B; b++)
+    for (int b = 0; b < s.B; b++) {
+        s.head.mask = ag_mask_row(mask, b);
         for (int h = 0; h < s.H; h++, w += s.plane)
             ag_attend_rows(&s.head, GEMM_SET, w, v + at_v(&s, b, h), node->val.x + at_y(&s, b, h));
+    }
 }
 
 static void backward(ag_node *node) {
+    const ag_mask mask = ((const attr *)node->attr)->mask;
     sizes s = sizes_of(node);
     const real *w = node->in[0]->val.x, *v = node->in[1]->val.x, *dy = node->grad;
     bool first = false;
     real *dw = ag_grad_or_first(node->in[0], &first), *dv = ag_grad(node->in[1]);
-    for (int b = 0; b < s.B; b++)
+    for (int b = 0; b < s.B; b++) {
+        s.head.mask = ag_mask_row(mask, b);
         for (int h = 0; h < s.H; h++) {
             size_t plane = ((size_t)b * (size_t)s.H + (size_t)h) * s.plane;
             // y = w v
@@ -71,10 +76,11 @@ static void backward(ag_node *node) {
                                v + at_v(&s, b, h), dw + plane);
             if (dv) ag_attend_cols(&s.head, w + plane, dy + at_y(&s, b, h), dv + at_v(&s, b, h));
         }
+    }
 }
 
 static ag_node *sample(ag_graph *g, int i) {
-    static const struct {
+    const struct {
         int B, H, G, T, S, E;
         ag_mask mask;
     } c[] = {{1, 1, 1, 1, 1, 1, {0}},
@@ -84,8 +90,11 @@ static ag_node *sample(ag_graph *g, int i) {
              {1, 2, 1, 5, 5, 2, {.causal = true, .no_self = true}},
              {2, 1, 1, 3, 6, 17, {.memory = 4}},
              {1, 1, 1, 66, 66, 2, {.causal = true}},
-             {1, 1, 1, 2, 0, 3, {0}}};
-    if (i >= 8) return NULL;
+             {1, 1, 1, 2, 0, 3, {0}},
+             {3, 2, 1, 4, 5, 3, {.length = ag_sample_lengths(g, 3, 5)}},
+             {2, 2, 2, 4, 4, 2, {.no_self = true, .length = ag_sample_lengths(g, 2, 4)}},
+             {2, 2, 1, 2, 5, 2, {.causal = true, .no_self = true, .first = 2}}};
+    if (i >= 11) return NULL;
     ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(4, c[i].B, c[i].H, c[i].T, c[i].S));
     ag_node *v = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, c[i].B, c[i].S, c[i].G * c[i].E));
     ag_node *w = i < 2 ? x : ag_softmax(x, c[i].mask);  // where there is a mask, 0 behind it
@@ -105,8 +114,7 @@ static ag_node *timed(ag_graph *g, const ag_sizes *z) {
 
 static const char *arguments(const ag_node *node) {
     const attr *a = node->attr;
-    return ag_text(node->graph, "\"kv_heads\":%d,%s", a->kv_heads,
-                   ag_text_mask(node->graph, a->mask));
+    return ag_text(node->graph, "\"kv_heads\":%d,%s", a->kv_heads, ag_text_mask(node, a->mask));
 }
 
 const ag_op ag_op_mix = {

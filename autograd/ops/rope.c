@@ -1,4 +1,5 @@
-/* rope.c - rotary positions: the pair (x[2i], x[2i+1]) of each head, at position t, is turned by
+/* rope.c - rotary positions: the pair (x[2i], x[2i+1]) of each head, at position t (row 0 is at
+ * `first`), is turned by
  * the angle a = t base^(-2i/E), so that a query's dot product with a key depends on how far apart
  * they are.
  *   y[2i] = x[2i] cos a - x[2i+1] sin a,  y[2i+1] = x[2i] sin a + x[2i+1] cos a
@@ -12,15 +13,16 @@
 typedef struct {
     int heads;
     double base;
+    int first;
 } attr;
 
 /* cos a and sin a of every position and pair, [T,E/2,2], once and for all replays. */
-static bool make_table(ag_node *node, int T, int E, double base) {
+static bool make_table(ag_node *node, int T, int E, const attr *a) {
     node->n_save = (size_t)T * (size_t)E;
     real *at = node->save = ag_take(node->graph, node->n_save, sizeof(real));
     for (int t = 0; at && t < T; t++)
         for (int i = 0; i < E; i += 2, at += 2) {
-            double angle = t * tensor_pow(base, -(double)i / E);
+            double angle = (a->first + t) * tensor_pow(a->base, -(double)i / E);
             at[0] = (real)tensor_cos(angle);
             at[1] = (real)tensor_sin(angle);
         }
@@ -39,7 +41,7 @@ static bool shape(ag_node *node) {
     if (!(a->base > 0 && isfinite(a->base)))
         return ag_fail(node, "base %g is no number above 0", a->base);
     node->val.shape = x;
-    return make_table(node, x.dim[x.rank - 2], W / a->heads, a->base);
+    return make_table(node, x.dim[x.rank - 2], W / a->heads, a);
 }
 
 static void forward(ag_node *node) {
@@ -75,22 +77,23 @@ static void backward(ag_node *node) {
 }
 
 static ag_node *sample(ag_graph *g, int i) {
-    static const int heads[] = {1, 2, 3, 1, 1, 2};
+    static const int heads[] = {1, 2, 3, 1, 1, 2}, first[] = {0, 0, 4, 0, 0, 0};
     static const double base[] = {10000, 10000, 7, 10000, 10000, 10000};
     const tensor_shape shapes[] = {tensor_dims(3, 1, 3, 2),  tensor_dims(3, 2, 5, 12),
                                    tensor_dims(3, 1, 2, 18), tensor_dims(2, 7, 34),
                                    tensor_dims(3, 2, 0, 4),  tensor_dims(3, 2, 3, 0)};
     if (i >= 6) return NULL;
-    return ag_rope(ag_sample(g, AG_SAMPLE_NORMAL, shapes[i]), heads[i], base[i]);
+    return ag_rope(ag_sample(g, AG_SAMPLE_NORMAL, shapes[i]), heads[i], base[i], first[i]);
 }
 
 static ag_node *timed(ag_graph *g, const ag_sizes *z) {
-    return ag_rope(ag_sample_x(g, z), z->H, 10000);
+    return ag_rope(ag_sample_x(g, z), z->H, 10000, 0);
 }
 
 static const char *arguments(const ag_node *node) {
     const attr *a = node->attr;
-    return ag_text(node->graph, "\"heads\":%d,\"base\":%.17g", a->heads, a->base);
+    return ag_text(node->graph, "\"heads\":%d,\"base\":%.17g,\"first\":%d", a->heads, a->base,
+                   a->first);
 }
 
 const ag_op ag_op_rope = {
@@ -101,9 +104,9 @@ const ag_op ag_op_rope = {
     .sample = sample,
     .timed = timed,
     .arguments = arguments,
-    .torch = "rope(x[0], heads, base)",
+    .torch = "rope(x[0], heads, base, first)",
 };
 
-ag_node *ag_rope(ag_node *x, int heads, double base) {
-    return ag_apply(&ag_op_rope, AG_IN(x), &(attr){heads, base}, sizeof(attr));
+ag_node *ag_rope(ag_node *x, int heads, double base, int first) {
+    return ag_apply(&ag_op_rope, AG_IN(x), &(attr){heads, base, first}, sizeof(attr));
 }

@@ -55,19 +55,24 @@ static ptrdiff_t at_k(const sizes *s, int b, int h) {
 }
 
 static void forward(ag_node *node) {
+    const ag_mask mask = ((const attr *)node->attr)->mask;
     sizes s = sizes_of(node);
     const real *q = node->in[0]->val.x, *k = node->in[1]->val.x;  // [B,T,H*E] [B,S,G*E]
     real *y = node->val.x;                                        // [B,H,T,S]
-    for (int b = 0; b < s.B; b++)
+    for (int b = 0; b < s.B; b++) {
+        s.head.mask = ag_mask_row(mask, b);
         for (int h = 0; h < s.H; h++, y += s.plane)
             ag_attend_dots(&s.head, GEMM_SET, q + at_q(&s, b, h), k + at_k(&s, b, h), y);
+    }
 }
 
 static void backward(ag_node *node) {
+    const ag_mask mask = ((const attr *)node->attr)->mask;
     sizes s = sizes_of(node);
     const real *q = node->in[0]->val.x, *k = node->in[1]->val.x;
     real *dy = node->grad, *dq = ag_grad(node->in[0]), *dk = ag_grad(node->in[1]);
-    for (int b = 0; b < s.B; b++)
+    for (int b = 0; b < s.B; b++) {
+        s.head.mask = ag_mask_row(mask, b);
         for (int h = 0; h < s.H; h++, dy += s.plane) {
             // What is masked is the constant 0, which has no gradient to pass on.
             ag_clear_masked(s.head.mask, s.head.T, s.head.S, dy);
@@ -75,10 +80,11 @@ static void backward(ag_node *node) {
             if (dq) ag_attend_rows(&s.head, GEMM_ADD, dy, k + at_k(&s, b, h), dq + at_q(&s, b, h));
             if (dk) ag_attend_cols(&s.head, dy, q + at_q(&s, b, h), dk + at_k(&s, b, h));
         }
+    }
 }
 
 static ag_node *sample(ag_graph *g, int i) {
-    static const struct {
+    const struct {
         int B, T, S, H, G, E;
         double factor;
         ag_mask mask;
@@ -89,12 +95,15 @@ static ag_node *sample(ag_graph *g, int i) {
              {1, 4, 4, 4, 2, 3, -0.5, {.no_self = true}},
              {2, 3, 6, 1, 1, 17, 0.2, {.memory = 4}},
              {1, 66, 66, 1, 1, 2, 0.7, {.causal = true}},
-             {1, 0, 3, 1, 1, 2, 1, {0}}};
-    if (i == 8) {  // one node as queries and as keys
+             {1, 0, 3, 1, 1, 2, 1, {0}},
+             {3, 4, 5, 2, 1, 3, 0.6, {.length = ag_sample_lengths(g, 3, 5)}},
+             {2, 4, 4, 2, 2, 2, 0.6, {.no_self = true, .length = ag_sample_lengths(g, 2, 4)}},
+             {2, 2, 5, 2, 1, 2, 0.6, {.causal = true, .no_self = true, .first = 2}}};
+    if (i == 11) {  // one node as queries and as keys
         ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, 2, 3, 4));
         return ag_scores(x, x, 2, 0.5, (ag_mask){0});
     }
-    if (i > 8) return NULL;
+    if (i > 11) return NULL;
     ag_node *q = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, c[i].B, c[i].T, c[i].H * c[i].E));
     ag_node *k = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, c[i].B, c[i].S, c[i].G * c[i].E));
     return ag_scores(q, k, c[i].H, c[i].factor, c[i].mask);
@@ -113,7 +122,7 @@ static ag_node *timed(ag_graph *g, const ag_sizes *z) {
 static const char *arguments(const ag_node *node) {
     const attr *a = node->attr;
     return ag_text(node->graph, "\"heads\":%d,\"factor\":%.17g,%s", a->heads, a->factor,
-                   ag_text_mask(node->graph, a->mask));
+                   ag_text_mask(node, a->mask));
 }
 
 const ag_op ag_op_scores = {

@@ -3,7 +3,7 @@
  *   dx = y (dy - sum of y dy)
  * Masked entries are neither read nor written through: their weight is exactly 0. A row that sees
  * nothing (or only -infinity) is all zeros; NaN stays NaN. The query's number, which the mask
- * wants, is the index in the dimension before the last. */
+ * wants, is the index in the dimension before the last; the batch row is that in the first. */
 #include "autograd/attend.h"
 #include "autograd/row.h"
 
@@ -15,7 +15,7 @@ static bool shape(ag_node *node) {
     ag_mask m = ((const attr *)node->attr)->mask;
     tensor_shape x = node->in[0]->val.shape;
     if (x.rank < 1) return ag_fail(node, "a scalar has no rows");
-    if ((m.causal || m.no_self) && x.rank < 2) return ag_fail(node, "this mask needs [..,T,S]");
+    if (!ag_mask_fits(node, m, x)) return false;
     node->val.shape = x;
     return true;
 }
@@ -61,11 +61,13 @@ static void forward(ag_node *node) {
     const int S = tensor_width(s), T = s.rank > 1 ? s.dim[s.rank - 2] : 1;
     const real *x = node->in[0]->val.x;
     real *y = node->val.x;
+    ag_mask seen = mask;
     int t = 0;
     for (size_t left = node->val.n; left > 0; left -= (size_t)S, x += S, y += S) {
         const bool fits = S <= VEC && !mask.no_self;
         const int room = left > VEC ? VEC : (int)left;
-        if (!fits || !short_row(x, ag_mask_limit(mask, t, S), y, room)) row(x, S, mask, t, y);
+        if (t == 0) seen = ag_mask_at(mask, s, (node->val.n - left) / (size_t)S);
+        if (!fits || !short_row(x, ag_mask_limit(seen, t, S), y, room)) row(x, S, seen, t, y);
         if (++t == T) t = 0;
     }
 }
@@ -80,7 +82,7 @@ static void backward(ag_node *node) {
     for (size_t r = 0; r < rows; r++) {
         const real *y = node->val.x + r * (size_t)S, *dy = node->grad + r * (size_t)S;
         real *dx = DX + r * (size_t)S, mean = 0;
-        int ranges = ag_visible(mask, (int)(r % (size_t)T), S, begin, end);
+        int ranges = ag_visible(ag_mask_at(mask, s, r), (int)(r % (size_t)T), S, begin, end);
         if (first && (ranges != 1 || begin[0] != 0 || end[0] != S)) row_zero(dx, S);
         for (int i = 0; i < ranges; i++)
             mean += row_cut_dot(dy + begin[i], y + begin[i], end[i] - begin[i]);
@@ -105,8 +107,11 @@ static ag_node *sample(ag_graph *g, int i) {
              {tensor_dims(3, 1, 4, 6), {.no_self = true}},
              {tensor_dims(2, 2, 33), {0}},
              {tensor_dims(2, 0, 4), {0}},
-             {tensor_dims(2, 3, 0), {0}}};
-    if (i >= 10) return NULL;
+             {tensor_dims(2, 3, 0), {0}},
+             {tensor_dims(4, 3, 2, 3, 5), {.length = ag_sample_lengths(g, 3, 5)}},
+             {tensor_dims(3, 2, 4, 4), {.no_self = true, .length = ag_sample_lengths(g, 2, 4)}},
+             {tensor_dims(3, 2, 2, 5), {.causal = true, .no_self = true, .first = 2}}};
+    if (i >= 13) return NULL;
     return ag_softmax(ag_sample(g, AG_SAMPLE_NORMAL, c[i].shape), c[i].mask);
 }
 
@@ -116,7 +121,7 @@ static ag_node *timed(ag_graph *g, const ag_sizes *z) {
 }
 
 static const char *arguments(const ag_node *node) {
-    return ag_text_mask(node->graph, ((const attr *)node->attr)->mask);
+    return ag_text_mask(node, ((const attr *)node->attr)->mask);
 }
 
 const ag_op ag_op_softmax = {

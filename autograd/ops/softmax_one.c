@@ -15,7 +15,7 @@ static bool shape(ag_node *node) {
     const ag_mask m = ((const attr *)node->attr)->mask;
     const tensor_shape x = node->in[0]->val.shape;
     if (x.rank < 1) return ag_fail(node, "a scalar has no rows");
-    if ((m.causal || m.no_self) && x.rank < 2) return ag_fail(node, "this mask needs [..,T,S]");
+    if (!ag_mask_fits(node, m, x)) return false;
     node->val.shape = x;
     return true;
 }
@@ -36,7 +36,7 @@ static void forward(ag_node *node) {
     const tensor_shape s = node->val.shape;
     const int S = tensor_width(s), T = s.rank > 1 ? s.dim[s.rank - 2] : 1;
     for (size_t r = 0, rows = tensor_rows(s); r < rows; r++)
-        row(node->in[0]->val.x + r * (size_t)S, S, mask, (int)(r % (size_t)T),
+        row(node->in[0]->val.x + r * (size_t)S, S, ag_mask_at(mask, s, r), (int)(r % (size_t)T),
             node->val.x + r * (size_t)S);
 }
 
@@ -48,7 +48,8 @@ static void backward(ag_node *node) {
     for (size_t r = 0, rows = tensor_rows(shape); r < rows; r++) {
         const real *y = node->val.x + r * (size_t)S, *dy = node->grad + r * (size_t)S;
         real *dx = DX + r * (size_t)S, mean = 0;
-        int begin[2], end[2], ranges = ag_visible(mask, (int)(r % (size_t)T), S, begin, end);
+        const ag_mask seen = ag_mask_at(mask, shape, r);
+        int begin[2], end[2], ranges = ag_visible(seen, (int)(r % (size_t)T), S, begin, end);
         for (int i = 0; i < ranges; i++)
             mean += row_cut_dot(dy + begin[i], y + begin[i], end[i] - begin[i]);
         // y[s] = exp(x[s]) / (1 + sum of exp x)
@@ -71,13 +72,14 @@ static ag_node *sample(ag_graph *g, int i) {
              {tensor_dims(4, 1, 2, 4, 4), {.causal = true}},
              {tensor_dims(3, 2, 5, 5), {.causal = true, .no_self = true}},
              {tensor_dims(2, 0, 4), {0}},
-             {tensor_dims(2, 3, 0), {0}}};
-    if (i >= 8) return NULL;
+             {tensor_dims(2, 3, 0), {0}},
+             {tensor_dims(4, 3, 2, 3, 5), {.length = ag_sample_lengths(g, 3, 5)}}};
+    if (i >= 9) return NULL;
     return ag_softmax_one(ag_sample(g, AG_SAMPLE_NORMAL, c[i].shape), c[i].mask);
 }
 
 static const char *arguments(const ag_node *node) {
-    return ag_text_mask(node->graph, ((const attr *)node->attr)->mask);
+    return ag_text_mask(node, ((const attr *)node->attr)->mask);
 }
 
 const ag_op ag_op_softmax_one = {.name = "softmax_one",

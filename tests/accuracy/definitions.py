@@ -232,7 +232,7 @@ def rope(inputs, node):
     width = shape[-1] // node["heads"]
     out = []
     for r, row in enumerate(rows(x, shape[-1])):
-        t = r % shape[-2]
+        t = node["first"] + r % shape[-2]
         for e in range(0, shape[-1], 2):
             angle = t * mpf(node["base"]) ** (-mpf(e % width) / width)
             c, s = cos(angle), sin(angle)
@@ -242,9 +242,11 @@ def rope(inputs, node):
     return out
 
 
-def seen(mask, t, S):
-    causal, no_self, memory = mask
-    return [s for s in range(S) if not (causal and s > t or no_self and s == t or memory and s >= memory)]
+def seen(mask, b, t, S):
+    causal, no_self, memory, first, *length = mask
+    t += first
+    return [s for s in range(length[b] if length else S)
+            if not (causal and s > t or no_self and s == t or memory and s >= memory)]
 
 
 def scores(inputs, node):
@@ -255,7 +257,7 @@ def scores(inputs, node):
     out = []
     for b, h, t in indices((B, H, T)):
         row = [constant(0)] * S
-        for s in seen(node["mask"], t, S):
+        for s in seen(node["mask"], b, t, S):
             query, key = (b * T + t) * W + h * E, (b * S + s) * V + h // share * E
             row[s] = factor * product(q[query:query + E], k[key:key + E])
         out += row
@@ -274,7 +276,7 @@ def softmax(inputs, node):
     T = shape[-2] if len(shape) > 1 else 1
     out = []
     for r, row in enumerate(rows(x, shape[-1])):
-        visible = seen(node["mask"], r % T, shape[-1])
+        visible = seen(node["mask"], r // max(1, len(x) // shape[-1] // shape[0]), r % T, shape[-1])
         weights = [constant(0)] * shape[-1]
         if visible:  # y (dy - sum of y dy): a weight near 1 is known to the last place of 1
             top = max((row[s] for s in visible), key=lambda x: x.v)
@@ -291,7 +293,7 @@ def softmax_one(inputs, node):
     T = shape[-2] if len(shape) > 1 else 1
     out = []
     for r, row in enumerate(rows(x, shape[-1])):
-        visible = seen(node["mask"], r % T, shape[-1])
+        visible = seen(node["mask"], r // max(1, len(x) // shape[-1] // shape[0]), r % T, shape[-1])
         weights = [constant(0)] * shape[-1]
         top = max([row[s] for s in visible] + [constant(0)], key=lambda x: x.v)
         e = [exponential(row[s] - top, node["flush"]) for s in visible]
@@ -308,8 +310,8 @@ def alibi(inputs, node):
     for r, (b, h, t) in enumerate(indices((B, H, T))):
         slope = mpf(2) ** (-mpf(8) * (h + 1) / H)
         row = [constant(0)] * S
-        for s in seen(node["mask"], t, S):
-            row[s] = x[r * S + s] - constant(slope) * constant(mpf(abs(t - s)))
+        for s in seen(node["mask"], b, t, S):
+            row[s] = x[r * S + s] - constant(slope) * constant(mpf(abs(node["mask"][3] + t - s)))
         out += row
     return out
 
@@ -349,7 +351,7 @@ def mix(inputs, node):
         row = w[((b * H + h) * T + t) * S:][:S]
         for e in range(E):
             out.append(total([row[s] * v[(b * S + s) * V + h // share * E + e]
-                              for s in seen(node["mask"], t, S)] + [constant(0)]))
+                              for s in seen(node["mask"], b, t, S)] + [constant(0)]))
     return out
 
 

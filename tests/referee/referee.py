@@ -31,9 +31,9 @@ torch.set_default_dtype(torch.float64)
 
 
 @functools.lru_cache(maxsize=None)
-def visible(T, S, causal, no_self, memory):
-    """[T,S]: which keys each query sees."""
-    t, s = torch.arange(T)[:, None], torch.arange(S)[None, :]
+def visible(T, S, causal, no_self, memory, first, *length):
+    """[T,S]: which keys each query sees; with lengths [B,1,T,S]."""
+    t, s = first + torch.arange(T)[:, None], torch.arange(S)[None, :]
     seen = torch.ones(T, S, dtype=torch.bool)
     if causal:
         seen &= s <= t
@@ -41,6 +41,8 @@ def visible(T, S, causal, no_self, memory):
         seen &= s != t
     if memory:
         seen &= s < memory
+    if length:
+        seen = seen & (s < torch.tensor(length)[:, None, None, None])
     return seen
 
 
@@ -55,6 +57,8 @@ def softmax(x, mask):
     seen = visible(x.shape[-2] if x.dim() > 1 else 1, x.shape[-1], *mask)
     if x.dim() == 1:
         seen = seen[0]
+    if seen.dim() > x.dim():  # [B,T,S], there are no heads
+        seen = seen[:, 0]
     some = seen.any(-1, keepdim=True)  # a row that sees nothing would be NaN
     hidden = torch.where(some, x.masked_fill(~seen, -math.inf), torch.zeros(()))
     return torch.where(seen, torch.softmax(hidden, -1), torch.zeros(()))
@@ -74,9 +78,9 @@ def mix(w, v, kv_heads, mask):
     return torch.einsum("bhts,bshe->bthe", w, v).reshape(B, T, H * E)
 
 
-def rope(x, heads, base):
+def rope(x, heads, base, first):
     T, E = x.shape[-2], x.shape[-1] // heads
-    angle = torch.arange(T)[:, None] * base ** (-torch.arange(0, E, 2) / E)
+    angle = (first + torch.arange(T))[:, None] * base ** (-torch.arange(0, E, 2) / E)
     cos, sin = torch.cos(angle)[:, None, :], torch.sin(angle)[:, None, :]  # [T,1,E/2]
     even, odd = x.reshape(*x.shape[:-1], heads, E // 2, 2).unbind(-1)
     return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).reshape(x.shape)

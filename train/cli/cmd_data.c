@@ -72,7 +72,7 @@ static void print_example(const data_spec *s, const data_batch *b, long number) 
     for (int side = DATA_SIDES - 1; side >= 0; side--) {
         if (s->side[side].T == 0) continue;
         printf("  %-9s", names[side]);
-        for (int t = 0; t < s->side[side].T; t++) {
+        for (int t = 0; t < data_length(b, (data_side_name)side, 0); t++) {
             printf("%s", t ? " | " : "");
             print_position(b, (data_side_name)side, t);
         }

@@ -151,6 +151,7 @@ static void print_text(const char *run, const request *r, const qkv_run_moment *
         printf("squared error %.4f", s->loss);
     else
         printf("accuracy %.2f %%, loss %.4f", 100 * s->accuracy, s->loss);
+    if (!isnan(s->bits)) printf(", %.3f bits a character", s->bits);
     if (!isnan(s->answer_attention)) printf(", attention on the answer %.3f", s->answer_attention);
     printf("\n");
     if (isnan(s->accuracy) || compared) print_levels(l);

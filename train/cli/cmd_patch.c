@@ -47,11 +47,11 @@ static void choose_other(qkv_trainer *t, request *r) {
     r->other = qkv_probe_patching_other(t, "test", (uint64_t)r->clean, &other) ? (long)other : 0;
 }
 
-/* What stands at each position of an example, one after the other in `out` [T][96]. */
-static void words_of(qkv_trainer *t, long example, char (*out)[96]) {
+/* What stands at each of the first T positions of an example, in `out` [T][96]. */
+static void words_of(qkv_trainer *t, long example, int T, char (*out)[96]) {
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     qkv_trainer_load(t, w, "test", (uint64_t)example, 1, 1);
-    for (int at = 0; at < qkv_trainer_spec(t)->side[DATA_SEQUENCE].T; at++) {
+    for (int at = 0; at < T; at++) {
         char word[sizeof *out];
         data_position(&w->data, DATA_SEQUENCE, 0, at, word, sizeof word);
         qkv_io_printable(word, out[at], sizeof out[at]);
@@ -183,8 +183,8 @@ static int report(const request *r, const char *run, qkv_trainer *t, const qkv_p
     char(*other)[96] = tensor_arena_take(arena, (size_t)p->T, sizeof *other);
     cli_maps maps = {.arena = arena};
     if (!clean || !other) return cli_error(CLI_FAILED, "patch", "out of memory");
-    words_of(t, r->clean, clean);
-    words_of(t, r->other, other);
+    words_of(t, r->clean, p->T, clean);
+    words_of(t, r->other, p->T, other);
     const data_readout *readout = &qkv_trainer_spec(t)->readout[0];
     if (r->json) {
         print_json(p);

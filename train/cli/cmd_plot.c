@@ -7,6 +7,7 @@
 #include "train/cli/open.h"
 #include "train/io/number.h"
 #include "train/plot/plot.h"
+#include "train/probe/sample.h"
 #include "train/run/files.h"
 
 enum { FRAMES = 40, MOST_FRAMES = 500 };
@@ -18,6 +19,7 @@ static const cli_option options[] = {
     {"frames", "N", "of so many steps, evenly apart (with --animate)", "40"},
     {"attention", NULL, "one example's attention, every layer and head", NULL},
     {"example", "I", "which held-out example (with --attention)", "0"},
+    {"prompt", "TEXT", "this text instead, of a run on text (with --attention)", NULL},
     {"at", "STEP", "its state after so many steps; of an animation the last", "the newest"},
     {"answer", "NAME", "which of several answers is framed (with --attention)", NULL},
     {"plugin", "FILE", "the plugin with the run's task or block", NULL},
@@ -27,7 +29,7 @@ static const cli_option options[] = {
 
 typedef struct {
     qkv_plot_format format;
-    const char *only, *out, *answer, *format_name;
+    const char *only, *out, *answer, *prompt, *format_name;
     bool attention, animate;
     long example, frames;  // -1: not given
     cli_state state;
@@ -50,6 +52,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
                                 value);
     }
     if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
+    if (strcmp(name, "prompt") == 0) return r->prompt = value, CLI_OK;
     if (strcmp(name, "answer") == 0) return r->answer = value, CLI_OK;
     if (strcmp(name, "attention") == 0) return r->attention = true, CLI_OK;
     if (strcmp(name, "animate") == 0) return r->animate = true, CLI_OK;
@@ -140,6 +143,14 @@ static int code_of(qkv_plot_status s) {
                                     : CLI_OK;
 }
 
+/* Loads the prompt, or a held-out example. */
+static bool load_example(const request *r, qkv_trainer *t, char *error) {
+    if (r->prompt) return qkv_probe_load_prompt(t, r->prompt, error);
+    qkv_trainer_load(t, qkv_trainer_any_worker(t), "test",
+                     r->example < 0 ? 0 : (uint64_t)r->example, 1, 1);
+    return true;
+}
+
 /* The attention of one example of a run. */
 static int plot_example(request *r, const char *run) {
     char error[QKV_IO_ERROR];
@@ -148,9 +159,8 @@ static int plot_example(request *r, const char *run) {
     qkv_trainer *t = cli_open_run("plot", run, &r->state, true, &progress, &code);
     if (!t) return code;
     int readout = cli_readout("plot", qkv_trainer_spec(t), r->answer);
-    bool written = readout >= 0 &&
-                   qkv_run_write_example(&qkv_io_posix, t, run,
-                                         r->example < 0 ? 0 : (uint64_t)r->example, readout, error);
+    bool written = readout >= 0 && load_example(r, t, error) &&
+                   qkv_run_write_example(&qkv_io_posix, t, run, readout, error);
     qkv_trainer_free(t);
     if (readout < 0) return CLI_USAGE;
     if (!written) return cli_error(CLI_FAILED, "plot", "%s", error);

@@ -67,7 +67,7 @@ static void print_tokens(const view *v) {
         int column = 0;
         if (v->spec->side[side].T == 0) continue;
         printf("%-10s", names[side]);
-        for (int p = 0; p < v->spec->side[side].T; p++) {
+        for (int p = 0; p < data_length(&v->w->data, (data_side_name)side, 0); p++) {
             position(v, (data_side_name)side, p, text, sizeof text);
             int n = (int)strlen(text) + 3;
             if (column && column + n > 68) printf("\n%-10s", ""), column = 0;

@@ -15,7 +15,8 @@ json_t *cli_json_text(const char *text) {
 
 void cli_json_metrics(json_t *o, const qkv_run_moment *m) {
     for (const qkv_run_metric *k = qkv_run_metrics; k->of; k++)
-        if (k->name) json_object_set_new(o, k->name, cli_json_number(k->of(m)));
+        if (k->name && !(k->of_text && isnan(k->of(m))))
+            json_object_set_new(o, k->name, cli_json_number(k->of(m)));
 }
 
 void cli_json_levels(json_t *o, const qkv_trainer_levels *l) {

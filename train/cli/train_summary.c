@@ -61,10 +61,28 @@ static void list_levels(const qkv_trainer_levels *l, bool vector, char *out, siz
     }
 }
 
+/* A text: how well it is predicted. */
+static void print_text_score(const qkv_run_summary *s) {
+    const qkv_trainer_scores *r = &s->last.scores;
+    char more[512] = "";
+    size_t n = 0;
+    for (int i = 0; i < s->levels.n && n < sizeof more; i++)
+        n += (size_t)snprintf(more + n, sizeof more - n, "%s%s %.3f", n ? ", " : ". By ",
+                              s->levels.at[i].who, s->levels.at[i].loss);
+    print_wrapped(
+        "After %d steps (%.2f s) the held-out text costs %.3f nats a token, %.3f bits a character; "
+        "%.1f %% of its tokens are predicted right%s.",
+        s->steps, s->seconds, r->loss, r->bits, 100 * r->accuracy, more);
+}
+
 /* Answers in classes: the share that is right; vectors: how far they are off. */
 static void print_score(const qkv_run_summary *s) {
     const qkv_trainer_scores *r = &s->last.scores;
     char more[512];
+    if (!isnan(r->bits)) {
+        print_text_score(s);
+        return;
+    }
     list_levels(&s->levels, isnan(r->accuracy), more, sizeof more);
     if (isnan(r->accuracy))
         print_wrapped(

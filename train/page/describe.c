@@ -275,8 +275,9 @@ const char *qkv_page_words(qkv_page *p) {
     add_ids(&out, s, &r->drawn);
     qkv_io_text_add(&out, ",\"changed\":");
     add_ids(&out, s, &r->changed);
-    qkv_io_text_add(&out, ",\"questions\":[");
     qkv_trainer_load(r->t, w, "test", (uint64_t)r->number, 1, 1);
+    qkv_io_text_add(&out, ",\"lengths\":[%d,%d],\"questions\":[",
+                    data_length(&w->data, DATA_SEQUENCE, 0), data_length(&w->data, DATA_MEMORY, 0));
     for (int t = 0; t < s->side[DATA_SEQUENCE].T; t++) {
         bool asked = false;
         for (int k = 0; k < s->n_readouts; k++) asked = asked || w->data.rows.target[k][t] >= 0;

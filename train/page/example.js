@@ -265,9 +265,13 @@ const qkvExample = (() => {
 
     /* ---- showing ---- */
 
+    /* Does the example have that position? Behind its last one there is padding. */
+    const there = (c) => c.position < words.lengths[c.side];
+
     function showWords(w) {
         if (w) words = w;
         for (const c of cards) {
+            c.e.hidden = !there(c);
             for (const {e, place} of c.chips) {
                 const id = now(place.side, place.stream, place.position),
                       odd = id !== words.drawn[place.side][place.stream][place.position];
@@ -350,7 +354,7 @@ const qkvExample = (() => {
     /* Lines from the question to what it looks at, as thick as the weight. */
     function showArcs(after, before) {
         const strip = document.querySelector(".arcs");
-        const store = cards.filter((c) => c.side === run.store),
+        const store = cards.filter((c) => c.side === run.store && there(c)),
               last = cards.find((c) => c.side === 0 && c.position === after.question);
         const flat = store.every((c) => c.e.offsetTop === store[0].e.offsetTop);
         strip.style.display = flat ? "" : "none";
@@ -387,7 +391,7 @@ const qkvExample = (() => {
               before = frame.after ? frame.before.look : null;
         showAnswer(after, before);
         for (const c of cards)
-            if (c.side === run.store && after.at) showCard(c, after, before);
+            if (c.side === run.store && there(c) && after.at) showCard(c, after, before);
         if (after.at) showArcs(after, before);
         compare(after, before);
     }

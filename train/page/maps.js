@@ -80,11 +80,19 @@ const qkvMaps = (() => {
                 []);
     }
 
+    /* The first rows and columns of a map of S columns. */
+    function corner(x, S, rows, cols) {
+        const out = new Float32Array(rows * cols);
+        for (let r = 0; r < rows; r++) out.set(x.subarray(r * S, r * S + cols), r * cols);
+        return out;
+    }
+
     /* The whole example: one map for each head that is wanted. */
     function whole(picture, kind, changed, both) {
         const words = qkvExample.words, ids = changed ? words.changed : words.drawn, out = [];
         picture.maps.forEach((node, i) => {
-            const m = run.maps[i], [H, T, S] = node.dim,
+            const m = run.maps[i], [H, T, S] = node.dim, rows = words.lengths[m.rows],
+                  cols = words.lengths[m.cols], places = names(m.rows).slice(0, rows),
                   source =
                       m.cols === run.store && m.layer === run.layers - 1 ? picture.look.source : -1;
             for (let h = 0; h < H; h++) {
@@ -92,15 +100,15 @@ const qkvMaps = (() => {
                 out.push({
                     title: (both ? (changed ? "now: " : "before: ") : "") + m.title + " " +
                         m.layer + ", head " + h,
-                    x: node.x.subarray(h * T * S, (h + 1) * T * S),
-                    rows: T,
-                    cols: S,
+                    x: corner(node.x.subarray(h * T * S, (h + 1) * T * S), S, rows, cols),
+                    rows,
+                    cols,
                     hue: "look",
                     greatest: 1,
                     numbers: true,
-                    rowNames: names(m.rows).map((p) => qkvExample.text(m.rows, p, ids)),
-                    colNames: columnNames(m.cols, ids, -1),
-                    marks: names(m.rows).map(
+                    rowNames: places.map((p) => qkvExample.text(m.rows, p, ids)),
+                    colNames: columnNames(m.cols, ids, -1).slice(0, cols),
+                    marks: places.map(
                         (p) => m.rows === 0 && p === picture.look.question ? source : -1),
                     changedCols: changedPlaces(m.cols, changed),
                     changedRows: changedPlaces(m.rows, changed),

@@ -11,7 +11,8 @@
 
 /* A node whose columns from .. from+cols-1 are replaced, at one position or (-1) at all. */
 typedef struct {
-    ag_node *node;       // [B,T,W]
+    ag_node *node;  // [B,T,W]
+    data_side_name side;
     const double *mean;  // [T,W]
     int from, cols, position;
     double *right;  // [WAYS] answers still right
@@ -20,14 +21,17 @@ typedef struct {
 typedef struct {
     qkv_probe_heads *out;
     ag_node **node;  // [n_nodes] what parts replace: mixes, then what sublayers write
+    data_side_name *side;
     double **mean;
+    long **have;  // [n_nodes][T] examples that have a position
     part *part;
     int n_nodes, n_parts;
-    long scored, seen;
+    long scored;
 } tally;
 
 typedef struct {
     const part *p;
+    const int *length[DATA_SIDES];
     int way, count;
     real *clean;  // [B,T,W]
 } change;
@@ -36,10 +40,13 @@ static void replace(ag_node *node, void *ctx) {
     const change *c = ctx;
     const int T = node->val.shape.dim[1], W = node->val.shape.dim[2];
     memcpy(c->clean, node->val.x, node->val.n * sizeof(real));
+    const int *length = c->length[c->p->side];
     for (int b = 0; b < c->count; b++)
-        for (int t = 0; t < T; t++) {
+        for (int t = 0; t < T && t < length[b]; t++) {
             if (c->p->position >= 0 && t != c->p->position) continue;
-            const int other = (b + 1) % c->count;
+            int other = (b + 1) % c->count;
+            while (t >= length[other])
+                other = (other + 1) % c->count;  // at last the example itself
             real *x = node->val.x + ((ptrdiff_t)b * T + t) * W;
             const real *y = c->clean + ((ptrdiff_t)other * T + t) * W;
             for (int i = c->p->from; i < c->p->from + c->p->cols; i++)
@@ -60,16 +67,20 @@ static long right(const qkv_trainer *t, const qkv_trainer_worker *w, long *score
     return n_right;
 }
 
+static int width(const ag_node *node) { return node->val.shape.dim[2]; }
+
 static bool add_means(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, void *ctx) {
     tally *sum = ctx;
     (void)t, (void)arena;
     for (int k = 0; k < sum->n_nodes; k++) {
-        const size_t n = sum->node[k]->val.n / (size_t)w->B;
-        for (int b = 0; b < w->count; b++)
-            for (size_t i = 0; i < n; i++)
+        const size_t n = sum->node[k]->val.n / (size_t)w->B, W = (size_t)width(sum->node[k]);
+        for (int b = 0; b < w->count; b++) {
+            const size_t there = (size_t)data_length(&w->data, sum->side[k], b);
+            for (size_t i = 0; i < there * W; i++)
                 sum->mean[k][i] += (double)sum->node[k]->val.x[(size_t)b * n + i];
+            for (size_t at = 0; at < there; at++) sum->have[k][at]++;
+        }
     }
-    sum->seen += w->count;
     return true;
 }
 
@@ -79,6 +90,7 @@ static bool try_parts(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena
     for (int k = 0; k < sum->n_nodes; k++)
         if (sum->node[k]->val.n > most) most = sum->node[k]->val.n;
     change c = {.count = w->count, .clean = tensor_arena_reals(arena, most)};
+    for (int side = 0; side < DATA_SIDES; side++) c.length[side] = w->data.rows.length[side];
     if (!c.clean) return false;
     if (w->count < 2) return true;  // there is no other example
     right(t, w, &sum->scored);
@@ -115,24 +127,32 @@ static bool prepare(qkv_trainer *t, tensor_arena *arena, qkv_probe_heads *o, tal
     o->no_sublayer = tensor_arena_take(arena, sublayers * QKV_PROBE_WAYS, sizeof(double));
     o->no_position = tensor_arena_take(arena, places * QKV_PROBE_WAYS, sizeof(double));
     sum->node = tensor_arena_take(arena, sites + sublayers, sizeof *sum->node);
+    sum->side = tensor_arena_take(arena, sites + sublayers, sizeof *sum->side);
     sum->mean = tensor_arena_take(arena, sites + sublayers, sizeof *sum->mean);
+    sum->have = tensor_arena_take(arena, sites + sublayers, sizeof *sum->have);
     sum->part = tensor_arena_take(arena, heads + sublayers + places, sizeof *sum->part);
-    return o->ablated && o->no_sublayer && o->no_position && sum->node && sum->mean && sum->part;
+    return o->ablated && o->no_sublayer && o->no_position && sum->node && sum->side && sum->mean &&
+           sum->have && sum->part;
 }
 
-static const double *add_node(tensor_arena *arena, tally *sum, ag_node *node) {
-    const size_t n = (size_t)node->val.shape.dim[1] * (size_t)node->val.shape.dim[2];
-    sum->node[sum->n_nodes] = node;
-    return sum->mean[sum->n_nodes++] = tensor_arena_take(arena, n, sizeof(double));
+static const double *add_node(tensor_arena *arena, tally *sum, ag_node *node, data_side_name side) {
+    const size_t T = (size_t)node->val.shape.dim[1];
+    const int k = sum->n_nodes++;
+    sum->node[k] = node;
+    sum->side[k] = side;
+    sum->mean[k] = tensor_arena_take(arena, T * (size_t)width(node), sizeof(double));
+    sum->have[k] = tensor_arena_take(arena, T, sizeof(long));
+    return sum->have[k] ? sum->mean[k] : NULL;
 }
 
 static bool list_parts(qkv_trainer *t, tensor_arena *arena, qkv_probe_heads *o, tally *sum) {
     const int E = qkv_trainer_config(t)->d_v, layers = qkv_trainer_config(t)->layers;
     for (int k = 0; k < o->n_sites; k++) {
-        const double *mean = add_node(arena, sum, o->site[k].mix);
+        const double *mean = add_node(arena, sum, o->site[k].mix, o->site[k].rows);
         if (!mean) return false;
         for (int h = 0; h < o->heads; h++)
             sum->part[sum->n_parts++] = (part){o->site[k].mix,
+                                               o->site[k].rows,
                                                mean,
                                                h * E,
                                                E,
@@ -141,15 +161,16 @@ static bool list_parts(qkv_trainer *t, tensor_arena *arena, qkv_probe_heads *o, 
     }
     for (int k = 0; k < o->n_sites + layers; k++) {
         ag_node *node = sublayer(t, o, k);
-        const double *mean = node ? add_node(arena, sum, node) : NULL;
+        const data_side_name side = k < o->n_sites ? o->site[k].rows : DATA_SEQUENCE;
+        const double *mean = node ? add_node(arena, sum, node, side) : NULL;
         if (!node) continue;
         if (!mean) return false;
         const int W = node->val.shape.dim[2];
         sum->part[sum->n_parts++] =
-            (part){node, mean, 0, W, -1, o->no_sublayer + k * QKV_PROBE_WAYS};
+            (part){node, side, mean, 0, W, -1, o->no_sublayer + k * QKV_PROBE_WAYS};
         for (int at = 0; k < o->n_sites && at < node->val.shape.dim[1]; at++)
-            sum->part[sum->n_parts++] =
-                (part){node, mean, 0, W, at, o->no_position + (k * o->rows + at) * QKV_PROBE_WAYS};
+            sum->part[sum->n_parts++] = (part){
+                node, side, mean, 0, W, at, o->no_position + (k * o->rows + at) * QKV_PROBE_WAYS};
     }
     return true;
 }
@@ -163,8 +184,9 @@ bool qkv_probe_ablate_heads(qkv_trainer *t, const char *split, int count, tensor
         return qkv_io_fail(error, "out of memory");
     if (!qkv_probe_see(t, split, count, count, add_means, &sum, error)) return false;
     for (int k = 0; k < sum.n_nodes; k++) {
-        const size_t n = sum.node[k]->val.n / (size_t)qkv_trainer_any_worker(t)->B;
-        for (size_t i = 0; i < n; i++) sum.mean[k][i] /= (double)sum.seen;
+        const size_t T = (size_t)sum.node[k]->val.shape.dim[1], W = (size_t)width(sum.node[k]);
+        for (size_t i = 0; i < T * W; i++)
+            if (sum.have[k][i / W]) sum.mean[k][i] /= (double)sum.have[k][i / W];
     }
     if (!qkv_probe_see(t, split, count, count, try_parts, &sum, error)) return false;
     const double scored = sum.scored ? (double)sum.scored : (double)NAN;

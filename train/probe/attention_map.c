@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/probe/look.h"
 #include "train/probe/observe.h"
 
 /* The example of the picture: where its entries stand, and the two of them that are swapped, which
@@ -187,22 +188,22 @@ void qkv_probe_circuit_map(const data_spec *s, const qkv_probe_circuits *c, qkv_
 static void add_head(const qkv_trainer_worker *w, const ag_node *weights, int head,
                      data_side_name rows, data_side_name cols, const char *title, int readout,
                      qkv_io_text *out) {
-    int T = weights->val.shape.dim[2], S = weights->val.shape.dim[3];
+    const int T = data_length(&w->data, rows, 0), S = data_length(&w->data, cols, 0);
     char row[256], col[256];
     qkv_io_text_add(out, "row,col,weight,target,row_label,col_label,title\n");
     for (int t = 0; t < T; t++)
         for (int s = 0; s < S; s++) {
             bool target = readout >= 0 && w->data.rows.target[readout][t] >= 0 &&
                           w->data.rows.source[readout][t] == s;
-            add_cell(out, t, s, (double)weights->val.x[((ptrdiff_t)head * T + t) * S + s], target,
+            add_cell(out, t, s, (double)qkv_probe_row_of(weights, 0, head, t)[s], target,
                      data_position(&w->data, rows, 0, t, row, sizeof row),
                      data_position(&w->data, cols, 0, s, col, sizeof col));
             add_title(out, t, s, title);
         }
 }
 
-int qkv_probe_example_maps(qkv_trainer *t, uint64_t example, int readout, int most,
-                           tensor_arena *arena, qkv_io_text *out) {
+int qkv_probe_example_maps(qkv_trainer *t, int readout, int most, tensor_arena *arena,
+                           qkv_io_text *out) {
     static const struct {
         const char *format, *title;
         data_side_name rows, cols;
@@ -213,7 +214,6 @@ int qkv_probe_example_maps(qkv_trainer *t, uint64_t example, int readout, int mo
     const data_spec *s = qkv_trainer_spec(t);
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     int n = 0;
-    qkv_trainer_load(t, w, "test", example, 1, 1);
     ag_set_run(w->graph, (ag_run){.training = false});
     if (!ag_forward(w->graph)) return -1;
     for (int layer = 0; layer < c->layers; layer++)

@@ -29,12 +29,12 @@ const char *qkv_probe_attention_missing(qkv_trainer *t);
 void qkv_probe_circuit_map(const data_spec *s, const qkv_probe_circuits *c, qkv_probe_circuit i,
                            qkv_io_text *out);
 
-/* The attention of held-out example `example`, one CSV for each layer's each head (at most
+/* The attention of the example that is loaded first, one CSV for each layer's each head (at most
  * `most`), with the symbols of both sides; target is 1 where the answer to the readout stands, and a
  * column "title" says which head it is and, where there are several, which readout. Returns how
  * many, -1 on a graph's error. */
-int qkv_probe_example_maps(qkv_trainer *t, uint64_t example, int readout, int most,
-                           tensor_arena *arena, qkv_io_text *out);
+int qkv_probe_example_maps(qkv_trainer *t, int readout, int most, tensor_arena *arena,
+                           qkv_io_text *out);
 
 #ifdef __cplusplus
 }

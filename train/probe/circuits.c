@@ -169,7 +169,7 @@ double qkv_probe_score_factor(qkv_trainer *t, const ag_param_entry *temperature)
         case NN_SCALE_EXP: return exp(learned) / sqrt(c->d_k);
         case NN_SCALE_LOG:
             for (int i = 0; i < s->side[s->store].T; i++)
-                seen += qkv_probe_sees(t, s->side[DATA_SEQUENCE].T - 1, i);
+                seen += qkv_probe_sees(t, NULL, 0, s->side[DATA_SEQUENCE].T - 1, i);
             return log(seen > 1 ? seen : 1) * root;
     }
     return 1;

@@ -73,20 +73,17 @@ bool qkv_probe_explain(qkv_trainer *t, tensor_arena *arena, int head, int readou
     if (!ag_forward(w->graph)) return qkv_io_fail(error, "%s", ag_error(w->graph));
     int S = s->side[s->store].T, T = s->side[DATA_SEQUENCE].T, Ek = c->d_k, Ev = c->d_v,
         kv = head / (c->heads / c->kv_heads);
-    *out =
-        (qkv_probe_explanation){.S = S, .at = tensor_arena_take(arena, (size_t)S, sizeof *out->at)};
+    *out = (qkv_probe_explanation){.S = data_length(&w->data, s->store, 0),
+                                   .at = tensor_arena_take(arena, (size_t)S, sizeof *out->at)};
     if (!out->at) return qkv_io_fail(error, "out of memory");
     fill_answer(t, w, readout, out);
-    ag_mask mask = qkv_config_model(c, s).attention.mask;
-    if (s->store == DATA_MEMORY) mask = (ag_mask){0};
     const real *query = q->val.x + (ptrdiff_t)out->question * c->heads * Ek + head * Ek;
     ptrdiff_t row = ((ptrdiff_t)head * T + out->question) * S;
-    for (int p = 0; p < S; p++) {
+    for (int p = 0; p < out->S; p++) {
         const real *key = k->val.x + ((ptrdiff_t)p * c->kv_heads + kv) * Ek,
                    *value = v->val.x + ((ptrdiff_t)p * c->kv_heads + kv) * Ev;
         double weight = (double)weights->val.x[row + p];
-        out->at[p] = (qkv_probe_step_of){.visible = p < ag_mask_limit(mask, out->question, S) &&
-                                                    !(mask.no_self && p == out->question),
+        out->at[p] = (qkv_probe_step_of){.visible = qkv_probe_sees(t, w, 0, out->question, p),
                                          .product = dot(query, key, Ek),
                                          .score = (double)scores->val.x[row + p],
                                          .weight = weight,

@@ -13,7 +13,8 @@ const char *const qkv_probe_way_names[QKV_PROBE_WAYS] = {"zero", "mean", "resamp
 
 typedef struct {
     qkv_probe_heads *out;
-    long *rows;  // [n_sites,LOOKS] queries that have something to look at in this way
+    long *rows;         // [n_sites,LOOKS] queries that have something to look at in this way
+    long **have, seen;  // [n_sites][T] examples that have a position; all of them
     long right, scored;
     double loss;
 } tally;
@@ -62,7 +63,7 @@ static void add_query(qkv_trainer *t, qkv_trainer_worker *w, tally *sum, int k, 
     for (int look = 0; look < QKV_PROBE_LOOKS; look++) {
         int seen = 0, hits = 0;
         for (int s = 0; s < S; s++) {
-            if (!qkv_probe_site_sees(t, site, at, s)) continue;
+            if (!qkv_probe_side_sees(t, w, site->rows, site->cols, b, at, s)) continue;
             seen++;
             if (!wanted(t, w, site, look, b, at, s)) continue;
             hits++;
@@ -76,11 +77,31 @@ static void add_query(qkv_trainer *t, qkv_trainer_worker *w, tally *sum, int k, 
     }
 }
 
-static void add_map(const qkv_probe_heads *o, int k, int b) {
+/* Positions that an example does not have are left out of the mean. */
+static void add_map(tally *sum, const qkv_trainer_worker *w, int k, int b) {
+    const qkv_probe_heads *o = sum->out;
     const int *dim = o->site[k].weights->val.shape.dim;
-    const size_t n = (size_t)dim[1] * (size_t)dim[2] * (size_t)dim[3];
-    const real *w = o->site[k].weights->val.x + (size_t)b * n;
-    for (size_t i = 0; i < n; i++) o->map[k][i] += w[i] / (real)o->examples;
+    const int there = data_length(&w->data, o->site[k].rows, b);
+    for (int t = 0; t < there; t++) {
+        for (int h = 0; h < dim[1]; h++) {
+            const real *row = qkv_probe_row_of(o->site[k].weights, b, h, t);
+            real *to = o->map[k] + ((ptrdiff_t)h * dim[2] + t) * dim[3];
+            for (int s = 0; s < dim[3]; s++) to[s] += row[s] / (real)o->examples;
+        }
+        sum->have[k][t]++;
+    }
+}
+
+/* Where not all examples had a position, the sums are of fewer. */
+static void finish_map(const tally *sum, int k) {
+    const qkv_probe_heads *o = sum->out;
+    const int *dim = o->site[k].weights->val.shape.dim;
+    for (int t = 0; t < dim[2]; t++) {
+        const long have = sum->have[k][t];
+        for (int i = 0; i < dim[1] * dim[3] && have > 0 && have < sum->seen; i++)
+            o->map[k][((ptrdiff_t)(i / dim[3]) * dim[2] + t) * dim[3] + i % dim[3]] *=
+                (real)sum->seen / (real)have;
+    }
 }
 
 static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, void *ctx) {
@@ -88,10 +109,11 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
     (void)arena;
     for (int k = 0; k < sum->out->n_sites; k++)
         for (int b = 0; b < w->count; b++) {
-            add_map(sum->out, k, b);
+            add_map(sum, w, k, b);
             for (int at = 0; at < sum->out->site[k].weights->val.shape.dim[2]; at++)
                 add_query(t, w, sum, k, b, at);
         }
+    sum->seen += w->count;
     sum->loss += (double)w->out.loss->val.x[0];
     for (int n = 0; w->out.logits[0] && n < qkv_probe_rows(w); n++)
         for (int r = 0; r < qkv_trainer_spec(t)->n_readouts; r++) {
@@ -108,16 +130,19 @@ static bool room(qkv_probe_heads *o, tensor_arena *arena, tally *sum) {
     o->chance = tensor_arena_take(arena, sites * QKV_PROBE_LOOKS, sizeof(double));
     o->map = tensor_arena_take(arena, sites, sizeof *o->map);
     sum->rows = tensor_arena_take(arena, sites * QKV_PROBE_LOOKS, sizeof(long));
-    bool ok = o->look && o->chance && o->map && sum->rows;
+    sum->have = tensor_arena_take(arena, sites, sizeof *sum->have);
+    bool ok = o->look && o->chance && o->map && sum->rows && sum->have;
     for (int k = 0; ok && k < o->n_sites; k++) {
         const int *dim = o->site[k].weights->val.shape.dim;
         o->map[k] = tensor_arena_reals(arena, heads * (size_t)dim[2] * (size_t)dim[3]);
-        ok = o->map[k] != NULL;
+        sum->have[k] = tensor_arena_take(arena, (size_t)dim[2], sizeof **sum->have);
+        ok = o->map[k] && sum->have[k];
     }
     return ok;
 }
 
 static void divide(qkv_probe_heads *o, const tally *sum) {
+    for (int k = 0; k < o->n_sites; k++) finish_map(sum, k);
     for (int k = 0; k < o->n_sites; k++)
         for (int look = 0; look < QKV_PROBE_LOOKS; look++) {
             const long n = sum->rows[k * QKV_PROBE_LOOKS + look];

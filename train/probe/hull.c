@@ -25,11 +25,11 @@ static double dot(const real *a, const real *b, int n) {
 }
 
 /* One direction, for one head at one position; o [E], v [S, row apart]. */
-static void test(const qkv_trainer *t, int at, const real *u, int E, const real *o, const real *v,
-                 int S, int row, tally *sum) {
+static void test(const qkv_trainer *t, const qkv_trainer_worker *w, int b, int at, const real *u,
+                 int E, const real *o, const real *v, int S, int row, tally *sum) {
     double least = INFINITY, greatest = -INFINITY, size = 0;
     for (int s = 0; s < S; s++) {
-        if (!qkv_probe_sees(t, at, s)) continue;
+        if (!qkv_probe_sees(t, w, b, at, s)) continue;
         double x = dot(u, v + (ptrdiff_t)s * row, E);
         least = fmin(least, x);
         greatest = fmax(greatest, x);
@@ -55,7 +55,7 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
         for (int i = 0; i < H * DIRECTIONS; i++) {
             int h = i % H, b = qkv_probe_row_example(t, w, n), at = qkv_probe_row_position(t, w, n);
             for (int e = 0; e < E; e++) u[e] = (real)rng_normal(&sum->random);
-            test(t, at, u, E, mix->val.x + ((ptrdiff_t)b * T + at) * H * E + h * E,
+            test(t, w, b, at, u, E, mix->val.x + ((ptrdiff_t)b * T + at) * H * E + h * E,
                  v->val.x + (ptrdiff_t)b * S * row + h / group * E, S, row, sum);
         }
     return true;

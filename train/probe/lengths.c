@@ -41,7 +41,7 @@ static int places(const qkv_trainer *t) {
     const data_spec *s = qkv_trainer_spec(t);
     int seen = 0;
     for (int i = 0; i < s->side[s->store].T; i++)
-        seen += qkv_probe_sees(t, s->side[DATA_SEQUENCE].T - 1, i);
+        seen += qkv_probe_sees(t, NULL, 0, s->side[DATA_SEQUENCE].T - 1, i);
     return seen;
 }
 

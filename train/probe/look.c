@@ -77,11 +77,19 @@ int qkv_probe_looks_at(const ag_node *node, int b, int at) {
     return best;
 }
 
-bool qkv_probe_sees(const qkv_trainer *t, int at, int s) {
-    const data_spec *spec = qkv_trainer_spec(t);
-    if (spec->store == DATA_MEMORY) return true;
-    ag_mask mask = qkv_config_model(qkv_trainer_config(t), spec).attention.mask;
-    return s < ag_mask_limit(mask, at, spec->side[spec->store].T) && !(mask.no_self && s == at);
+bool qkv_probe_side_sees(const qkv_trainer *t, const qkv_trainer_worker *w, data_side_name rows,
+                         data_side_name cols, int b, int at, int s) {
+    const data_side *side = qkv_trainer_spec(t)->side;
+    const int keys = w ? data_length(&w->data, cols, b) : side[cols].T;
+    if (at >= (w ? data_length(&w->data, rows, b) : side[rows].T) || s >= keys) return false;
+    if (rows == DATA_MEMORY || cols == DATA_MEMORY) return true;
+    const ag_mask mask =
+        qkv_config_model(qkv_trainer_config(t), qkv_trainer_spec(t)).attention.mask;
+    return s < ag_mask_limit(mask, at, keys) && !(mask.no_self && s == at);
+}
+
+bool qkv_probe_sees(const qkv_trainer *t, const qkv_trainer_worker *w, int b, int at, int s) {
+    return qkv_probe_side_sees(t, w, DATA_SEQUENCE, qkv_trainer_spec(t)->store, b, at, s);
 }
 
 static char *full_name(qkv_trainer *t, int layer, const char *name, char out[96]) {

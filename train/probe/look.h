@@ -43,8 +43,12 @@ double qkv_probe_mean_at(const ag_node *node, int b, int at, int s);
 /* The position s for which that mean is greatest. */
 int qkv_probe_looks_at(const ag_node *node, int b, int at);
 
-/* May position t of the sequence see position s of the store? */
-bool qkv_probe_sees(const qkv_trainer *t, int at, int s);
+/* May position `at` of one side see position s of a side, in example b (w NULL: in one without
+ * padding)? Padding neither sees nor is seen. And: may position `at` of the sequence see position s
+ * of the store? */
+bool qkv_probe_side_sees(const qkv_trainer *t, const qkv_trainer_worker *w, data_side_name rows,
+                         data_side_name cols, int b, int at, int s);
+bool qkv_probe_sees(const qkv_trainer *t, const qkv_trainer_worker *w, int b, int at, int s);
 
 /* The node "layerL.attn.NAME" of a worker ("cross" where attention reads a memory), and the
  * parameter of that name; NULL if there is none. */

@@ -51,6 +51,12 @@ static double recovered(const job *j, ag_node *node, patch *p) {
 
 static int rows_of(const ag_node *node) { return node->val.shape.dim[1]; }
 
+/* How many rows of a site's results both examples have. */
+static int rows_at(const job *j, int k) {
+    const qkv_probe_site *site = &j->out->site[k];
+    return site->rows == DATA_SEQUENCE ? j->out->T : rows_of(site->mix);
+}
+
 /* ---- the two runs ---- */
 
 static bool run(job *j, const char *split, uint64_t example) {
@@ -131,7 +137,7 @@ static void patch_activations(job *j) {
                 recovered(j, j->stream[l], &(patch){j->clean_stream[l], false, t, 1, 0, D});
     for (int k = 0; k < o->n_sites; k++)
         for (int h = 0; h < o->heads; h++) {
-            patch p = {j->clean_mix[k], false, 0, rows_of(o->site[k].mix), h * E, E};
+            patch p = {j->clean_mix[k], false, 0, rows_at(j, k), h * E, E};
             o->head[k * o->heads + h] = recovered(j, o->site[k].mix, &p);
             for (int t = 0; t < o->T; t++) {
                 double *to = &o->head_at[(k * o->heads + h) * o->T + t];
@@ -167,7 +173,7 @@ static real *written(job *j, int k, int h, const real *other_mix) {
     real *out = tensor_arena_reals(j->arena, (size_t)T * (size_t)D);
     if (!wo || !out) return NULL;
     qkv_probe_site_writes(j->t, &j->out->site[k], h, wo);
-    for (int t = 0; t < T; t++)
+    for (int t = 0; t < rows_at(j, k); t++)
         for (int e = 0; e < E; e++) {
             const ptrdiff_t at = (ptrdiff_t)t * W + h * E + e;
             const real x = j->clean_mix[k][at] - other_mix[at];
@@ -266,13 +272,23 @@ static bool find_streams(job *j) {
     return found;
 }
 
+/* Positions that both examples have. */
+static int shorter(qkv_trainer *t, const char *split, uint64_t clean, uint64_t other) {
+    qkv_trainer_worker *w = qkv_trainer_any_worker(t);
+    qkv_trainer_load(t, w, split, clean, 1, 1);
+    const int length = data_length(&w->data, DATA_SEQUENCE, 0);
+    qkv_trainer_load(t, w, split, other, 1, 1);
+    const int others = data_length(&w->data, DATA_SEQUENCE, 0);
+    return length < others ? length : others;
+}
+
 bool qkv_probe_patching_of(qkv_trainer *t, const char *split, uint64_t clean, uint64_t other,
                            tensor_arena *arena, qkv_probe_patching *out, char *error) {
     const qkv_config *c = qkv_trainer_config(t);
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     job j = {.t = t, .w = w, .out = out, .arena = arena};
     *out = (qkv_probe_patching){
-        .heads = c->heads, .layers = c->layers, .T = qkv_trainer_spec(t)->side[DATA_SEQUENCE].T};
+        .heads = c->heads, .layers = c->layers, .T = shorter(t, split, clean, other)};
     if (!w->out.logits[0]) return qkv_io_fail(error, "the answer is a vector, not a class");
     out->site = qkv_probe_sites(t, w, arena, &out->n_sites);
     if (!out->site || !room(&j, arena, out)) return qkv_io_fail(error, "out of memory");

@@ -16,12 +16,13 @@ typedef struct {
     double scores, difference;  // sums of squares
 } tally;
 
-static void add_scores(const qkv_trainer *t, const ag_node *scores, int b, tally *sum) {
+static void add_scores(const qkv_trainer *t, const qkv_trainer_worker *w, const ag_node *scores,
+                       int b, tally *sum) {
     int H = scores->val.shape.dim[1], T = scores->val.shape.dim[2];
     for (int h = 0; h < H; h++)
         for (int i = 0; i < T; i++)
             for (int j = 0; j < T; j++) {
-                if (!qkv_probe_sees(t, i, j) || !qkv_probe_sees(t, j, i)) continue;
+                if (!qkv_probe_sees(t, w, b, i, j) || !qkv_probe_sees(t, w, b, j, i)) continue;
                 double a = (double)qkv_probe_row_of(scores, b, h, i)[j];
                 double back = (double)qkv_probe_row_of(scores, b, h, j)[i];
                 sum->scores += a * a;
@@ -46,7 +47,7 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
         sum->says_self += says == value[at];
         sum->rows++;
     }
-    for (int b = 0; b < w->count; b++) add_scores(t, qkv_probe_scores_node(t, w), b, sum);
+    for (int b = 0; b < w->count; b++) add_scores(t, w, qkv_probe_scores_node(t, w), b, sum);
     return true;
 }
 

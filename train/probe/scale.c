@@ -32,11 +32,11 @@ static double jacobian_norm(const real *a, int S) {
 }
 
 /* One row: scores s, weights a, gradient ds (NULL: none). */
-static void add_row(const qkv_trainer *t, int at, int S, const real *s, const real *a,
-                    const real *ds, tally *sum) {
+static void add_row(const qkv_trainer *t, const qkv_trainer_worker *w, int b, int at, int S,
+                    const real *s, const real *a, const real *ds, tally *sum) {
     double most = 0, squares = 0;
     for (int i = 0; i < S; i++) {
-        if (!qkv_probe_sees(t, at, i)) continue;
+        if (!qkv_probe_sees(t, w, b, at, i)) continue;
         sum->seen++;
         sum->score += (double)s[i];
         sum->square += (double)s[i] * (double)s[i];
@@ -66,7 +66,7 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
         for (int h = 0; h < H; h++) {
             int b = qkv_probe_row_example(t, w, n), at = qkv_probe_row_position(t, w, n);
             const real *s = qkv_probe_row_of(scores, b, h, at);
-            add_row(t, at, S, s, qkv_probe_row_of(weights, b, h, at),
+            add_row(t, w, b, at, S, s, qkv_probe_row_of(weights, b, h, at),
                     has_gradient ? scores->grad + (s - scores->val.x) : NULL, sum);
         }
     return true;

@@ -51,14 +51,14 @@ static double size_of(const tally *sum, const real *v, int head, int E, int D) {
 }
 
 /* One head of one row: weights a [S], values v [S, width apart]. */
-static void add_head(const qkv_trainer *t, const tally *sum, const real *a, const real *v,
-                     int width, int head, int at, kind *k) {
+static void add_head(const qkv_trainer *t, const qkv_trainer_worker *w, int b, const tally *sum,
+                     const real *a, const real *v, int width, int head, int at, kind *k) {
     const qkv_config *c = qkv_trainer_config(t);
     const int S = qkv_trainer_spec(t)->side[DATA_SEQUENCE].T,
               entries = qkv_trainer_spec(t)->entries, H = c->heads;
     double all = 0, own = 0, most = 0;
     for (int s = 0; s < S; s++) {
-        if (!qkv_probe_sees(t, at, s)) continue;
+        if (!qkv_probe_sees(t, w, b, at, s)) continue;
         const double size = size_of(sum, v + (ptrdiff_t)s * width, head, c->d_v, c->d_model),
                      weight = (double)a[s];
         all += weight * size;
@@ -120,7 +120,7 @@ static void add_row(qkv_trainer *t, qkv_trainer_worker *w, const tally *sum, int
     k->rows++;
     k->right += is_right(t, w, n);
     for (int h = 0; h < c->heads; h++)
-        add_head(t, sum, qkv_probe_row_of(weights, b, h, at),
+        add_head(t, w, b, sum, qkv_probe_row_of(weights, b, h, at),
                  v->val.x + (ptrdiff_t)b * S * width + h / (c->heads / c->kv_heads) * c->d_v, width,
                  h, at, k);
     memset(sum->o, 0, (size_t)c->d_model * sizeof *sum->o);

@@ -47,13 +47,6 @@ qkv_probe_site *qkv_probe_sites(qkv_trainer *t, qkv_trainer_worker *w, tensor_ar
     return at;
 }
 
-bool qkv_probe_site_sees(const qkv_trainer *t, const qkv_probe_site *site, int at, int s) {
-    if (site->kind != QKV_PROBE_SELF) return true;
-    const data_spec *spec = qkv_trainer_spec(t);
-    const ag_mask mask = qkv_config_model(qkv_trainer_config(t), spec).attention.mask;
-    return s < ag_mask_limit(mask, at, spec->side[DATA_SEQUENCE].T) && !(mask.no_self && s == at);
-}
-
 ag_param_entry *qkv_probe_site_param(qkv_trainer *t, const qkv_probe_site *site, const char *name) {
     char full[64];
     snprintf(full, sizeof full, "%s.%s", site->name, name);

@@ -25,9 +25,6 @@ typedef struct {
  * out. */
 qkv_probe_site *qkv_probe_sites(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, int *n);
 
-/* May position t of the site's rows see position s of its columns? */
-bool qkv_probe_site_sees(const qkv_trainer *t, const qkv_probe_site *site, int at, int s);
-
 /* A parameter of the site, or of its layer: "wq", "wo"; NULL if there is none. */
 ag_param_entry *qkv_probe_site_param(qkv_trainer *t, const qkv_probe_site *site, const char *name);
 

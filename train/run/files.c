@@ -154,8 +154,8 @@ bool qkv_run_write_probes(const qkv_io *io, qkv_trainer *t, const qkv_probe_circ
     return ok;
 }
 
-bool qkv_run_write_example(const qkv_io *io, qkv_trainer *t, const char *run, uint64_t example,
-                           int readout, char *error) {
+bool qkv_run_write_example(const qkv_io *io, qkv_trainer *t, const char *run, int readout,
+                           char *error) {
     enum { MOST = MAPS_OF_EXAMPLE };
     char dir[QKV_IO_PATH], path[QKV_IO_PATH], name[32];
     qkv_io_text map[MOST];
@@ -166,7 +166,7 @@ bool qkv_run_write_example(const qkv_io *io, qkv_trainer *t, const char *run, ui
         if (qkv_io_path(path, dir, name, error)) io->unlink(io->ctx, path);
     }
     tensor_arena *arena = tensor_arena_new(NULL);
-    int n = arena ? qkv_probe_example_maps(t, example, readout, MOST, arena, map) : -1;
+    int n = arena ? qkv_probe_example_maps(t, readout, MOST, arena, map) : -1;
     bool ok = n > 0;
     if (!ok)
         qkv_io_fail(error,

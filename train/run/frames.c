@@ -39,7 +39,8 @@ static bool add_attention(frame *f) {
         return qkv_probe_attention_map(f->t, QKV_PROBE_MAP_PLAIN, map)
                    ? add_map(f, "attention", map)
                    : qkv_io_fail(f->error, "out of memory");
-    int n = qkv_probe_example_maps(f->t, 0, 0, HEADS, f->maps, map);
+    qkv_trainer_load(f->t, qkv_trainer_any_worker(f->t), "test", 0, 1, 1);
+    int n = qkv_probe_example_maps(f->t, 0, HEADS, f->maps, map);
     for (int i = 0; i < n; i++)
         if (!add_map(f, "attention", &map[i])) return false;
     return n >= 0 || qkv_io_fail(f->error, "%s", ag_error(qkv_trainer_any_worker(f->t)->graph));

@@ -7,6 +7,7 @@
 
 static double batch_loss(const qkv_run_moment *m) { return m->loss; }
 static double loss(const qkv_run_moment *m) { return m->scores.loss; }
+static double bits(const qkv_run_moment *m) { return m->scores.bits; }
 static double accuracy(const qkv_run_moment *m) { return m->scores.accuracy; }
 static double in_context(const qkv_run_moment *m) { return m->scores.in_context; }
 static double answer_attention(const qkv_run_moment *m) { return m->scores.answer_attention; }
@@ -26,22 +27,23 @@ static double ov_margin(const qkv_run_moment *m) { return circuit(m, m->circuits
 static double ov_ratio(const qkv_run_moment *m) { return circuit(m, m->circuits.ov_ratio); }
 
 const qkv_run_metric qkv_run_metrics[] = {
-    {NULL, "loss", batch_loss, false},
-    {"loss", "val_loss", loss, false},
-    {"accuracy", "accuracy", accuracy, false},
-    {"in_context", "in_context", in_context, false},
-    {"answer_attention", "answer_attention", answer_attention, false},
-    {"distractor", "distractor", distractor, false},
-    {"all_right", NULL, all_right, false},
-    {"qk_diag", "qk_diag", qk_diag, false},
-    {"qk_margin", "qk_margin", qk_margin, false},
-    {"qk_ratio", "qk_ratio", qk_ratio, false},
-    {"ov_diag", "ov_diag", ov_diag, false},
-    {"ov_margin", "ov_margin", ov_margin, false},
-    {"ov_ratio", "ov_ratio", ov_ratio, false},
-    {NULL, "lr", lr, true},
-    {NULL, "seconds", seconds, true},
-    {NULL, NULL, NULL, false}};
+    {NULL, "loss", batch_loss, false, false},
+    {"loss", "val_loss", loss, false, false},
+    {"bits_per_character", "bits_per_character", bits, false, true},
+    {"accuracy", "accuracy", accuracy, false, false},
+    {"in_context", "in_context", in_context, false, false},
+    {"answer_attention", "answer_attention", answer_attention, false, false},
+    {"distractor", "distractor", distractor, false, false},
+    {"all_right", NULL, all_right, false, false},
+    {"qk_diag", "qk_diag", qk_diag, false, false},
+    {"qk_margin", "qk_margin", qk_margin, false, false},
+    {"qk_ratio", "qk_ratio", qk_ratio, false, false},
+    {"ov_diag", "ov_diag", ov_diag, false, false},
+    {"ov_margin", "ov_margin", ov_margin, false, false},
+    {"ov_ratio", "ov_ratio", ov_ratio, false, false},
+    {NULL, "lr", lr, true, false},
+    {NULL, "seconds", seconds, true, false},
+    {NULL, NULL, NULL, false, false}};
 
 /* ---- a moment ---- */
 
@@ -104,12 +106,18 @@ static void add_norm(const char *prefix, const ag_param_entry *p, const real *x,
     qkv_io_text_number(out, norm(x, p->val.n));
 }
 
+/* Is it a column of the run's metrics.csv, before or behind the norms? */
+static bool is_column(const qkv_trainer *t, const qkv_run_metric *k, bool after) {
+    return k->column && k->after_norms == after &&
+           (!k->of_text || qkv_trainer_spec(t)->characters > 0);
+}
+
 void qkv_run_metrics_header(qkv_trainer *t, qkv_io_text *out) {
     qkv_io_text_add(out, "step");
     for (int after = 0; after < 2; after++) {
         if (after) each_matrix(t, add_name, out);
         for (const qkv_run_metric *k = qkv_run_metrics; k->of; k++)
-            if (k->column && k->after_norms == after) qkv_io_text_add(out, ",%s", k->column);
+            if (is_column(t, k, after)) qkv_io_text_add(out, ",%s", k->column);
     }
     qkv_io_text_add(out, "\n");
 }
@@ -119,7 +127,7 @@ void qkv_run_metrics_row(qkv_trainer *t, const qkv_run_moment *m, qkv_io_text *o
     for (int after = 0; after < 2; after++) {
         if (after) each_matrix(t, add_norm, out);
         for (const qkv_run_metric *k = qkv_run_metrics; k->of; k++) {
-            if (!k->column || k->after_norms != after) continue;
+            if (!is_column(t, k, after)) continue;
             qkv_io_text_add(out, ",");
             qkv_io_text_number(out, k->of(m));
             if (k->of == loss && isnan(k->of(m))) qkv_io_text_add(out, "nan");  // was measured

@@ -30,6 +30,7 @@ typedef struct {
     const char *column;  // in metrics.csv; NULL: not there
     double (*of)(const qkv_run_moment *m);  // NaN: not known
     bool after_norms;                       // the columns that stand behind the norms
+    bool of_text;                           // only where the task is a text
 } qkv_run_metric;
 
 extern const qkv_run_metric qkv_run_metrics[];  // a NULL function ends it

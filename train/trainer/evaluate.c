@@ -31,7 +31,8 @@ bool qkv_trainer_is_stored(const data_spec *s, const qkv_trainer_worker *w, int 
                            int value) {
     const int *ids =
         w->data.rows.ids[s->store][s->roles.value] + (ptrdiff_t)example * s->side[s->store].T;
-    for (int e = 0; e < s->entries; e++)
+    const int there = data_length(&w->data, s->store, example);
+    for (int e = 0; e < s->entries && e < there; e++)
         if (ids[e] == value) return true;
     return false;
 }
@@ -114,6 +115,7 @@ static void conclude(qkv_trainer *t, const job *j, int micro_batches, qkv_traine
     bool answers = t->config.readout != NN_READOUT_VECTOR, stores = t->spec.roles.value >= 0;
     *out = (qkv_trainer_scores){
         .loss = all.loss,
+        .bits = t->spec.characters > 0 ? all.loss / log(2) / t->spec.characters : (double)NAN,
         .accuracy = answers ? (double)all.right / scored : (double)NAN,
         .all_right = answers ? (double)all.all_right / j->count : (double)NAN,
         .in_context = answers && stores ? (double)all.in_context / scored : (double)NAN,

@@ -35,7 +35,9 @@ static void add_vectors(qkv_trainer *t, const qkv_trainer_worker *w, const real 
             v->sum[d] += (double)wanted[d];
             v->squares += (double)wanted[d] * (double)wanted[d];
         }
-        v->off_mean += from_mean(first, s->entries > 0 ? s->entries : S, source, D);
+        const int entries = s->entries > 0 ? s->entries : S,
+                  there = data_length(&w->data, s->store, (w->source_rows[n] - source) / S);
+        v->off_mean += from_mean(first, there < entries ? there : entries, source, D);
         v->rows++;
     }
 }

@@ -22,8 +22,13 @@ static int micro_batch_size(const qkv_config *c, int T) {
     return size < c->batch ? size : c->batch;
 }
 
-static nn_sequence side_of(const data_side *side, int *const *ids, int scaled, double scale) {
-    nn_sequence s = {.T = side->T, .n_streams = side->n_streams, .scaled = scaled, .scale = scale};
+static nn_sequence side_of(const data_side *side, int *const *ids, const int *length, int scaled,
+                           double scale) {
+    nn_sequence s = {.T = side->T,
+                     .n_streams = side->n_streams,
+                     .length = length,
+                     .scaled = scaled,
+                     .scale = scale};
     for (int i = 0; i < side->n_streams; i++) {
         s.stream[i] = side->stream[i].name;
         s.vocab[i] = side->stream[i].vocab;
@@ -42,9 +47,11 @@ static nn_batch batch_of(const qkv_trainer *t, const qkv_trainer_worker *w) {
                   .n_readouts = s->n_readouts};
     int scaled = s->entry_scale > 0 ? s->entries : 0;
     b.sequence = side_of(&s->side[DATA_SEQUENCE], w->data.rows.ids[DATA_SEQUENCE],
-                         s->store == DATA_SEQUENCE ? scaled : 0, s->entry_scale);
+                         w->data.rows.length[DATA_SEQUENCE], s->store == DATA_SEQUENCE ? scaled : 0,
+                         s->entry_scale);
     b.memory = side_of(&s->side[DATA_MEMORY], w->data.rows.ids[DATA_MEMORY],
-                       s->store == DATA_MEMORY ? scaled : 0, s->entry_scale);
+                       w->data.rows.length[DATA_MEMORY], s->store == DATA_MEMORY ? scaled : 0,
+                       s->entry_scale);
     for (int r = 0; r < s->n_readouts; r++)
         b.readout[r] =
             (nn_readout){s->readout[r].name, s->readout[r].classes, w->target[r], &w->weight[r]};

@@ -118,6 +118,7 @@ typedef struct {
     double in_context;  // answer is a value stored in the example; NaN if the task stores none
     double
         answer_attention;  // weight on the answer's position: last layer, mean over heads; NaN: none
+    double bits;           // of a text: bits a character; NaN: it is none
     double distractor;     // the same to the distractor's position; NaN if the task has none
     double *head_attention;  // [layers * heads]
 } qkv_trainer_scores;

@@ -1,0 +1,194 @@
+/* cmd_sample.c - qkv sample: a model of text goes on with a text. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "train/cli/json.h"
+#include "train/cli/open.h"
+#include "train/io/number.h"
+#include "train/io/text.h"
+#include "train/probe/sample.h"
+
+static const cli_option options[] = {
+    {"prompt", "TEXT", "what to go on with", "what the text begins with"},
+    {"tokens", "N", "how many characters, bytes or words to add", "200"},
+    {"temperature", "X", "below 1: more often the likeliest; 0: always that", "1"},
+    {"top-k", "K", "draw from the K likeliest only; 0: from all", "0"},
+    {"seed", "S", "another seed, another text", "1"},
+    CLI_OPTION_AT,
+    CLI_OPTION_WEIGHTS,
+    CLI_OPTION_PLUGIN,
+    {"json", NULL, "one line of JSON, with each token's probability", NULL},
+    {NULL, NULL, NULL, NULL}};
+
+typedef struct {
+    const char *prompt;
+    long tokens, top_k, seed;
+    double temperature;
+    bool json;
+    cli_state state;
+} request;
+
+static int take_option(void *ctx, const char *name, const char *value) {
+    request *r = ctx;
+    bool taken;
+    const int code = cli_take_state("sample", &r->state, name, value, &taken);
+    if (taken) return code;
+    if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
+    if (strcmp(name, "prompt") == 0) return r->prompt = value, CLI_OK;
+    if (strcmp(name, "tokens") == 0)
+        return cli_whole_number("sample", name, value, 0, 10000000, &r->tokens);
+    if (strcmp(name, "top-k") == 0)
+        return cli_whole_number("sample", name, value, 0, 2000000000, &r->top_k);
+    if (strcmp(name, "seed") == 0)
+        return cli_whole_number("sample", name, value, 0, 2000000000, &r->seed);
+    if (qkv_io_parse_real(value, &r->temperature) && r->temperature >= 0 && r->temperature <= 1e6)
+        return CLI_OK;
+    return cli_error(CLI_USAGE, "sample", "--temperature: '%s' is not between 0 and 1e6", value);
+}
+
+/* ---- writing tokens ---- */
+
+/* Characters come whole, also where a token is a byte; what is none, or might steer a terminal, is "?". */
+typedef struct {
+    const data_text *text;
+    int before;    // the token written last, or -1
+    char part[8];  // of a character that is not complete
+    size_t n;
+    qkv_io_text *to;  // NULL: stdout
+} writer;
+
+static void put(writer *w, const char *s, size_t n) {
+    if (w->to)
+        qkv_io_text_put(w->to, s, n);
+    else
+        fwrite(s, 1, n, stdout);
+}
+
+/* Writes what is complete of the part; at the end all of it. */
+static void flush(writer *w, bool end) {
+    char text[sizeof w->part + 1];
+    while (w->n > 0) {
+        memcpy(text, w->part, w->n);
+        text[w->n] = '\0';
+        const unsigned char c = (unsigned char)*text;
+        const size_t wanted = c < 0xc2 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 1;
+        const bool plain = c == '\n' || c == '\t';
+        const size_t whole = plain ? 1 : qkv_io_character(text);
+        if (!whole && w->n < wanted && !end) return;
+        put(w, whole ? text : "?", whole ? whole : 1);
+        w->n -= whole ? whole : 1;
+        memmove(w->part, w->part + (whole ? whole : 1), w->n);
+    }
+}
+
+static void write_token(writer *w, int id) {
+    if (data_text_apart(w->text, w->before, id)) put(w, " ", 1);
+    for (const char *s = w->text->words.text[id]; *s; s++) {
+        w->part[w->n++] = *s;
+        flush(w, false);
+    }
+    w->before = id;
+}
+
+/* ---- sampling ---- */
+
+typedef struct {
+    const request *r;
+    const data_text *text;
+    qkv_probe_sampler *sampler;
+    tensor_arena *arena;
+    int *prompt, n;  // its tokens
+    int *drawn;      // [r->tokens]
+    double *p;
+} session;
+
+static bool read_prompt(session *s, char *error) {
+    static const char *const plural[] = {"characters", "bytes", "words"};
+    const char *prompt = s->r->prompt;
+    const size_t n = prompt ? strlen(prompt) : 1;
+    s->prompt = tensor_arena_take(s->arena, n + 1, sizeof *s->prompt);
+    s->drawn = tensor_arena_take(s->arena, (size_t)s->r->tokens, sizeof *s->drawn);
+    s->p = tensor_arena_take(s->arena, (size_t)s->r->tokens, sizeof *s->p);
+    if (!s->prompt || !s->drawn || !s->p) return qkv_io_fail(error, "out of memory");
+    s->n = 1;
+    s->prompt[0] = s->text->ids[0];
+    if (!prompt) return true;
+    s->n = data_text_tokens(s->text, prompt, n, s->prompt, error, QKV_IO_ERROR);
+    if (s->n == 0) return qkv_io_fail(error, "the prompt has no %s", plural[s->text->unit]);
+    return s->n > 0;
+}
+
+static bool draw_all(session *s, writer *w, char *error) {
+    const int V = s->text->words.n;
+    const real *logits = qkv_probe_sampler_read(s->sampler, s->prompt, s->n, error);
+    for (long i = 0; logits && i < s->r->tokens; i++) {
+        rng random = rng_stream((uint64_t)s->r->seed, "sample", (uint64_t)i);
+        const int id =
+            qkv_probe_draw(logits, V, s->r->temperature, (int)s->r->top_k, &random, &s->p[i]);
+        if (id < 0) return qkv_io_fail(error, "out of memory");
+        s->drawn[i] = id;
+        write_token(w, id);
+        if (!w->to) fflush(stdout);
+        if (i + 1 < s->r->tokens) logits = qkv_probe_sampler_read(s->sampler, &id, 1, error);
+    }
+    flush(w, true);
+    return logits != NULL;
+}
+
+static void print_json(const session *s, const char *run, const qkv_io_text *said) {
+    json_t *o = json_object(), *tokens = json_array();
+    char token[DATA_SYMBOL];
+    const data_stream shown = {
+        .words = s->text->words.text, .vocab = s->text->words.n, .marker = -1};
+    for (long i = 0; i < s->r->tokens; i++) {
+        json_t *one = json_object();
+        json_object_set_new(one, "token", cli_json_text(data_symbol(&shown, s->drawn[i], token)));
+        json_object_set_new(one, "p", cli_json_number(s->p[i]));
+        json_array_append_new(tokens, one);
+    }
+    json_object_set_new(o, "run", cli_json_text(run));
+    json_object_set_new(o, "prompt", s->r->prompt ? cli_json_text(s->r->prompt) : json_null());
+    json_object_set_new(o, "text", json_string(said->at ? said->at : ""));
+    json_object_set_new(o, "tokens", tokens);
+    cli_print_json(o);
+}
+
+static bool sample(session *s, const char *run, char *error) {
+    qkv_io_text said = {.arena = s->arena};
+    writer w = {.text = s->text, .before = -1, .to = s->r->json ? &said : NULL};
+    if (!read_prompt(s, error)) return false;
+    for (int i = 0; i < s->n; i++) write_token(&w, s->prompt[i]);
+    if (s->r->json) said.n = 0;  // what was added to the prompt
+    if (s->r->tokens > 0 && !draw_all(s, &w, error)) return false;
+    if (said.failed) return qkv_io_fail(error, "out of memory");
+    if (s->r->json)
+        print_json(s, run, &said);
+    else
+        putchar('\n');
+    return true;
+}
+
+int cli_sample(int argc, char **argv) {
+    char error[QKV_IO_ERROR] = "out of memory";
+    request r = {.tokens = 200, .temperature = 1, .seed = 1, .state = CLI_STATE_NEWEST};
+    qkv_run_progress progress;
+    int first = 0;
+    bool done;
+    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    if (code != CLI_OK || done) return code;
+    if (argc - first != 1)
+        return cli_error(CLI_USAGE, "sample", "one run directory is needed, %d are given",
+                         argc - first);
+    qkv_trainer *t = cli_open_run("sample", argv[first], &r.state, true, &progress, &code);
+    if (!t) return code;
+    session s = {.r = &r, .arena = tensor_arena_new(NULL)};
+    s.sampler = s.arena ? qkv_probe_sampler_new(t, true, error) : NULL;
+    s.text = data_text_of(qkv_trainer_spec(t));
+    if (!s.sampler || !sample(&s, argv[first], error))
+        code = cli_error(CLI_FAILED, "sample", "%s", error);
+    qkv_probe_sampler_free(s.sampler);
+    tensor_arena_free(s.arena);
+    qkv_trainer_free(t);
+    return code;
+}
