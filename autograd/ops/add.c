@@ -33,6 +33,7 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_sample_pair(g, ag_add, i, AG_SAMPLE_NORMAL);
 }
 
-const ag_op ag_op_add = {"add", false, ag_broadcast_shape, forward, backward, sample};
+const ag_op ag_op_add = {"add",    false,  ag_broadcast_shape, forward,
+                         backward, sample, &ag_elementwise};
 
 ag_node *ag_add(ag_node *a, ag_node *b) { return ag_apply(&ag_op_add, AG_IN(a, b), NULL, 0); }

@@ -79,7 +79,7 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_concat(counts[i], part, axes[i]);
 }
 
-const ag_op ag_op_concat = {"concat", false, shape, forward, backward, sample};
+const ag_op ag_op_concat = {"concat", false, shape, forward, backward, sample, NULL};
 
 ag_node *ag_concat(int n, ag_node *const *parts, int axis) {
     return ag_apply(&ag_op_concat, n, parts, &(attr){axis}, sizeof(attr));

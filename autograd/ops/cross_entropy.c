@@ -81,7 +81,7 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_cross_entropy(x, targets, i < 3 ? NULL : &weight);
 }
 
-const ag_op ag_op_cross_entropy = {"cross_entropy", false, shape, forward, backward, sample};
+const ag_op ag_op_cross_entropy = {"cross_entropy", false, shape, forward, backward, sample, NULL};
 
 ag_node *ag_cross_entropy(ag_node *logits, const int *targets, const real *weight) {
     return ag_apply(&ag_op_cross_entropy, AG_IN(logits), &(attr){targets, weight}, sizeof(attr));

@@ -23,6 +23,7 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_sample_pair(g, ag_div, i, AG_SAMPLE_POSITIVE);
 }
 
-const ag_op ag_op_div = {"div", false, ag_broadcast_shape, forward, backward, sample};
+const ag_op ag_op_div = {"div",    false,  ag_broadcast_shape, forward,
+                         backward, sample, &ag_elementwise};
 
 ag_node *ag_div(ag_node *a, ag_node *b) { return ag_apply(&ag_op_div, AG_IN(a, b), NULL, 0); }

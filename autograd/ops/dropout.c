@@ -28,15 +28,30 @@ static rng stream(const ag_run *run, const char *name) {
     return rng_stream(key, "dropout", run->shard);
 }
 
-static void forward(ag_node *node) {
+/* The numbers of m are drawn one after the other: those from `from` on. */
+typedef struct {
+    rng r;
+    uint32_t dropped;
+    real kept;
+    bool drops;
+} draws;
+
+static draws draws_from(const ag_node *node, size_t from) {
     const attr *a = node->attr;
     const ag_run run = ag_get_run(node->graph);
-    const real *restrict x = node->in[0]->val.x, kept = (real)(1 / (1 - a->p));
+    draws d = {stream(&run, a->name), (uint32_t)(a->p * 0x1p32),  // p < 1: at most 2^32 - 1
+               (real)(1 / (1 - a->p)), run.training && a->p > 0};
+    rng_advance(&d.r, from);
+    return d;
+}
+
+static real draw(draws *d) { return !d->drops ? 1 : rng_u32(&d->r) < d->dropped ? 0 : d->kept; }
+
+static void forward(ag_node *node) {
+    const real *restrict x = node->in[0]->val.x;
     real *restrict y = node->val.x, *restrict m = node->save;
-    rng r = stream(&run, a->name);
-    const uint32_t dropped = (uint32_t)(a->p * 0x1p32);  // p < 1: at most 2^32 - 1
-    const bool drops = run.training && a->p > 0;
-    for (size_t i = 0; i < node->val.n; i++) m[i] = !drops ? 1 : rng_u32(&r) < dropped ? 0 : kept;
+    draws d = draws_from(node, 0);
+    for (size_t i = 0; i < node->val.n; i++) m[i] = draw(&d);
     for (size_t i = 0; i < node->val.n; i++) y[i] = m[i] * x[i];
 }
 
@@ -46,6 +61,32 @@ static void backward(ag_node *node) {
     for (size_t i = 0; i < node->val.n; i++) dx[i] += m[i] * dy[i];  // y[i] = m[i] * x[i]
 }
 
+static draws draws_of_row(const ag_node *node, const ag_band *b, int r) {
+    return draws_from(node, (b->plane * (size_t)b->T + (size_t)(b->t + r)) * (size_t)b->S);
+}
+
+static void forward_rows(ag_node *node, const ag_band *b) {
+    const ag_strip x = ag_band_of(node->in[0], b), y = ag_band_of(node, b);
+    for (int r = 0; r < b->n; r++) {
+        draws d = draws_of_row(node, b, r);
+        for (int i = 0; i < b->cols; i++) y.x[r * y.ld + i] = draw(&d) * x.x[r * x.ld + i];
+    }
+}
+
+static void backward_rows(ag_node *node, const ag_band *b) {
+    bool first;
+    const ag_strip dy = ag_band_dy(node, b), dx = ag_band_grad(node->in[0], b, &first);
+    for (int r = 0; r < b->n; r++) {
+        draws d = draws_of_row(node, b, r);
+        for (int i = 0; i < b->cols; i++)
+            dx.x[r * dx.ld + i] =
+                (first ? 0 : dx.x[r * dx.ld + i]) + draw(&d) * dy.x[r * dy.ld + i];
+    }
+}
+
+static const ag_by_rows by_rows = {
+    .forward = forward_rows, .backward = backward_rows, .in_place = true, .whole = true};
+
 static ag_node *sample(ag_graph *g, int i) {
     static const double p[] = {0.5, 0, 0.9};
     tensor_shape s;
@@ -54,7 +95,7 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_dropout(ag_sample(g, AG_SAMPLE_NORMAL, s), p[i / 2 % 3], "drop");
 }
 
-const ag_op ag_op_dropout = {"dropout", false, shape, forward, backward, sample};
+const ag_op ag_op_dropout = {"dropout", false, shape, forward, backward, sample, &by_rows};
 
 ag_node *ag_dropout(ag_node *x, double p, const char *name) {
     attr a = {.p = p, .name = ag_text(x->graph, "%s", name)};

@@ -106,7 +106,7 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_embedding(tables[i], table, ids, shapes[i]);
 }
 
-const ag_op ag_op_embedding = {"embedding", false, shape, forward, backward, sample};
+const ag_op ag_op_embedding = {"embedding", false, shape, forward, backward, sample, NULL};
 
 ag_node *ag_embedding(int n, ag_node *const *tables, const int *const *ids, tensor_shape s) {
     attr a = {.s = s};

@@ -57,7 +57,7 @@ static ag_node *sample(ag_graph *g, int i) {
                      counts[i]);
 }
 
-const ag_op ag_op_gather = {"gather", false, shape, forward, backward, sample};
+const ag_op ag_op_gather = {"gather", false, shape, forward, backward, sample, NULL};
 
 ag_node *ag_gather(ag_node *x, const int *rows, int n) {
     return ag_apply(&ag_op_gather, AG_IN(x), &(attr){rows, n}, sizeof(attr));

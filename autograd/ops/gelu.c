@@ -43,7 +43,7 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_gelu(ag_sample(g, AG_SAMPLE_NORMAL, s), i % 2 ? AG_GELU_TANH : AG_GELU_ERF);
 }
 
-const ag_op ag_op_gelu = {"gelu", false, ag_same_shape, forward, backward, sample};
+const ag_op ag_op_gelu = {"gelu", false, ag_same_shape, forward, backward, sample, &ag_elementwise};
 
 ag_node *ag_gelu(ag_node *x, ag_gelu_form form) {
     return ag_apply(&ag_op_gelu, AG_IN(x), &(attr){form}, sizeof(attr));

@@ -89,7 +89,7 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_layer_norm(x, gain, ag_sample(g, AG_SAMPLE_NORMAL, width), i % 2 ? 1e-5 : 0.1);
 }
 
-const ag_op ag_op_layer_norm = {"layer_norm", false, shape, forward, backward, sample};
+const ag_op ag_op_layer_norm = {"layer_norm", false, shape, forward, backward, sample, NULL};
 
 ag_node *ag_layer_norm(ag_node *x, ag_node *gain, ag_node *bias, double eps) {
     return ag_apply(&ag_op_layer_norm, AG_IN(x, gain, bias), &(attr){eps}, sizeof(attr));

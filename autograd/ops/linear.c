@@ -66,7 +66,7 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_linear(in, w, i % 2 ? ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, O)) : NULL);
 }
 
-const ag_op ag_op_linear = {"linear", false, shape, forward, backward, sample};
+const ag_op ag_op_linear = {"linear", false, shape, forward, backward, sample, NULL};
 
 ag_node *ag_linear(ag_node *x, ag_node *w, ag_node *b) {
     return b ? ag_apply(&ag_op_linear, AG_IN(x, w, b), NULL, 0)

@@ -7,6 +7,6 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_sample_unary(g, ag_log, i, AG_SAMPLE_POSITIVE);
 }
 
-const ag_op ag_op_log = {"log", false, ag_same_shape, forward, backward, sample};
+const ag_op ag_op_log = {"log", false, ag_same_shape, forward, backward, sample, &ag_elementwise};
 
 ag_node *ag_log(ag_node *x) { return ag_apply(&ag_op_log, AG_IN(x), NULL, 0); }

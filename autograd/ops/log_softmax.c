@@ -37,6 +37,6 @@ static ag_node *sample(ag_graph *g, int i) {
                            AG_SAMPLE_NORMAL);  // the first shape is a scalar
 }
 
-const ag_op ag_op_log_softmax = {"log_softmax", false, shape, forward, backward, sample};
+const ag_op ag_op_log_softmax = {"log_softmax", false, shape, forward, backward, sample, NULL};
 
 ag_node *ag_log_softmax(ag_node *x) { return ag_apply(&ag_op_log_softmax, AG_IN(x), NULL, 0); }

@@ -87,6 +87,6 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_matmul(a, ag_sample(g, AG_SAMPLE_NORMAL, pairs[i][1]));
 }
 
-const ag_op ag_op_matmul = {"matmul", false, shape, forward, backward, sample};
+const ag_op ag_op_matmul = {"matmul", false, shape, forward, backward, sample, NULL};
 
 ag_node *ag_matmul(ag_node *a, ag_node *b) { return ag_apply(&ag_op_matmul, AG_IN(a, b), NULL, 0); }

@@ -37,7 +37,7 @@ static void backward(ag_node *node) {
 
 static ag_node *sample(ag_graph *g, int i) { return ag_sample_reduced(g, ag_max, i, false); }
 
-const ag_op ag_op_max = {"max", true, shape, forward, backward, sample};
+const ag_op ag_op_max = {"max", true, shape, forward, backward, sample, NULL};
 
 ag_node *ag_max(ag_node *x, int n_axes, const int *axes) {
     ag_axes attr;

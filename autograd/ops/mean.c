@@ -30,7 +30,7 @@ static void backward(ag_node *node) {
 
 static ag_node *sample(ag_graph *g, int i) { return ag_sample_reduced(g, ag_mean, i, false); }
 
-const ag_op ag_op_mean = {"mean", false, shape, forward, backward, sample};
+const ag_op ag_op_mean = {"mean", false, shape, forward, backward, sample, NULL};
 
 ag_node *ag_mean(ag_node *x, int n_axes, const int *axes) {
     ag_axes attr;

@@ -23,6 +23,7 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_sample_pair(g, ag_mul, i, AG_SAMPLE_NORMAL);
 }
 
-const ag_op ag_op_mul = {"mul", false, ag_broadcast_shape, forward, backward, sample};
+const ag_op ag_op_mul = {"mul",    false,  ag_broadcast_shape, forward,
+                         backward, sample, &ag_elementwise};
 
 ag_node *ag_mul(ag_node *a, ag_node *b) { return ag_apply(&ag_op_mul, AG_IN(a, b), NULL, 0); }

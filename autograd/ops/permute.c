@@ -76,7 +76,7 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_permute(ag_sample(g, AG_SAMPLE_NORMAL, shapes[i]), shapes[i].rank, axes[i]);
 }
 
-const ag_op ag_op_permute = {"permute", false, shape, forward, backward, sample};
+const ag_op ag_op_permute = {"permute", false, shape, forward, backward, sample, NULL};
 
 ag_node *ag_permute(ag_node *x, int n_axes, const int *axes) {
     ag_axes attr;

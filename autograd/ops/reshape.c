@@ -36,7 +36,7 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_reshape(ag_sample(g, AG_SAMPLE_NORMAL, pairs[i][0]), pairs[i][1]);
 }
 
-const ag_op ag_op_reshape = {"reshape", false, shape, forward, backward, sample};
+const ag_op ag_op_reshape = {"reshape", false, shape, forward, backward, sample, NULL};
 
 ag_node *ag_reshape(ag_node *x, tensor_shape s) {
     return ag_apply(&ag_op_reshape, AG_IN(x), &(attr){s}, sizeof(attr));

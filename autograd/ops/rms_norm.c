@@ -73,7 +73,7 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_rms_norm(x, ag_sample(g, AG_SAMPLE_NORMAL, width), i % 2 ? 1e-5 : 0.1);
 }
 
-const ag_op ag_op_rms_norm = {"rms_norm", false, shape, forward, backward, sample};
+const ag_op ag_op_rms_norm = {"rms_norm", false, shape, forward, backward, sample, NULL};
 
 ag_node *ag_rms_norm(ag_node *x, ag_node *gain, double eps) {
     return ag_apply(&ag_op_rms_norm, AG_IN(x, gain), &(attr){eps}, sizeof(attr));

@@ -82,7 +82,7 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_rope(ag_sample(g, AG_SAMPLE_NORMAL, shapes[i]), heads[i], base[i]);
 }
 
-const ag_op ag_op_rope = {"rope", false, shape, forward, backward, sample};
+const ag_op ag_op_rope = {"rope", false, shape, forward, backward, sample, NULL};
 
 ag_node *ag_rope(ag_node *x, int heads, double base) {
     return ag_apply(&ag_op_rope, AG_IN(x), &(attr){heads, base}, sizeof(attr));

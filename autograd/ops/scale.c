@@ -21,7 +21,8 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_scale(ag_sample(g, AG_SAMPLE_NORMAL, s), i % 2 ? -1.5 : 0.3);
 }
 
-const ag_op ag_op_scale = {"scale", false, ag_same_shape, forward, backward, sample};
+const ag_op ag_op_scale = {"scale",  false,  ag_same_shape,  forward,
+                           backward, sample, &ag_elementwise};
 
 ag_node *ag_scale(ag_node *x, double factor) {
     return ag_apply(&ag_op_scale, AG_IN(x), &(attr){factor}, sizeof(attr));

@@ -16,6 +16,6 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_sample_unary(g, ag_silu, i, AG_SAMPLE_NORMAL);
 }
 
-const ag_op ag_op_silu = {"silu", false, ag_same_shape, forward, backward, sample};
+const ag_op ag_op_silu = {"silu", false, ag_same_shape, forward, backward, sample, &ag_elementwise};
 
 ag_node *ag_silu(ag_node *x) { return ag_apply(&ag_op_silu, AG_IN(x), NULL, 0); }

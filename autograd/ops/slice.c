@@ -66,7 +66,7 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_slice(ag_sample(g, AG_SAMPLE_NORMAL, shapes[i]), cuts[i][0], cuts[i][1], cuts[i][2]);
 }
 
-const ag_op ag_op_slice = {"slice", false, shape, forward, backward, sample};
+const ag_op ag_op_slice = {"slice", false, shape, forward, backward, sample, NULL};
 
 ag_node *ag_slice(ag_node *x, int axis, int begin, int end) {
     return ag_apply(&ag_op_slice, AG_IN(x), &(attr){axis, begin, end}, sizeof(attr));

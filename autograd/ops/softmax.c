@@ -20,30 +20,67 @@ static bool shape(ag_node *node) {
     return true;
 }
 
-/* A row that sees nothing, or only -infinity, is zero; one with NaN or +infinity is NaN. */
-static void odd_row(const real *x, int S, int ranges, const int *begin, const int *end, real *y) {
-    bool nothing = true;
-    for (int i = 0; i < ranges; i++)
-        for (int k = begin[i]; k < end[i]; k++) nothing = nothing && x[k] == (real)-INFINITY;
-    row_zero(y, S);
-    for (int i = 0; i < ranges && !nothing; i++)
-        for (int k = begin[i]; k < end[i]; k++) y[k] = (real)NAN;
+static int cols(const ag_node *node, int t) {
+    return ag_mask_limit(((const attr *)node->attr)->mask, t, tensor_width(node->val.shape));
 }
 
-static void row(const real *x, int S, ag_mask mask, int t, real *y) {
+/* The keys that a row sees, as at most two ranges. */
+typedef struct {
+    int n, begin[2], end[2];
+} sight;
+
+static sight sight_of(ag_mask mask, int t, int S) {
+    sight s = {0};
+    s.n = ag_visible(mask, t, S, s.begin, s.end);
+    return s;
+}
+#define EACH_RANGE(s) for (int i = 0; i < (s)->n; i++)
+
+/* Does it see nothing, or only -infinity? */
+static bool is_blind(const real *x, const sight *s) {
+    EACH_RANGE(s)
+    for (int k = s->begin[i]; k < s->end[i]; k++)
+        if (x[k] != (real)-INFINITY) return false;
+    return true;
+}
+
+/* The first S numbers of a row; y may be x. A row that is blind is zero; one with NaN or +infinity is
+ * NaN. Leaves the greatest x and the factor of the exponentials in `keep`, a factor of 0 if it was
+ * one of these. */
+static void row(const real *x, int S, const sight *s, real *y, real keep[2]) {
     real max = (real)-INFINITY, sum = 0;
-    int begin[2], end[2], ranges = ag_visible(mask, t, S, begin, end), written = 0;
-    for (int i = 0; i < ranges; i++) max = row_max(x + begin[i], end[i] - begin[i], max);
-    for (int i = 0; i < ranges; i++) {
-        row_zero(y + written, begin[i] - written);
-        sum += row_exp(x + begin[i], end[i] - begin[i], max, y + begin[i], S - begin[i]);
-        written = end[i];
+    int written = 0;
+    EACH_RANGE(s) max = row_max(x + s->begin[i], s->end[i] - s->begin[i], max);
+    const bool blind = max == (real)-INFINITY && is_blind(x, s);
+    EACH_RANGE(s) {
+        const int from = s->begin[i], n = s->end[i] - from;
+        row_zero(y + written, from - written);
+        sum += row_exp(x + from, n, max, y + from, i + 1 < s->n ? n : S - from);
+        written = s->end[i];
     }
     row_zero(y + written, S - written);
+    keep[0] = max;
+    keep[1] = sum > 0 ? 1 / sum : 0;
     if (sum > 0)
-        row_scale(y, S, 1 / sum);
-    else  // all is -infinity, or something is NaN or infinity
-        odd_row(x, S, ranges, begin, end, y);
+        row_scale(y, S, keep[1]);
+    else if (blind)
+        row_zero(y, S);
+    else
+        EACH_RANGE(s) for (int k = s->begin[i]; k < s->end[i]; k++) y[k] = (real)NAN;
+}
+
+/* The same bits from what was kept, in one pass. */
+static void row_again(const real *x, int S, const sight *s, real *y, const real keep[2]) {
+    int written = 0;
+    EACH_RANGE(s) {
+        const int from = s->begin[i], n = s->end[i] - from, room = i + 1 < s->n ? n : S - from;
+        row_zero(y + written, from - written);
+        ROW_EACH(k, n)
+        row_put(y + from, k, room,
+                keep[1] * vec_exp(row_get(x + from, k, n, (real)-INFINITY) - keep[0]));
+        written = s->end[i];
+    }
+    row_zero(y + written, S - written);
 }
 
 /* The same for S <= VEC without loops: such rows are what toy attention has, and take half the time.
@@ -55,42 +92,64 @@ VEC_INLINE bool short_row(const real *x, int n, real *y, int room) {
     return sum > 0;
 }
 
-static void forward(ag_node *node) {
-    const ag_mask mask = ((const attr *)node->attr)->mask;
-    const tensor_shape s = node->val.shape;
-    const int S = tensor_width(s), T = s.rank > 1 ? s.dim[s.rank - 2] : 1;
-    const real *x = node->in[0]->val.x;
-    real *y = node->val.x;
-    int t = 0;
-    for (size_t left = node->val.n; left > 0; left -= (size_t)S, x += S, y += S) {
-        const bool fits = S <= VEC && !mask.no_self;
+static void short_rows(ag_strip x, const ag_band *b, ag_mask mask, ag_strip y) {
+    ptrdiff_t left = (b->n - 1) * y.ld + b->cols;
+    for (int r = 0; r < b->n; r++, x.x += x.ld, y.x += y.ld, left -= y.ld) {
+        real keep[2];
         const int room = left > VEC ? VEC : (int)left;
-        if (!fits || !short_row(x, ag_mask_limit(mask, t, S), y, room)) row(x, S, mask, t, y);
-        if (++t == T) t = 0;
+        if (short_row(x.x, ag_mask_limit(mask, b->t + r, b->cols), y.x, room)) continue;
+        const sight s = sight_of(mask, b->t + r, b->cols);
+        row(x.x, b->cols, &s, y.x, keep);
     }
 }
 
-static void backward(ag_node *node) {
-    ag_mask mask = ((const attr *)node->attr)->mask;
-    tensor_shape s = node->val.shape;
-    int S = tensor_width(s), T = s.rank > 1 ? s.dim[s.rank - 2] : 1, begin[2], end[2];
-    size_t rows = tensor_rows(s);
-    bool first = false;
-    real *DX = ag_grad_or_first(node->in[0], &first);
-    for (size_t r = 0; r < rows; r++) {
-        const real *y = node->val.x + r * (size_t)S, *dy = node->grad + r * (size_t)S;
-        real *dx = DX + r * (size_t)S, mean = 0;
-        int ranges = ag_visible(mask, (int)(r % (size_t)T), S, begin, end);
-        if (first && (ranges != 1 || begin[0] != 0 || end[0] != S)) row_zero(dx, S);
-        for (int i = 0; i < ranges; i++)
-            mean += row_dot(y + begin[i], dy + begin[i], end[i] - begin[i]);
-        for (int i = 0; i < ranges; i++) ROW_EACH(k, end[i] - begin[i]) {
-                const int n = end[i] - begin[i], at = begin[i];
-                const vreal d = row_get(y + at, k, n, 0) * (row_get(dy + at, k, n, 0) - mean);
-                row_put(dx + at, k, n, first ? d : row_get(dx + at, k, n, 0) + d);
-            }
+static void forward(ag_node *node, const ag_band *b) {
+    const ag_mask mask = ((const attr *)node->attr)->mask;
+    ag_strip x = ag_band_of(node->in[0], b), y = ag_band_of(node, b);
+    real *kept = ag_kept_rows(node, b), unkept[2];
+    if (b->cols <= VEC && x.x != y.x && !mask.no_self && !kept) {
+        short_rows(x, b, mask, y);
+        return;
+    }
+    for (int r = 0; r < b->n; r++, x.x += x.ld, y.x += y.ld) {
+        const sight s = sight_of(mask, b->t + r, b->cols);
+        real *keep = kept ? kept + 2 * (ptrdiff_t)r : unkept;
+        if (kept && b->again && keep[1] != 0)
+            row_again(x.x, b->cols, &s, y.x, keep);
+        else
+            row(x.x, b->cols, &s, y.x, keep);
     }
 }
+
+static void backward(ag_node *node, const ag_band *b) {
+    const ag_mask mask = ((const attr *)node->attr)->mask;
+    bool first;
+    ag_strip y = ag_band_of(node, b), dy = ag_band_dy(node, b);
+    ag_strip dx = ag_band_grad(node->in[0], b, &first);
+    for (int r = 0; r < b->n; r++, y.x += y.ld, dy.x += dy.ld, dx.x += dx.ld) {
+        const sight s = sight_of(mask, b->t + r, b->cols);
+        real mean = 0;
+        EACH_RANGE(&s) mean += row_dot(y.x + s.begin[i], dy.x + s.begin[i], s.end[i] - s.begin[i]);
+        EACH_RANGE(&s) {
+            const int at = s.begin[i], n = s.end[i] - at;
+            ROW_EACH(k, n) {
+                const vreal d = row_get(y.x + at, k, n, 0) * (row_get(dy.x + at, k, n, 0) - mean);
+                row_put(dx.x + at, k, n, first ? d : row_get(dx.x + at, k, n, 0) + d);
+            }
+        }
+        if (!first || (s.n == 1 && s.begin[0] == 0 && s.end[0] == b->cols)) continue;
+        int written = 0;
+        EACH_RANGE(&s) row_zero(dx.x + written, s.begin[i] - written), written = s.end[i];
+        row_zero(dx.x + written, b->cols - written);
+    }
+}
+
+static const ag_by_rows by_rows = {.forward = forward,
+                                   .backward = backward,
+                                   .cols = cols,
+                                   .keeps = 2,
+                                   .in_place = true,
+                                   .reads_y = true};
 
 static ag_node *sample(ag_graph *g, int i) {
     const struct {
@@ -110,7 +169,8 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_softmax(ag_sample(g, AG_SAMPLE_NORMAL, c[i].shape), c[i].mask);
 }
 
-const ag_op ag_op_softmax = {"softmax", false, shape, forward, backward, sample};
+const ag_op ag_op_softmax = {"softmax",        false,  shape,   ag_rows_forward,
+                             ag_rows_backward, sample, &by_rows};
 
 ag_node *ag_softmax(ag_node *x, ag_mask mask) {
     return ag_apply(&ag_op_softmax, AG_IN(x), &(attr){mask}, sizeof(attr));

@@ -7,6 +7,6 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_sample_unary(g, ag_sqrt, i, AG_SAMPLE_POSITIVE);
 }
 
-const ag_op ag_op_sqrt = {"sqrt", false, ag_same_shape, forward, backward, sample};
+const ag_op ag_op_sqrt = {"sqrt", false, ag_same_shape, forward, backward, sample, &ag_elementwise};
 
 ag_node *ag_sqrt(ag_node *x) { return ag_apply(&ag_op_sqrt, AG_IN(x), NULL, 0); }

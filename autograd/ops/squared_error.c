@@ -52,7 +52,7 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_squared_error(a, ag_sample(g, AG_SAMPLE_NORMAL, s), i % 2 ? NULL : &weight);
 }
 
-const ag_op ag_op_squared_error = {"squared_error", false, shape, forward, backward, sample};
+const ag_op ag_op_squared_error = {"squared_error", false, shape, forward, backward, sample, NULL};
 
 ag_node *ag_squared_error(ag_node *a, ag_node *b, const real *weight) {
     return ag_apply(&ag_op_squared_error, AG_IN(a, b), &(attr){weight}, sizeof(attr));

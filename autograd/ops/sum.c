@@ -21,7 +21,7 @@ static void backward(ag_node *node) {
 
 static ag_node *sample(ag_graph *g, int i) { return ag_sample_reduced(g, ag_sum, i, true); }
 
-const ag_op ag_op_sum = {"sum", false, ag_reduce_shape, forward, backward, sample};
+const ag_op ag_op_sum = {"sum", false, ag_reduce_shape, forward, backward, sample, NULL};
 
 ag_node *ag_sum(ag_node *x, int n_axes, const int *axes) {
     ag_axes attr;
