@@ -172,7 +172,8 @@ bool ag_make(ag_node *node) {
 /* Shape, memory and first run of a node whose inputs and attr are set. */
 static bool build(ag_node *node) {
     ag_graph *g = node->graph;
-    if (!node->op->shape(node) || g->failed) return false;
+    for (int i = 0; i < node->n_in && !node->op->rows; i++) ag_store(node->in[i]);
+    if (g->failed || !node->op->shape(node) || g->failed) return false;
     if (!tensor_count(node->val.shape, &node->val.n)) return ag_fail(node, "too many elements");
     ag_plan(node);
     return node->streamed ? !g->failed : ag_make(node);

@@ -48,7 +48,9 @@ real *ag_grad_or_first(ag_node *in, bool *first);
  * An op says so by an ag_by_rows in its descriptor. Its functions ask for the rows' memory and never
  * know whether they are stored. Then it gives `ag_rows_forward` and `ag_rows_backward` as its forward
  * and backward, which run the same functions over all bands: stored or streamed, the same code runs
- * on the same bands in the same order, so the bits are the same. A plane of few rows is one band. */
+ * on the same bands in the same order, so the bits are the same. A plane of few rows is one band.
+ *
+ * The shape rule of such an op must not look at values: an input that is streamed has none. */
 
 /* Rows t .. t+n-1 of a plane of [..,T,S]; of each the first `cols` numbers, behind which nobody looks
  * (a causal mask hides them). A plane's bands come in order. */
@@ -102,9 +104,15 @@ ag_strip ag_band_grad(ag_node *in, const ag_band *b, bool *first);
 real *ag_plane_memory(const ag_node *node);
 real *ag_kept_rows(const ag_node *node, const ag_band *b);
 
-/* How many rows the bands of a plane of T rows have. */
+/* How many rows a band of a plane has: all, if they are few; else so many that two bands stay in the
+ * second-level cache, where a plane is wide. */
 enum { AG_BAND = 64 };
-static inline int ag_band_rows(int T) { return T < AG_BAND ? T : AG_BAND; }
+static inline int ag_band_rows(int T, int S) {
+    int rows = AG_BAND;
+    if (T <= rows) return T;
+    while (rows > 16 && S > (1 << 17) / rows) rows /= 2;
+    return rows;
+}
 
 /* ---- for shape rules ---- */
 

@@ -39,7 +39,7 @@ static bool step(walk *w, const ag_node *node) {
     b->t += b->n;
     if (b->t == b->T) b->t = 0, b->plane++;
     if (b->plane >= w->planes) return false;
-    const int rows = ag_band_rows(b->T), left = b->T - b->t;
+    const int rows = ag_band_rows(b->T, b->S), left = b->T - b->t;
     b->n = rows < left ? rows : left;
     b->first = b->t == 0;
     b->last = b->n == left;

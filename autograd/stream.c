@@ -32,7 +32,7 @@ static bool buffer_room(ag_graph *g, int i, size_t n) {
 static size_t band_size(const ag_node *node) {
     const tensor_shape s = ag_planes(node);
     const int T = s.rank > 1 ? s.dim[s.rank - 2] : 1;
-    return (size_t)ag_band_rows(T) * (size_t)ag_band_ld(tensor_width(s));
+    return (size_t)ag_band_rows(T, tensor_width(s)) * (size_t)ag_band_ld(tensor_width(s));
 }
 
 /* May it write its band over its first input's? */
@@ -179,13 +179,11 @@ bool ag_read_rows(ag_node *node, size_t plane, int t, int n, real *out) {
         plane >= tensor_rows(s) / (size_t)T)
         return false;
     ag_band b = {.T = T, .S = S, .plane = plane, .cols = S, .first = true, .ld = ag_band_ld(S)};
-    if (!node->streamed) b.t = t, b.n = n;
-    for (int end = t + n; t < end; t += b.n) {
-        if (node->streamed) {
-            b.t = t;
-            b.n = end - t < ag_band_rows(T) ? end - t : ag_band_rows(T);
-            run_up_to(node, &b);
-        }
+    const int most = node->streamed ? ag_band_rows(T, S) : n;
+    for (const int end = t + n; t < end; t += b.n) {
+        b.t = t;
+        b.n = end - t < most ? end - t : most;
+        if (node->streamed) run_up_to(node, &b);
         const ag_strip x = ag_band_of(node, &b);
         for (int r = 0; r < b.n; r++, out += S)
             memcpy(out, x.x + r * x.ld, (size_t)S * sizeof(real));
