@@ -169,7 +169,8 @@ void ag_keep_grads(ag_graph *g, bool keep);
  *
  * Who looks gets the node stored, from then on, and at once with the value that the graph has now:
  * ag_find() and ag_hook() on it, ag_store(), another node that reads it, ag_backward() from it; and
- * all are stored while gradients are kept (ag_keep_grads). Until then val.x and grad are NULL. */
+ * all are stored while gradients are kept (ag_keep_grads). Until then val.x and grad are NULL. Between
+ * ag_forward() and ag_backward() leaves and run must stay as they are. */
 void ag_stream(ag_graph *g, int rows);
 
 /* Makes a streamed node stored; others it leaves alone. Returns it, the inert node on an error. */

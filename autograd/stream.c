@@ -121,7 +121,9 @@ static bool may_be_streamed(const ag_node *node) {
     if (node->val.x || node->n_in == 0) return false;
     if (node->op->rows == &ag_elementwise && (node->n_save || node->n_in > AG_EACH_MOST))
         return false;
-    return tensor_same_shape(s, ag_planes(node));
+    bool goes_on = !node->op->rows->whole;  // an elementwise op only carries on a chain
+    for (int k = 0; k < node->n_in; k++) goes_on = goes_on || node->in[k]->streamed;
+    return goes_on && tensor_same_shape(s, ag_planes(node));
 }
 
 void ag_plan(ag_node *node) {
