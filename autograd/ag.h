@@ -159,8 +159,8 @@ bool ag_backward(ag_node *node, const real *cotangent);
 void ag_keep_grads(ag_graph *g, bool keep);
 
 /* From now on planes of more than `rows` rows, which attention's scores and weights are, need not be
- * stored: memory and time then grow with T as if there were none. 0, as at first: all are stored.
- * Kept over ag_graph_reset().
+ * stored: memory then grows with T, not with its square. 0, as at first: all are stored. Kept
+ * over ag_graph_reset().
  *
  * A node recorded afterwards is *streamed* if its op works by rows (op.h), if it is such a plane,
  * and if one node alone reads it, by rows too. When that one runs, it asks for some rows after the

@@ -284,7 +284,7 @@ static const struct {
               {"linear_attention", linear_attention, 1},
               {"one_for_all", one_for_all, 1},
               {"read_between", read_between, 0},
-              {"read_twice", read_twice, 2},
+              {"read_twice", read_twice, 3},
               {"read_by_others", read_by_others, 0}};
 
 /* Also after any one of the nodes was looked at. */
