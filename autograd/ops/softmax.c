@@ -29,10 +29,15 @@ typedef struct {
     int n, begin[2], end[2];
 } sight;
 
-static sight sight_of(ag_mask mask, int t, int S) {
-    sight s = {0};
-    s.n = ag_visible(mask, t, S, s.begin, s.end);
-    return s;
+/* One range, as it mostly is, never has its address taken: it stays in registers. */
+VEC_INLINE sight sight_of(ag_mask mask, int t, int S) {
+    if (!mask.no_self) {
+        const int limit = ag_mask_limit(mask, t, S);
+        return (sight){limit > 0, {0}, {limit}};
+    }
+    int begin[2] = {0}, end[2] = {0};
+    const int n = ag_visible(mask, t, S, begin, end);
+    return (sight){n, {begin[0], begin[1]}, {end[0], end[1]}};
 }
 #define EACH_RANGE(s) for (int i = 0; i < (s)->n; i++)
 
@@ -47,7 +52,7 @@ static bool is_blind(const real *x, const sight *s) {
 /* The first S numbers of a row; y may be x. A row that is blind is zero; one with NaN or +infinity is
  * NaN. Leaves the greatest x and the factor of the exponentials in `keep`, a factor of 0 if it was
  * one of these. */
-static void row(const real *x, int S, const sight *s, real *y, real keep[2]) {
+VEC_INLINE void row(const real *x, int S, const sight *s, real *y, real keep[2]) {
     real max = (real)-INFINITY, sum = 0;
     int written = 0;
     EACH_RANGE(s) max = row_max(x + s->begin[i], s->end[i] - s->begin[i], max);
@@ -70,7 +75,7 @@ static void row(const real *x, int S, const sight *s, real *y, real keep[2]) {
 }
 
 /* The same bits from what was kept, in one pass. */
-static void row_again(const real *x, int S, const sight *s, real *y, const real keep[2]) {
+VEC_INLINE void row_again(const real *x, int S, const sight *s, real *y, const real keep[2]) {
     int written = 0;
     EACH_RANGE(s) {
         const int from = s->begin[i], n = s->end[i] - from, room = i + 1 < s->n ? n : S - from;
