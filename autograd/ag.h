@@ -32,6 +32,8 @@ typedef struct ag_node ag_node;
 typedef struct ag_op ag_op;
 typedef struct ag_hook_entry ag_hook_entry;
 typedef struct ag_sizes ag_sizes;
+typedef struct ag_by_rows ag_by_rows;
+typedef struct ag_flow ag_flow;
 
 struct ag_node {
     const ag_op *op;  // NULL: a leaf (input or parameter)
@@ -49,6 +51,9 @@ struct ag_node {
     size_t n_save;
     ag_param_entry *param;  // a parameter's leaf: its entry
     ag_hook_entry *hooks;
+    bool streamed;  // computed a few rows at a time, never stored: val.x is NULL; see ag_stream()
+    size_t unwritten;  // last rows of grad to which nothing was written yet in this backward pass
+    ag_flow *flow;     // how it is run by rows, the engine's; NULL: as a whole
 };
 
 /* The whole contract of an op: whoever wants to know something of it asks here. What stands after
@@ -66,6 +71,8 @@ struct ag_op {
 
     /* The i-th example for the automatic tests; NULL ends the list. */
     ag_node *(*sample)(ag_graph *, int i);
+
+    const ag_by_rows *rows;  // how it works on some rows at a time (op.h); NULL: it cannot
 
     /* FLOPs of the matrix product in_0 in_1 that it is, 2 a term; NULL: its time is that of reading
      * and writing. */
@@ -179,6 +186,29 @@ bool ag_backward(ag_node *node, const real *cotangent);
  * nodes that are no leaves share memory and are gone once used: a graph that trains is smaller and
  * faster so, by the same bits. Kept over ag_graph_reset(). */
 void ag_keep_grads(ag_graph *g, bool keep);
+
+/* From now on planes of more than `rows` rows, which attention's scores and weights are, need not be
+ * stored: memory then grows with T, not with its square. 0, as at first: all are stored. Kept
+ * over ag_graph_reset().
+ *
+ * A node recorded afterwards is *streamed* if its op works by rows (op.h), if it is such a plane,
+ * and if one node alone reads it, by rows too. When that one runs, it asks for some rows after the
+ * other; they are computed, used, and forgotten. Backward computes them once more. All by the same
+ * bits as if they were stored.
+ *
+ * Who looks gets the node stored, from then on, and at once with the value that the graph has now:
+ * ag_find() and ag_hook() on it, ag_store(), another node that reads it, ag_backward() from it; and
+ * all are stored while gradients are kept (ag_keep_grads). Until then val.x and grad are NULL. Between
+ * ag_forward() and ag_backward() leaves and run must stay as they are. */
+void ag_stream(ag_graph *g, int rows);
+
+/* Makes a streamed node stored; others it leaves alone. Returns it, the inert node on an error. */
+ag_node *ag_store(ag_node *node);
+
+/* Copies rows t .. t+n-1 of a plane of [..,T,S] into out [n,S], the planes counted over all
+ * dimensions before the last two. A streamed node computes just these and stays streamed. False if
+ * the graph has an error or there are no such rows. */
+bool ag_read_rows(ag_node *node, size_t plane, int t, int n, real *out);
 
 /* Where the gradients of parameters go: a flat buffer of ag_params_size() reals owned by the
  * caller, to be zeroed by the caller. Without one the graph uses a buffer of its own. */

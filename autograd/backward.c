@@ -38,7 +38,9 @@ static bool own_grads(ag_graph *g) {
     return true;
 }
 
-static bool is_inner(const ag_node *node) { return node->op && node->wants_grad; }
+static bool is_inner(const ag_node *node) {
+    return node->op && node->wants_grad && !node->streamed;
+}
 
 /* The smallest free block that n numbers fit into, or a new one. None is empty: an empty one would stand
  * where the next one does, and be taken for it. */
@@ -73,6 +75,12 @@ static bool blocks_begin(ag_graph *g) {
     return true;
 }
 
+static void provide_inputs(ag_graph *g, const ag_node *node) {
+    for (int k = 0; k < node->n_in; k++)
+        if (is_inner(node->in[k]) && !node->in[k]->grad)
+            node->in[k]->grad = block_take(g, node->in[k]->val.n);
+}
+
 /* An inner node's gradient is needed from the first backward that adds to it to its own: so few live
  * at a time that they stay in cache. 2 to 5 % of a step of width 64. */
 static bool provide_shared(ag_graph *g) {
@@ -84,9 +92,9 @@ static bool provide_shared(ag_graph *g) {
         ag_node *node = g->nodes.at[i];
         if (!is_inner(node)) continue;
         if (!node->grad) node->grad = block_take(g, node->val.n);
-        for (int k = 0; k < node->n_in; k++)
-            if (is_inner(node->in[k]) && !node->in[k]->grad)
-                node->in[k]->grad = block_take(g, node->in[k]->val.n);
+        provide_inputs(g, node);
+        for (ag_node *m = node->flow ? node->flow->next : NULL; m; m = m->flow->next)
+            provide_inputs(g, m);  // they run when it does
         block_return(g, node->grad);
         if (g->failed) return false;
     }
@@ -98,7 +106,7 @@ static bool provide(ag_graph *g) {
     if (!own_grads(g) || (g->share_grads && !provide_shared(g))) return false;
     for (int i = g->nodes_with_grads; i < g->nodes.n; i++) {
         ag_node *node = g->nodes.at[i];
-        if (!node->wants_grad || node->grad) continue;
+        if (!node->wants_grad || node->grad || node->streamed) continue;
         if (node->param)
             point_into(g, g->grads);
         else
@@ -112,6 +120,7 @@ static bool provide(ag_graph *g) {
 void ag_keep_grads(ag_graph *g, bool keep) {
     if (g->share_grads == !keep) return;
     g->share_grads = !keep;
+    for (int i = 0; keep && i < g->nodes.n; i++) ag_store(g->nodes.at[i]);
     for (int i = 0; i < g->nodes.n; i++)
         if (is_inner(g->nodes.at[i])) {
             g->nodes.at[i]->grad = NULL;
@@ -146,6 +155,7 @@ static void start(ag_node *node, const real *cotangent) {
 
 bool ag_backward(ag_node *node, const real *cotangent) {
     ag_graph *g = node->graph;
+    ag_store(node);
     if (g->failed || !provide(g)) return false;
     if (!node->wants_grad) return true;
     for (int i = 0; i < g->nodes.n; i++)

@@ -39,6 +39,7 @@ const ag_op ag_op_add = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
+    .rows = &ag_elementwise,
     .torch = "x[0] + x[1]",
 };
 

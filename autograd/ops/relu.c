@@ -14,6 +14,7 @@ const ag_op ag_op_relu = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
+    .rows = &ag_elementwise,
     .torch = "F.relu(x[0])",
 };
 
