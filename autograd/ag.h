@@ -188,8 +188,8 @@ bool ag_backward(ag_node *node, const real *cotangent);
 void ag_keep_grads(ag_graph *g, bool keep);
 
 /* From now on planes of more than `rows` rows, which attention's scores and weights are, need not be
- * stored: memory then grows with T, not with its square. 0, as at first: all are stored. Kept
- * over ag_graph_reset().
+ * stored: memory then grows with T, not with its square. 0, as at first: all are stored, those
+ * that are there already too. Kept over ag_graph_reset().
  *
  * A node recorded afterwards is *streamed* if its op works by rows (op.h), if it is such a plane,
  * and if one node alone reads it, by rows too. When that one runs, it asks for some rows after the
@@ -226,8 +226,11 @@ ag_node *ag_fail_graph(ag_graph *g, const char *format, ...) __attribute__((form
 
 /* ---- looking, and intervening ---- */
 
-/* The node of that name, the last one if several bear it; NULL if there is none. */
+/* The node of that name, the last one if several bear it; NULL if there is none, or no memory to store
+ * it (ag_stream). */
 ag_node *ag_find(ag_graph *g, const char *name);
+/* The same without looking: what is streamed stays so, and has no val.x (ag_stream). */
+ag_node *ag_find_unseen(ag_graph *g, const char *name);
 int ag_count(const ag_graph *g);
 ag_node *ag_at(ag_graph *g, int i);
 

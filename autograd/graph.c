@@ -234,10 +234,15 @@ bool ag_forward(ag_graph *g) {
 int ag_count(const ag_graph *g) { return g->nodes.n; }
 ag_node *ag_at(ag_graph *g, int i) { return i >= 0 && i < g->nodes.n ? g->nodes.at[i] : NULL; }
 
-ag_node *ag_find(ag_graph *g, const char *name) {
+ag_node *ag_find_unseen(ag_graph *g, const char *name) {
     for (int i = g->nodes.n - 1; i >= 0; i--)
-        if (strcmp(g->nodes.at[i]->name, name) == 0) return ag_store(g->nodes.at[i]);
+        if (strcmp(g->nodes.at[i]->name, name) == 0) return g->nodes.at[i];
     return NULL;
+}
+
+ag_node *ag_find(ag_graph *g, const char *name) {
+    ag_node *node = ag_find_unseen(g, name);
+    return node && ag_store(node) == node ? node : NULL;
 }
 
 /* ---- the catalogue ---- */

@@ -4,7 +4,10 @@
 
 #include "autograd/graph_internal.h"
 
-void ag_stream(ag_graph *g, int rows) { g->stream_rows = rows > 0 ? rows : 0; }
+void ag_stream(ag_graph *g, int rows) {
+    g->stream_rows = rows > 0 ? rows : 0;
+    for (int i = 0; !g->stream_rows && i < g->nodes.n; i++) ag_store(g->nodes.at[i]);
+}
 
 /* The stored node whose chain a node is in; NULL if nobody reads it yet. */
 static ag_node *head_of(ag_node *node) {
