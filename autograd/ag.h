@@ -51,7 +51,8 @@ struct ag_node {
     size_t n_save;
     ag_param_entry *param;  // a parameter's leaf: its entry
     ag_hook_entry *hooks;
-    bool streamed;  // computed a few rows at a time, never stored: val.x is NULL; see ag_stream()
+    bool streamed;   // computed a few rows at a time, never stored: val.x is NULL; see ag_stream()
+    size_t grad_at;  // where grad stands in the memory that is shared; see ag_keep_grads()
     size_t unwritten;  // last rows of grad to which nothing was written yet in this backward pass
     ag_flow *flow;     // how it is run by rows, the engine's; NULL: as a whole
 };
@@ -71,6 +72,10 @@ struct ag_op {
 
     /* The i-th example for the automatic tests; NULL ends the list. */
     ag_node *(*sample)(ag_graph *, int i);
+
+    /* Backward may write the first input's gradient where dy stands: it reads no number of dy after it
+     * wrote there, but for add's copy of itself. */
+    bool over_dy;
 
     const ag_by_rows *rows;  // how it works on some rows at a time (op.h); NULL: it cannot
 

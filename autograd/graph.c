@@ -11,8 +11,10 @@ static void clear(ag_graph *g) {
     g->own_grads = g->grads = NULL;
     g->own_size = 0;
     g->nodes_with_grads = 0;
-    g->blocks = NULL;
-    g->n_blocks = g->block_room = 0;
+    g->shared = NULL;
+    g->n_shared = 0;
+    g->spans = NULL;
+    g->n_spans = g->span_room = 0;
     g->buffers = NULL;
     g->n_buffers = 0;
     g->failed = false;

@@ -27,12 +27,10 @@ struct ag_params {
     frozen_pattern *frozen;  // names that are not to learn
 };
 
-/* Memory for the gradient of one inner node after the other (ag_keep_grads off). */
+/* Of the memory that inner nodes' gradients share (ag_keep_grads off), what one of them has. */
 typedef struct {
-    real *x;
-    size_t n;
-    bool taken;
-} ag_block;
+    size_t from, n;
+} ag_span;
 
 /* Memory that the bands of one chain after the other are computed in. */
 typedef struct {
@@ -49,9 +47,11 @@ struct ag_graph {
     real *own_grads, *grads;  // flat gradients of the parameters: the graph's own, and those in use
     size_t own_size;          // reals of own_grads
     int nodes_with_grads;     // so many nodes have had their gradient's memory provided
-    bool share_grads;         // inner nodes' gradients take turns in `blocks`
-    ag_block *blocks;
-    int n_blocks, block_room;
+    bool share_grads;         // inner nodes' gradients take turns in `shared`
+    real *shared;
+    size_t n_shared;
+    ag_span *spans;  // what is taken, while it is dealt out; in order
+    int n_spans, span_room;
     int stream_rows;  // planes of more rows may be streamed; 0: none. Kept over ag_graph_reset()
     ag_buffer *buffers;
     int n_buffers;

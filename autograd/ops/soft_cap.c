@@ -40,6 +40,7 @@ const ag_op ag_op_soft_cap = {.name = "soft_cap",
                               .forward = forward,
                               .backward = backward,
                               .sample = sample,
+                              .over_dy = true,
                               .rows = &ag_elementwise,
                               .arguments = arguments};
 

@@ -116,7 +116,7 @@ static bool buffers_init(qkv_trainer *t) {
     int batch_micro_batches = (t->config.batch + t->micro_batch - 1) / t->micro_batch;
     bool room = true;
     t->micro_batches = batch_micro_batches;
-    for (int l = 0; l < t->config.lanes; l++)
+    for (int l = 0; l < t->config.lanes && l < batch_micro_batches; l++)  // no others are used
         room = (t->lane[l] = tensor_arena_reals(t->arena, P)) && room;
     room = qkv_optim_init(&t->optim, t->arena, t->params, qkv_config_optim(&t->config)) && room;
     t->losses = tensor_arena_take(t->arena, (size_t)batch_micro_batches, sizeof(double));
