@@ -175,6 +175,27 @@ static void the_same_bits_under_all_options(void **state) {
     }
 }
 
+/* And with what else may stand before the softmax, or in its place. */
+static void the_same_bits_under_all_variants(void **state) {
+    (void)state;
+    const nn_attention_config variants[] = {
+        {.softmax_one = true},
+        {.alibi = true},
+        {.soft_cap = 0.5},
+        {.qk_norm = true, .rotary = true},
+        {.scale = NN_SCALE_EXP},
+        {.softmax_one = true, .alibi = true, .soft_cap = 2, .qk_norm = true, .dropout = 0.2}};
+    enum { VARIANTS = sizeof variants / sizeof *variants };
+    for (int n = 0; n < VARIANTS * MASKS * 2; n++) {
+        options o = {.B = 2, .T = n % 2 ? 130 : 17, .open = true, .c = variants[n / 2 / MASKS]};
+        char what[100];
+        o.c.heads = 4, o.c.kv_heads = 2, o.c.d_k = o.c.d_v = 4;
+        o.c.mask = masks[n / 2 % MASKS], o.c.init = init;
+        snprintf(what, sizeof what, "variant %d, T %d, mask %d", n / 2 / MASKS, o.T, n / 2 % MASKS);
+        check_options(&o, what);
+    }
+}
+
 /* ---- chains of other ops ---- */
 
 enum { B = 2, H = 2, E = 3, SEATS = 70 };
@@ -605,6 +626,7 @@ static void memory_may_run_out(void **state) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_same_bits_under_all_options),
+    cmocka_unit_test(the_same_bits_under_all_variants),
     cmocka_unit_test(the_same_bits_in_all_chains),
     cmocka_unit_test(who_looks_gets_it),
     cmocka_unit_test(only_rows_that_are_there),
