@@ -32,6 +32,8 @@ typedef struct ag_node ag_node;
 typedef struct ag_op ag_op;
 typedef struct ag_hook_entry ag_hook_entry;
 typedef struct ag_sizes ag_sizes;
+typedef struct ag_by_rows ag_by_rows;
+typedef struct ag_flow ag_flow;
 
 struct ag_node {
     const ag_op *op;  // NULL: a leaf (input or parameter)
@@ -49,6 +51,10 @@ struct ag_node {
     size_t n_save;
     ag_param_entry *param;  // a parameter's leaf: its entry
     ag_hook_entry *hooks;
+    bool streamed;   // computed a few rows at a time, never stored: val.x is NULL; see ag_stream()
+    size_t grad_at;  // where grad stands in the memory that is shared; see ag_keep_grads()
+    size_t unwritten;  // last rows of grad to which nothing was written yet in this backward pass
+    ag_flow *flow;     // how it is run by rows, the engine's; NULL: as a whole
 };
 
 /* The whole contract of an op: whoever wants to know something of it asks here. What stands after
@@ -66,6 +72,12 @@ struct ag_op {
 
     /* The i-th example for the automatic tests; NULL ends the list. */
     ag_node *(*sample)(ag_graph *, int i);
+
+    /* Backward may write the first input's gradient where dy stands: it reads no number of dy after it
+     * wrote there, but for add's copy of itself. */
+    bool over_dy;
+
+    const ag_by_rows *rows;  // how it works on some rows at a time (op.h); NULL: it cannot
 
     /* FLOPs of the matrix product in_0 in_1 that it is, 2 a term; NULL: its time is that of reading
      * and writing. */
@@ -180,6 +192,29 @@ bool ag_backward(ag_node *node, const real *cotangent);
  * faster so, by the same bits. Kept over ag_graph_reset(). */
 void ag_keep_grads(ag_graph *g, bool keep);
 
+/* From now on planes of more than `rows` rows, which attention's scores and weights are, need not be
+ * stored: memory then grows with T, not with its square. 0, as at first: all are stored, those
+ * that are there already too. Kept over ag_graph_reset().
+ *
+ * A node recorded afterwards is *streamed* if its op works by rows (op.h), if it is such a plane,
+ * and if one node alone reads it, by rows too. When that one runs, it asks for some rows after the
+ * other; they are computed, used, and forgotten. Backward computes them once more. All by the same
+ * bits as if they were stored.
+ *
+ * Who looks gets the node stored, from then on, and at once with the value that the graph has now:
+ * ag_find() and ag_hook() on it, ag_store(), another node that reads it, ag_backward() from it; and
+ * all are stored while gradients are kept (ag_keep_grads). Until then val.x and grad are NULL. Between
+ * ag_forward() and ag_backward() leaves and run must stay as they are. */
+void ag_stream(ag_graph *g, int rows);
+
+/* Makes a streamed node stored; others it leaves alone. Returns it, the inert node on an error. */
+ag_node *ag_store(ag_node *node);
+
+/* Copies rows t .. t+n-1 of a plane of [..,T,S] into out [n,S], the planes counted over all
+ * dimensions before the last two. A streamed node computes just these and stays streamed. False if
+ * the graph has an error or there are no such rows. */
+bool ag_read_rows(ag_node *node, size_t plane, int t, int n, real *out);
+
 /* Where the gradients of parameters go: a flat buffer of ag_params_size() reals owned by the
  * caller, to be zeroed by the caller. Without one the graph uses a buffer of its own. */
 void ag_grads_into(ag_graph *g, real *flat);
@@ -196,8 +231,11 @@ ag_node *ag_fail_graph(ag_graph *g, const char *format, ...) __attribute__((form
 
 /* ---- looking, and intervening ---- */
 
-/* The node of that name, the last one if several bear it; NULL if there is none. */
+/* The node of that name, the last one if several bear it; NULL if there is none, or no memory to store
+ * it (ag_stream). */
 ag_node *ag_find(ag_graph *g, const char *name);
+/* The same without looking: what is streamed stays so, and has no val.x (ag_stream). */
+ag_node *ag_find_unseen(ag_graph *g, const char *name);
 int ag_count(const ag_graph *g);
 ag_node *ag_at(ag_graph *g, int i);
 

@@ -1,10 +1,9 @@
 /* attend.c - the three products of masked attention. */
 #include "autograd/attend.h"
 
-#include "autograd/row.h"
+#include <string.h>
 
-// Queries handled together: what lies right of a block's last visible key is skipped.
-enum { BLOCK = 64 };
+#include "autograd/row.h"
 
 int ag_visible(ag_mask mask, int r, int S, int begin[2], int end[2]) {
     const int limit = ag_mask_limit(mask, r, S), t = mask.first + r;
@@ -19,9 +18,10 @@ int ag_visible(ag_mask mask, int r, int S, int begin[2], int end[2]) {
     return n;
 }
 
-ag_mask ag_mask_at(ag_mask mask, tensor_shape s, size_t r) {
+ag_mask ag_mask_of_plane(ag_mask mask, tensor_shape s, size_t plane) {
     if (!mask.length) return mask;
-    return ag_mask_row(mask, (int)(r / (tensor_rows(s) / (size_t)s.dim[0])));
+    const size_t planes = tensor_rows(s) / (size_t)s.dim[s.rank - 2];
+    return ag_mask_row(mask, (int)(plane / (planes / (size_t)s.dim[0])));
 }
 
 bool ag_mask_fits(ag_node *node, ag_mask mask, tensor_shape s) {
@@ -30,12 +30,12 @@ bool ag_mask_fits(ag_node *node, ag_mask mask, tensor_shape s) {
     return !mask.length || s.rank > 2 || ag_fail(node, "lengths need [B,..,T,S]");
 }
 
-void ag_clear_masked(ag_mask mask, int T, int S, real *p) {
-    if (!mask.causal && !mask.no_self && ag_mask_limit(mask, 0, S) == S) return;
-    for (int t = 0; t < T; t++, p += S) {
-        const int limit = ag_mask_limit(mask, t, S);
-        row_zero(p + limit, S - limit);
-        if (mask.no_self && mask.first + t < limit) p[mask.first + t] = 0;
+void ag_clear_masked(ag_mask mask, const ag_band *band, ag_strip p) {
+    if (!mask.causal && !mask.no_self && ag_mask_limit(mask, 0, band->cols) == band->cols) return;
+    for (int t = band->t; t < band->t + band->n; t++, p.x += p.ld) {
+        const int limit = ag_mask_limit(mask, t, band->cols);
+        row_zero(p.x + limit, band->cols - limit);
+        if (mask.no_self && mask.first + t < limit) p.x[mask.first + t] = 0;
     }
 }
 
@@ -47,71 +47,113 @@ static bool all_finite(int rows, int E, const real *x, ptrdiff_t ld) {
     return vec_sum(sum) == 0;
 }
 
-/* Queries t0 .. t0+n-1 of one block, and how many keys the last of them sees. */
-static int block_at(const ag_head *h, int t0, int *keys) {
-    int n = !h->mask.causal || h->T - t0 < BLOCK ? h->T - t0 : BLOCK;
-    *keys = ag_mask_limit(h->mask, t0 + n - 1, h->S);
-    return n;
+/* How many keys the band's last query sees. */
+static int keys_of(const ag_head *h, const ag_band *band) {
+    return ag_mask_limit(h->mask, band->t + band->n - 1, h->S);
 }
 
-void ag_attend_dots(const ag_head *h, gemm_mode mode, const real *a, const real *b, real *p) {
+/* ---- what is kept for a plane: one flag, b turned around, and what is added to b, too ---- */
+
+static ptrdiff_t turned_ld(int S) { return (S + 31) / 32 * 32 + 16; }
+
+size_t ag_attend_room(int T, int S, int E) {
+    return T > AG_BAND ? 16 + 2 * (size_t)E * (size_t)turned_ld(S) : 0;
+}
+
+static real *turned(const ag_head *h) { return h->plane + 16; }
+static real *sums(const ag_head *h) { return turned(h) + (ptrdiff_t)h->E * turned_ld(h->S); }
+
+/* y[j,i] = x[i,j], or added to it; x [rows,cols]. */
+static void turn(bool add, int rows, int cols, const real *x, ptrdiff_t ldx, real *y,
+                 ptrdiff_t ldy) {
+    for (int i = 0; i < rows; i += VEC)
+        for (int j = 0; j < cols; j += VEC) {
+            vreal block[VEC];
+            for (int k = 0; k < VEC; k++)
+                block[k] = i + k < rows ? row_get(x + (i + k) * ldx, j, cols, 0) : vec_set(0);
+            vec_transpose(block);
+            for (int k = 0; k < VEC && j + k < cols; k++) {
+                real *to = y + (j + k) * ldy;
+                row_put(to, i, rows, add ? row_get(to, i, rows, 0) + block[k] : block[k]);
+            }
+        }
+}
+
+/* ---- the products ---- */
+
+void ag_attend_dots(const ag_head *h, const ag_band *band, gemm_mode mode, const real *a,
+                    const real *b, ag_strip p) {
     int begin[2], end[2];
+    a += band->t * h->lda;
     if (mode == GEMM_ADD) {
-        for (int t = 0; t < h->T; t++)
-            for (int i = 0, n = ag_visible(h->mask, t, h->S, begin, end); i < n; i++)
+        for (int r = 0; r < band->n; r++)
+            for (int i = 0, n = ag_visible(h->mask, band->t + r, h->S, begin, end); i < n; i++)
                 gemm_mul_scaled(mode, h->factor, 1, end[i] - begin[i], h->E,
-                                (gemm_view){a + t * h->lda, h->lda, 1},
+                                (gemm_view){a + r * h->lda, h->lda, 1},
                                 (gemm_view){b + begin[i] * h->ldb, 1, h->ldb},
-                                p + (ptrdiff_t)t * h->S + begin[i], h->S);
+                                p.x + r * p.ld + begin[i], p.ld);
         return;
     }
-    for (int t = 0, n, keys; t < h->T; t += n) {
-        n = block_at(h, t, &keys);
-        gemm_mul_scaled(mode, h->factor, n, keys, h->E, (gemm_view){a + t * h->lda, h->lda, 1},
-                        (gemm_view){b, 1, h->ldb}, p + (ptrdiff_t)t * h->S, h->S);
+    gemm_view right = {b, 1, h->ldb};
+    if (h->plane) {
+        if (band->first) turn(false, h->S, h->E, b, h->ldb, turned(h), turned_ld(h->S));
+        right = (gemm_view){turned(h), turned_ld(h->S), 1};
     }
-    ag_clear_masked(h->mask, h->T, h->S, p);
+    gemm_mul_scaled(mode, h->factor, band->n, keys_of(h, band), h->E, (gemm_view){a, h->lda, 1},
+                    right, p.x, p.ld);
+    ag_clear_masked(h->mask, band, p);
 }
 
-void ag_attend_rows(const ag_head *h, gemm_mode mode, const real *p, const real *b, real *a) {
-    bool careful = masked(h->mask) && !all_finite(h->S, h->E, b, h->ldb);
-    for (int t = 0, n, keys; t < h->T; t += n) {
-        n = block_at(h, t, &keys);
-        if (!careful) {
-            gemm_mul_scaled(mode, h->factor, n, h->E, keys,
-                            (gemm_view){p + (ptrdiff_t)t * h->S, h->S, 1},
-                            (gemm_view){b, h->ldb, 1}, a + t * h->lda, h->lda);
-            continue;
-        }
-        for (int r = t; r < t + n; r++) {
-            int begin[2], end[2], ranges = ag_visible(h->mask, r, h->S, begin, end);
-            if (!ranges) begin[0] = end[0] = 0, ranges = 1;  // sees nothing: zero
-            for (int i = 0; i < ranges; i++)
-                gemm_mul_scaled(i ? GEMM_ADD : mode, h->factor, 1, h->E, end[i] - begin[i],
-                                (gemm_view){p + (ptrdiff_t)r * h->S + begin[i], h->S, 1},
-                                (gemm_view){b + begin[i] * h->ldb, h->ldb, 1}, a + r * h->lda,
-                                h->lda);
-        }
+/* Must the masked numbers of b be kept out by more than a factor 0? */
+static bool careful_rows(const ag_head *h, const ag_band *band, const real *b) {
+    if (!masked(h->mask)) return false;
+    if (!h->plane) return !all_finite(h->S, h->E, b, h->ldb);
+    if (band->first) h->plane[0] = !all_finite(h->S, h->E, b, h->ldb);
+    return h->plane[0] != 0;
+}
+
+void ag_attend_rows(const ag_head *h, const ag_band *band, gemm_mode mode, ag_strip p,
+                    const real *b, real *a) {
+    a += band->t * h->lda;
+    if (!careful_rows(h, band, b)) {
+        gemm_mul_scaled(mode, h->factor, band->n, h->E, keys_of(h, band), (gemm_view){p.x, p.ld, 1},
+                        (gemm_view){b, h->ldb, 1}, a, h->lda);
+        return;
+    }
+    for (int r = 0; r < band->n; r++) {
+        int begin[2], end[2], ranges = ag_visible(h->mask, band->t + r, h->S, begin, end);
+        if (!ranges) begin[0] = end[0] = 0, ranges = 1;  // sees nothing: zero
+        for (int i = 0; i < ranges; i++)
+            gemm_mul_scaled(i ? GEMM_ADD : mode, h->factor, 1, h->E, end[i] - begin[i],
+                            (gemm_view){p.x + r * p.ld + begin[i], p.ld, 1},
+                            (gemm_view){b + begin[i] * h->ldb, h->ldb, 1}, a + r * h->lda, h->lda);
     }
 }
 
-void ag_attend_cols(const ag_head *h, const real *p, const real *a, real *b) {
-    bool careful = masked(h->mask) && !all_finite(h->T, h->E, a, h->lda);
-    for (int t = 0, n, keys; t < h->T; t += n) {
-        n = block_at(h, t, &keys);
-        if (!careful) {
-            gemm_mul_scaled(GEMM_ADD, h->factor, keys, h->E, n,
-                            (gemm_view){p + (ptrdiff_t)t * h->S, 1, h->S},
-                            (gemm_view){a + t * h->lda, h->lda, 1}, b, h->ldb);
-            continue;
-        }
-        for (int r = t; r < t + n; r++) {
-            int begin[2], end[2], ranges = ag_visible(h->mask, r, h->S, begin, end);
-            for (int i = 0; i < ranges; i++)
-                gemm_mul_scaled(GEMM_ADD, h->factor, end[i] - begin[i], h->E, 1,
-                                (gemm_view){p + (ptrdiff_t)r * h->S + begin[i], 1, h->S},
-                                (gemm_view){a + r * h->lda, h->lda, 1}, b + begin[i] * h->ldb,
-                                h->ldb);
-        }
+/* A band's queries one by one. */
+static void cols_carefully(const ag_head *h, const ag_band *band, ag_strip p, const real *a,
+                           real *b) {
+    for (int r = 0; r < band->n; r++) {
+        int begin[2], end[2], ranges = ag_visible(h->mask, band->t + r, h->S, begin, end);
+        for (int i = 0; i < ranges; i++)
+            gemm_mul_scaled(GEMM_ADD, h->factor, end[i] - begin[i], h->E, 1,
+                            (gemm_view){p.x + r * p.ld + begin[i], 1, p.ld},
+                            (gemm_view){a + r * h->lda, h->lda, 1}, b + begin[i] * h->ldb, h->ldb);
     }
+}
+
+void ag_attend_cols(const ag_head *h, const ag_band *band, ag_strip p, const real *a, real *b) {
+    const ptrdiff_t ld = turned_ld(h->S);
+    const int keys = keys_of(h, band);
+    a += band->t * h->lda;
+    if (h->plane && band->first) memset(sums(h), 0, (size_t)h->E * (size_t)ld * sizeof(real));
+    if (masked(h->mask) && !all_finite(band->n, h->E, a, h->lda))
+        cols_carefully(h, band, p, a, b);
+    else if (h->plane)
+        gemm_mul_scaled(GEMM_ADD, h->factor, h->E, keys, band->n, (gemm_view){a, 1, h->lda},
+                        (gemm_view){p.x, p.ld, 1}, sums(h), ld);
+    else
+        gemm_mul_scaled(GEMM_ADD, h->factor, keys, h->E, band->n, (gemm_view){p.x, 1, p.ld},
+                        (gemm_view){a, h->lda, 1}, b, h->ldb);
+    if (h->plane && band->last) turn(true, h->E, h->S, sums(h), ld, b, h->ldb);
 }

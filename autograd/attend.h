@@ -1,4 +1,4 @@
-/* attend.h - the three products of masked attention, for one head; internal to autograd/.
+/* attend.h - the three products of masked attention, for one band of one head; internal to autograd/.
  *
  * p [T,S] holds one number for each query and key; a [T,E] and b [S,E] are one head's slice of
  * packed tensors, their rows lda and ldb apart. Masking is by selection: what a query may not see
@@ -7,7 +7,9 @@
  *     dots   p  = a b^T     scores forward (q, k);     mix backward (dy, v -> dw)
  *     rows   a += p b       mix forward (w, v);        scores backward (ds, k -> dq)
  *     cols   b += p^T a     scores backward (q -> dk); mix backward (dy -> dv)
- */
+ *
+ * Where a plane has several bands, b is turned around once for all of them, and what is added to it
+ * is summed up turned around: then the long side of each product, the keys, lies along vectors. */
 #ifndef AUTOGRAD_ATTEND_H
 #define AUTOGRAD_ATTEND_H
 
@@ -18,29 +20,35 @@ typedef struct {
     int T, S, E;
     ptrdiff_t lda, ldb;
     real factor;   // of each product
-    ag_mask mask;  // of the batch row
+    ag_mask mask;  // of the plane, without lengths
+    real *plane;   // ag_attend_room() numbers, kept from band to band
 } ag_head;
 
+/* Reals that the products want for a plane; 0 where it is one band. */
+size_t ag_attend_room(int T, int S, int E);
+
 /* p = factor a b^T where visible (GEMM_ADD: added), 0 elsewhere (GEMM_ADD: left alone). */
-void ag_attend_dots(const ag_head *h, gemm_mode mode, const real *a, const real *b, real *p);
+void ag_attend_dots(const ag_head *h, const ag_band *band, gemm_mode mode, const real *a,
+                    const real *b, ag_strip p);
 
 /* a = factor p b, or added to a. p must be 0 where masked. */
-void ag_attend_rows(const ag_head *h, gemm_mode mode, const real *p, const real *b, real *a);
+void ag_attend_rows(const ag_head *h, const ag_band *band, gemm_mode mode, ag_strip p,
+                    const real *b, real *a);
 
-/* b += factor p^T a. p must be 0 where masked. */
-void ag_attend_cols(const ag_head *h, const real *p, const real *a, real *b);
+/* b += factor p^T a, complete after the plane's last band. p must be 0 where masked. */
+void ag_attend_cols(const ag_head *h, const ag_band *band, ag_strip p, const real *a, real *b);
 
 /* The keys that the query in row r sees, as at most two ranges begin[i] <= s < end[i]; returns how many
  * ranges. */
 int ag_visible(ag_mask mask, int r, int S, int begin[2], int end[2]);
 
-/* The mask for row r of a tensor [B,..,T,S], as one without lengths. */
-ag_mask ag_mask_at(ag_mask mask, tensor_shape s, size_t r);
+/* The mask of a plane of a tensor [B,..,T,S], as one without lengths. */
+ag_mask ag_mask_of_plane(ag_mask mask, tensor_shape s, size_t plane);
 
 /* Can a tensor of that shape be masked so? Else the node fails. */
 bool ag_mask_fits(ag_node *node, ag_mask mask, tensor_shape s);
 
-/* Writes 0 into every masked cell of a [T,S] plane. */
-void ag_clear_masked(ag_mask mask, int T, int S, real *p);
+/* Writes 0 into every masked cell of a band. */
+void ag_clear_masked(ag_mask mask, const ag_band *band, ag_strip p);
 
 #endif

@@ -38,59 +38,92 @@ static bool own_grads(ag_graph *g) {
     return true;
 }
 
-static bool is_inner(const ag_node *node) { return node->op && node->wants_grad; }
-
-/* The smallest free block that n numbers fit into, or a new one. None is empty: an empty one would stand
- * where the next one does, and be taken for it. */
-static real *block_take(ag_graph *g, size_t n) {
-    ag_block *best = NULL;
-    if (n == 0) n = 1;
-    for (ag_block *b = g->blocks; b < g->blocks + g->n_blocks; b++)
-        if (!b->taken && b->n >= n && (!best || b->n < best->n)) best = b;
-    if (!best) {
-        best = &g->blocks[g->n_blocks++];
-        *best = (ag_block){ag_take(g, n, sizeof(real)), n, false};
-    }
-    best->taken = true;
-    return best->x;
+static bool is_inner(const ag_node *node) {
+    return node->op && node->wants_grad && !node->streamed;
 }
 
-static void block_return(ag_graph *g, const real *x) {
-    for (ag_block *b = g->blocks; b < g->blocks + g->n_blocks; b++)
-        if (b->x == x) b->taken = false;
+/* ---- shared memory ----
+ *
+ * An inner node's gradient is needed from the first backward that adds to it to its own: so few live
+ * at a time that they stay in cache. 2 to 5 % of a step of width 64. */
+
+enum { NOWHERE = -1, LINE = 64 / (int)sizeof(real) };
+
+/* The lowest place where n numbers fit between what is taken. */
+static void span_take(ag_graph *g, ag_node *node) {
+    const size_t n = node->val.n / LINE * LINE + LINE;
+    size_t at = 0;
+    int i = 0;
+    for (; i < g->n_spans && g->spans[i].from - at < n; i++) at = g->spans[i].from + g->spans[i].n;
+    memmove(g->spans + i + 1, g->spans + i, (size_t)(g->n_spans++ - i) * sizeof *g->spans);
+    g->spans[i] = (ag_span){at, n};
+    node->grad_at = at;
 }
 
-/* Room for one more block a node; those there are become free. */
-static bool blocks_begin(ag_graph *g) {
-    if (g->block_room < g->nodes.n) {
-        ag_block *more = ag_take(g, (size_t)g->nodes.n, sizeof *more);
-        if (!more) return false;
-        if (g->n_blocks) memcpy(more, g->blocks, (size_t)g->n_blocks * sizeof *more);
-        g->blocks = more;
-        g->block_room = g->nodes.n;
+static void span_return(ag_graph *g, const ag_node *node) {
+    int i = 0;
+    while (g->spans[i].from != node->grad_at) i++;
+    memmove(g->spans + i, g->spans + i + 1, (size_t)(--g->n_spans - i) * sizeof *g->spans);
+}
+
+/* Room for one span a node, none of them taken. */
+static bool spans_begin(ag_graph *g) {
+    if (g->span_room < g->nodes.n) {
+        g->spans = ag_take(g, (size_t)g->nodes.n, sizeof *g->spans);
+        g->span_room = g->nodes.n;
     }
-    for (int i = 0; i < g->n_blocks; i++) g->blocks[i].taken = false;
+    g->n_spans = 0;
+    return g->spans != NULL;
+}
+
+static bool has_place(const ag_node *node) { return node->grad_at != (size_t)NOWHERE; }
+
+static void place_inputs(ag_graph *g, const ag_node *node) {
+    for (int k = 0; k < node->n_in; k++)
+        if (is_inner(node->in[k]) && !has_place(node->in[k])) span_take(g, node->in[k]);
+}
+
+/* May its first input's gradient take its own one's place? Nobody has added to it yet then. */
+static bool hands_over(const ag_node *node) {
+    const ag_node *in = node->in[0];
+    if (!node->op->over_dy || !is_inner(in) || has_place(in) || in->val.n != node->val.n)
+        return false;
+    for (int k = 1; k < node->n_in; k++)
+        if (node->in[k] == in) return false;
     return true;
 }
 
-/* An inner node's gradient is needed from the first backward that adds to it to its own: so few live
- * at a time that they stay in cache. 2 to 5 % of a step of width 64. */
-static bool provide_shared(ag_graph *g) {
-    if (g->nodes_with_grads == g->nodes.n) return true;
-    if (!blocks_begin(g)) return false;
-    for (int i = 0; i < g->nodes.n; i++)
-        if (is_inner(g->nodes.at[i])) g->nodes.at[i]->grad = NULL;
+/* Deals out places, in the order in which backward will run; returns how many numbers they are. */
+static size_t deal(ag_graph *g) {
+    size_t most = 0;
+    for (int i = 0; i < g->nodes.n; i++) g->nodes.at[i]->grad_at = (size_t)NOWHERE;
     for (int i = g->nodes.n - 1; i >= 0; i--) {
         ag_node *node = g->nodes.at[i];
         if (!is_inner(node)) continue;
-        if (!node->grad) node->grad = block_take(g, node->val.n);
-        for (int k = 0; k < node->n_in; k++)
-            if (is_inner(node->in[k]) && !node->in[k]->grad)
-                node->in[k]->grad = block_take(g, node->in[k]->val.n);
-        block_return(g, node->grad);
-        if (g->failed) return false;
+        if (!has_place(node)) span_take(g, node);
+        const bool over = hands_over(node);
+        if (over) node->in[0]->grad_at = node->grad_at;
+        place_inputs(g, node);
+        for (ag_node *m = node->flow ? node->flow->next : NULL; m; m = m->flow->next)
+            place_inputs(g, m);  // they run when it does
+        const ag_span *last = &g->spans[g->n_spans - 1];
+        if (last->from + last->n > most) most = last->from + last->n;
+        if (!over) span_return(g, node);
     }
-    return true;
+    return most;
+}
+
+static bool provide_shared(ag_graph *g) {
+    if (g->nodes_with_grads == g->nodes.n) return true;
+    if (!spans_begin(g)) return false;
+    const size_t n = deal(g);
+    if (n > g->n_shared) {
+        g->shared = ag_take(g, n, sizeof(real));
+        g->n_shared = n;
+    }
+    for (int i = 0; i < g->nodes.n && g->shared; i++)
+        if (is_inner(g->nodes.at[i])) g->nodes.at[i]->grad = g->shared + g->nodes.at[i]->grad_at;
+    return !g->failed;
 }
 
 /* Memory for the gradients of nodes recorded since the last backward; none in the steady state. */
@@ -98,7 +131,7 @@ static bool provide(ag_graph *g) {
     if (!own_grads(g) || (g->share_grads && !provide_shared(g))) return false;
     for (int i = g->nodes_with_grads; i < g->nodes.n; i++) {
         ag_node *node = g->nodes.at[i];
-        if (!node->wants_grad || node->grad) continue;
+        if (!node->wants_grad || node->grad || node->streamed) continue;
         if (node->param)
             point_into(g, g->grads);
         else
@@ -112,6 +145,7 @@ static bool provide(ag_graph *g) {
 void ag_keep_grads(ag_graph *g, bool keep) {
     if (g->share_grads == !keep) return;
     g->share_grads = !keep;
+    for (int i = 0; keep && i < g->nodes.n; i++) ag_store(g->nodes.at[i]);
     for (int i = 0; i < g->nodes.n; i++)
         if (is_inner(g->nodes.at[i])) {
             g->nodes.at[i]->grad = NULL;
@@ -146,6 +180,7 @@ static void start(ag_node *node, const real *cotangent) {
 
 bool ag_backward(ag_node *node, const real *cotangent) {
     ag_graph *g = node->graph;
+    ag_store(node);
     if (g->failed || !provide(g)) return false;
     if (!node->wants_grad) return true;
     for (int i = 0; i < g->nodes.n; i++)

@@ -11,8 +11,12 @@ static void clear(ag_graph *g) {
     g->own_grads = g->grads = NULL;
     g->own_size = 0;
     g->nodes_with_grads = 0;
-    g->blocks = NULL;
-    g->n_blocks = g->block_room = 0;
+    g->shared = NULL;
+    g->n_shared = 0;
+    g->spans = NULL;
+    g->n_spans = g->span_room = 0;
+    g->buffers = NULL;
+    g->n_buffers = 0;
     g->failed = false;
     g->error[0] = '\0';
     g->frozen_leaf = -1;
@@ -174,18 +178,26 @@ ag_node *ag_name(ag_node *node, const char *format, ...) {
     return node;
 }
 
-/* Shape, memory and first run of a node whose inputs and attr are set. */
-static bool build(ag_node *node) {
+bool ag_make(ag_node *node) {
     ag_graph *g = node->graph;
-    if (!node->op->shape(node))
-        return ag_fail(node, "its shape rule refuses this without a reason: it must ag_fail()");
-    if (g->failed) return false;
-    if (!tensor_count(node->val.shape, &node->val.n)) return ag_fail(node, "too many elements");
     if (!node->val.x) node->val.x = ag_take(g, node->val.n, sizeof(real));
     if (!node->save) node->save = ag_take(g, node->n_save, sizeof(real));
     if (g->failed) return false;
     node->op->forward(node);
     return !g->failed;
+}
+
+/* Shape, memory and first run of a node whose inputs and attr are set. */
+static bool build(ag_node *node) {
+    ag_graph *g = node->graph;
+    for (int i = 0; i < node->n_in && !node->op->rows; i++) ag_store(node->in[i]);
+    if (g->failed) return false;
+    if (!node->op->shape(node))
+        return ag_fail(node, "its shape rule refuses this without a reason: it must ag_fail()");
+    if (g->failed) return false;
+    if (!tensor_count(node->val.shape, &node->val.n)) return ag_fail(node, "too many elements");
+    ag_plan(node);
+    return node->streamed ? !g->failed : ag_make(node);
 }
 
 ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *attr,
@@ -215,7 +227,7 @@ ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *att
 bool ag_forward(ag_graph *g) {
     for (int i = 0; i < g->nodes.n && !g->failed; i++) {
         ag_node *node = g->nodes.at[i];
-        if (node->op) node->op->forward(node);
+        if (node->op && !node->streamed) node->op->forward(node);
         if (node->hooks) ag_run_hooks(node);
     }
     return !g->failed;
@@ -224,10 +236,15 @@ bool ag_forward(ag_graph *g) {
 int ag_count(const ag_graph *g) { return g->nodes.n; }
 ag_node *ag_at(ag_graph *g, int i) { return i >= 0 && i < g->nodes.n ? g->nodes.at[i] : NULL; }
 
-ag_node *ag_find(ag_graph *g, const char *name) {
+ag_node *ag_find_unseen(ag_graph *g, const char *name) {
     for (int i = g->nodes.n - 1; i >= 0; i--)
         if (strcmp(g->nodes.at[i]->name, name) == 0) return g->nodes.at[i];
     return NULL;
+}
+
+ag_node *ag_find(ag_graph *g, const char *name) {
+    ag_node *node = ag_find_unseen(g, name);
+    return node && ag_store(node) == node ? node : NULL;
 }
 
 /* ---- the catalogue ---- */

@@ -27,12 +27,16 @@ struct ag_params {
     frozen_pattern *frozen;  // names that are not to learn
 };
 
-/* Memory for the gradient of one inner node after the other (ag_keep_grads off). */
+/* Of the memory that inner nodes' gradients share (ag_keep_grads off), what one of them has. */
+typedef struct {
+    size_t from, n;
+} ag_span;
+
+/* Memory that the bands of one chain after the other are computed in. */
 typedef struct {
     real *x;
     size_t n;
-    bool taken;
-} ag_block;
+} ag_buffer;
 
 struct ag_graph {
     tensor_arena *arena;
@@ -43,9 +47,14 @@ struct ag_graph {
     real *own_grads, *grads;  // flat gradients of the parameters: the graph's own, and those in use
     size_t own_size;          // reals of own_grads
     int nodes_with_grads;     // so many nodes have had their gradient's memory provided
-    bool share_grads;         // inner nodes' gradients take turns in `blocks`
-    ag_block *blocks;
-    int n_blocks, block_room;
+    bool share_grads;         // inner nodes' gradients take turns in `shared`
+    real *shared;
+    size_t n_shared;
+    ag_span *spans;  // what is taken, while it is dealt out; in order
+    int n_spans, span_room;
+    int stream_rows;  // planes of more rows may be streamed; 0: none. Kept over ag_graph_reset()
+    ag_buffer *buffers;
+    int n_buffers;
     ag_run run;  // kept over ag_graph_reset()
     bool failed;
     char error[400];
@@ -55,6 +64,16 @@ struct ag_graph {
     ag_node *(*source)(ag_graph *g, ag_sample_kind kind, tensor_shape shape, void *ctx);
     void *source_ctx;
     int frozen_leaf;  // the gradient check freezes the leaf of this number; -1: none
+};
+
+/* Of a node that is run by rows. A stored one heads a chain: the streamed nodes that it asks for,
+ * readers before what they read. Each of them has one reader, so that a chain is a tree. */
+struct ag_flow {
+    ag_node *reader;           // of a streamed node; NULL: nobody reads it yet
+    ag_node *next, *previous;  // in the chain
+    ag_node *last;             // of a stored node: the chain's last one, or itself
+    int x, dx, own;            // its buffers among the graph's; -1: none
+    real *kept;                // `keeps` numbers for each row
 };
 
 struct ag_hook_entry {
@@ -71,5 +90,21 @@ ag_node *ag_new_node(ag_graph *g);
 ag_node *ag_new_leaf(ag_graph *g, const char *name, tensor val, bool wants_grad);
 
 void ag_run_hooks(ag_node *node);
+
+/* Decides, when the shape of a new node is known, whether it is streamed, and what becomes of its
+ * streamed inputs. */
+void ag_plan(ag_node *node);
+
+/* Memory for the value of a stored node, and for what it saves; then its value. False on an error. */
+bool ag_make(ag_node *node);
+
+enum { AG_EACH_MOST = 4 };  // inputs of an elementwise op that is streamed
+
+/* Of an op by rows: [..,T,S] that its bands are cut from. */
+tensor_shape ag_planes(const ag_node *node);
+
+/* How far the rows of a streamed band are apart: aligned, and never a power of two, which would put
+ * all rows into the same sets of the cache. */
+static inline ptrdiff_t ag_band_ld(int cols) { return (cols + 31) / 32 * 32 + 16; }
 
 #endif

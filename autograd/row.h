@@ -15,11 +15,18 @@ VEC_INLINE void row_add(real *x, int i, int n, vreal v) {
 }
 #define ROW_EACH(i, n) for (int i = 0; i < (n); i += VEC)
 
-/* The greatest of so_far and x[0..n-1]; NaN is passed over. */
+/* The greatest of so_far and x[0..n-1]; NaN is passed over. Four at a time, as none waits for another. */
 VEC_INLINE real row_max(const real *x, int n, real so_far) {
-    vreal m = vec_set(so_far);
-    ROW_EACH(i, n) m = vec_max(row_get(x, i, n, so_far), m);
-    return vec_greatest(m);
+    vreal m = vec_set(so_far), second = m, third = m, fourth = m;
+    int i = 0;
+    for (; i + 4 * VEC <= n; i += 4 * VEC) {
+        m = vec_max(vec_load(x + i), m);
+        second = vec_max(vec_load(x + i + VEC), second);
+        third = vec_max(vec_load(x + i + 2 * VEC), third);
+        fourth = vec_max(vec_load(x + i + 3 * VEC), fourth);
+    }
+    for (; i < n; i += VEC) m = vec_max(row_get(x, i, n, so_far), m);
+    return vec_greatest(vec_max(vec_max(second, m), vec_max(fourth, third)));
 }
 
 /* Sum over i of x[i] - shift; with the sum of its squares. */

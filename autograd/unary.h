@@ -18,7 +18,8 @@
     }
 
 /* The same a vector at a time, where the function has a form for vectors: the statement sets `y` from
- * `x`; backward it sets `slope`, dy/dx, from x and y. */
+ * `x`; backward it sets `slope`, dy/dx, from x and y, or `part`, what is added to dx, from dy too. dx may
+ * stand where dy does (ag_op.over_dy). */
 #define AG_VECTORS(node, ...)                                         \
     {                                                                 \
         const real *x_ = (node)->in[0]->val.x;                        \
@@ -31,7 +32,13 @@
             vec_store_upto(y_ + i_, left_, y);                        \
         }                                                             \
     }
-#define AG_VECTORS_BACK(node, ...)                                    \
+#define AG_VECTORS_BACK(node, ...) \
+    AG_VECTORS_ADD(node, {         \
+        vreal slope;               \
+        __VA_ARGS__;               \
+        part = vec_cut(dy, slope); \
+    })
+#define AG_VECTORS_ADD(node, ...)                                     \
     {                                                                 \
         const real *x_ = (node)->in[0]->val.x, *y_ = (node)->val.x;   \
         const real *dy_ = (node)->grad;                               \
@@ -41,12 +48,12 @@
             const int left_ = n_ - i_ < VEC ? (int)(n_ - i_) : VEC;   \
             const vreal x = vec_load_upto(x_ + i_, left_, 0);         \
             const vreal y = vec_load_upto(y_ + i_, left_, 0);         \
-            vreal slope, dx = {0};                                    \
+            const vreal dy = vec_load_upto(dy_ + i_, left_, 0);       \
+            vreal part, dx = {0};                                     \
             (void)x, (void)y;                                         \
             __VA_ARGS__;                                              \
             if (!first_) dx = vec_load_upto(dx_ + i_, left_, 0);      \
-            dx += vec_cut(vec_load_upto(dy_ + i_, left_, 0), slope);  \
-            vec_store_upto(dx_ + i_, left_, dx);                      \
+            vec_store_upto(dx_ + i_, left_, dx + part);               \
         }                                                             \
     }
 

@@ -106,6 +106,63 @@ static void threads_change_no_bit(void **state) {
     check_threads(c);
 }
 
+/* ---- long sequences, whose weights are streamed ---- */
+
+/* 540 tokens: 180 pairs, and a question to each. */
+static qkv_config long_one(void) {
+    qkv_config c = small();
+    strcpy(c.task, "mqar");
+    qkv_config_use_plugin(&c, NULL);  // its options
+    qkv_config_choose(&c, "pairs", 180);
+    qkv_config_choose(&c, "keys", 200);
+    c.batch = 3, c.lanes = 2, c.heads = 2, c.layers = 2, c.dropout = 0.1;
+    return c;
+}
+
+static void store_all(qkv_trainer *t) {
+    for (int i = 0; i < qkv_trainer_pool_size(t->pool); i++) ag_stream(t->workers[i].graph, 0);
+}
+
+static void assert_same_evaluation(qkv_trainer *a, qkv_trainer *b) {
+    qkv_trainer_scores x, y;
+    char error[QKV_IO_ERROR];
+    assert_true(qkv_trainer_evaluate(a, "valid", 3, 3, &x, error));
+    assert_true(qkv_trainer_evaluate(b, "valid", 3, 3, &y, error));
+    double one[] = {x.loss, x.accuracy, x.answer_attention, x.distractor};
+    double two[] = {y.loss, y.accuracy, y.answer_attention, y.distractor};
+    assert_same_bits(one, two, sizeof one / sizeof *one);
+    assert_same_bits(x.head_attention, y.head_attention, 4);
+    assert_true(x.answer_attention > 0);
+}
+
+/* Trained and evaluated they are what stored ones are, on one thread and on two; who looks gets them. */
+static void streaming_changes_no_bit(void **state) {
+    (void)state;
+    for (int threads = 1; threads <= 2; threads++) {
+        qkv_trainer *streams = trainer_on(NULL, long_one(), threads),
+                    *stored = trainer_on(NULL, long_one(), 1);
+        qkv_trainer_worker *w = qkv_trainer_any_worker(streams),
+                           *twin = qkv_trainer_any_worker(stored);
+        store_all(stored);
+        steps(streams, 0, 2), steps(stored, 0, 2);
+        assert_same_weights(streams, stored);
+        assert_same_evaluation(streams, stored);
+        assert_true(w->weights[0]->streamed && w->weights[1]->streamed);
+        assert_false(twin->weights[0]->streamed || twin->weights[1]->streamed);
+        qkv_trainer_load(streams, w, "test", 0, 1, 1);
+        qkv_trainer_load(stored, twin, "test", 0, 1, 1);
+        ag_set_run(w->graph, (ag_run){0}), ag_set_run(twin->graph, (ag_run){0});
+        assert_true(ag_forward(w->graph) && ag_forward(twin->graph));
+        for (int l = 0; l < 2; l++) {
+            const ag_node *x = qkv_trainer_weights(w, l), *y = qkv_trainer_weights(twin, l);
+            assert_same_bits(x->val.x, y->val.x, x->val.n);
+        }
+        steps(streams, 2, 3), steps(stored, 2, 3);  // on, now that they are stored
+        assert_same_weights(streams, stored);
+        qkv_trainer_free(streams), qkv_trainer_free(stored);
+    }
+}
+
 /* ---- micro-batches ---- */
 
 /* The gradient of step 5; malloc'd. Says how the batch was cut. */
@@ -369,6 +426,7 @@ static void a_huge_gradient_is_finite(void **state) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(threads_change_no_bit),
+    cmocka_unit_test(streaming_changes_no_bit),
     cmocka_unit_test(micro_batches_add_up_to_the_batch),
     cmocka_unit_test(a_batch_is_the_next_examples),
     cmocka_unit_test(the_gradient_is_the_derivative),

@@ -13,13 +13,14 @@ static void forward(ag_node *node) {
 
 static void backward(ag_node *node) {
     tensor_shape full = node->val.shape, sa = node->in[0]->val.shape, sb = node->in[1]->val.shape;
-    const real *restrict dY = node->grad;
+    const real *dY = node->grad;
     for (int i = 0; i < 2; i++) {
         ag_node *in = node->in[i];
         bool first = false, whole = in->val.n == node->val.n;
         real *d = whole ? ag_grad_or_first(in, &first) : ag_grad(in);
         if (!d) continue;
-        // A residual's gradient: copied, not added to zeros.
+        // A residual's gradient: copied, not added to zeros, unless it stands there already.
+        if (first && d == dY) continue;
         if (first)
             memcpy(d, dY, in->val.n * sizeof *d);
         else if (i == 0)
@@ -39,6 +40,8 @@ const ag_op ag_op_add = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
+    .over_dy = true,
+    .rows = &ag_elementwise,
     .torch = "x[0] + x[1]",
 };
 

@@ -19,40 +19,36 @@ static bool shape(ag_node *node) {
     return true;
 }
 
-/* y = x - slope |t - s|, of one [T,S] plane whose first query stands at `first`. */
-static void plane(const real *x, int first, int T, int S, real slope, real *y) {
-    for (int t = first; t < first + T; t++)
-        for (int s = 0; s < S; s++, x++, y++) *y = *x - slope * (real)abs(t - s);
+static ag_mask mask_of(const ag_node *node) { return ((const attr *)node->attr)->mask; }
+
+static int cols(const ag_node *node, int t) {
+    return ag_mask_limit(mask_of(node), t, node->val.shape.dim[3]);
 }
 
-static void forward(ag_node *node) {
-    const ag_mask mask = ((const attr *)node->attr)->mask;
-    const int *dim = node->val.shape.dim, B = dim[0], H = dim[1], T = dim[2], S = dim[3];
-    for (int h = 0; h < H; h++) {
-        const real slope = (real)tensor_pow(2, -8.0 * (h + 1) / H);
-        for (int b = 0; b < B; b++) {
-            const size_t at = ((size_t)b * (size_t)H + (size_t)h) * (size_t)T * (size_t)S;
-            plane(node->in[0]->val.x + at, mask.first, T, S, slope, node->val.x + at);
-            ag_clear_masked(ag_mask_row(mask, b), T, S, node->val.x + at);
-        }
-    }
+static void forward(ag_node *node, const ag_band *b) {
+    const ag_mask mask = ag_mask_of_plane(mask_of(node), node->val.shape, b->plane);
+    const size_t H = (size_t)node->val.shape.dim[1];
+    const real slope = (real)tensor_pow(2, -8.0 * (double)(b->plane % H + 1) / (double)H);
+    const ag_strip x = ag_band_of(node->in[0], b), y = ag_band_of(node, b);
+    for (int r = 0; r < b->n; r++)
+        for (int s = 0; s < b->cols; s++)
+            y.x[r * y.ld + s] = x.x[r * x.ld + s] - slope * (real)abs(mask.first + b->t + r - s);
+    ag_clear_masked(mask, b, y);
 }
 
-static void backward(ag_node *node) {
-    const ag_mask mask = ((const attr *)node->attr)->mask;
-    const tensor_shape shape = node->val.shape;
-    const int T = shape.dim[2], S = shape.dim[3];
-    real *DX = ag_grad(node->in[0]);
-    for (size_t r = 0, rows = tensor_rows(shape); r < rows; r++) {
-        const real *dy = node->grad + r * (size_t)S;
-        real *dx = DX + r * (size_t)S;
-        const ag_mask seen = ag_mask_at(mask, shape, r);
-        int begin[2], end[2], ranges = ag_visible(seen, (int)(r % (size_t)T), S, begin, end);
-        // y[s] = x[s] - m |t - s|
-        for (int i = 0; i < ranges; i++)
-            for (int s = begin[i]; s < end[i]; s++) dx[s] += dy[s];
-    }
+static void backward(ag_node *node, const ag_band *b) {
+    bool first;
+    const ag_strip dy = ag_band_dy(node, b), dx = ag_band_grad(node->in[0], b, &first);
+    ag_clear_masked(ag_mask_of_plane(mask_of(node), node->val.shape, b->plane), b,
+                    dy);  // the constant 0 there has no gradient to pass on
+    // y = x - slope |t - s|
+    for (int r = 0; r < b->n; r++)
+        for (int s = 0; s < b->cols; s++)
+            dx.x[r * dx.ld + s] = (first ? 0 : dx.x[r * dx.ld + s]) + dy.x[r * dy.ld + s];
 }
+
+static const ag_by_rows by_rows = {
+    .forward = forward, .backward = backward, .cols = cols, .in_place = true};
 
 static ag_node *sample(ag_graph *g, int i) {
     const struct {
@@ -70,15 +66,14 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_alibi(ag_sample(g, AG_SAMPLE_NORMAL, c[i].shape), c[i].mask);
 }
 
-static const char *arguments(const ag_node *node) {
-    return ag_text_mask(node, ((const attr *)node->attr)->mask);
-}
+static const char *arguments(const ag_node *node) { return ag_text_mask(node, mask_of(node)); }
 
 const ag_op ag_op_alibi = {.name = "alibi",
                            .shape = shape,
-                           .forward = forward,
-                           .backward = backward,
+                           .forward = ag_rows_forward,
+                           .backward = ag_rows_backward,
                            .sample = sample,
+                           .rows = &by_rows,
                            .arguments = arguments};
 
 ag_node *ag_alibi(ag_node *x, ag_mask mask) {

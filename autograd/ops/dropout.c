@@ -9,6 +9,7 @@
  * 2014, section 10. */
 #include "autograd/op.h"
 #include "tensor/rng.h"
+#include "tensor/vec.h"
 
 typedef struct {
     double p;
@@ -29,24 +30,91 @@ static rng stream(const ag_run *run, const char *name) {
     return rng_stream(key, "dropout", run->micro_batch);
 }
 
-static void forward(ag_node *node) {
+/* The numbers of m are drawn one after the other: those from `from` on. */
+typedef struct {
+    rng r;
+    uint32_t dropped;
+    real kept;
+    bool drops;
+} draws;
+
+static draws draws_from(const ag_node *node, size_t from) {
     const attr *a = node->attr;
     const ag_run run = ag_get_run(node->graph);
-    const real *restrict x = node->in[0]->val.x, kept = (real)(1 / (1 - a->p));
-    real *restrict y = node->val.x, *restrict m = node->save;
-    rng r = stream(&run, a->name);
-    const uint32_t dropped = (uint32_t)(a->p * 0x1p32);  // p < 1: at most 2^32 - 1
-    const bool drops = run.training && a->p > 0;
-    for (size_t i = 0; i < node->val.n; i++) m[i] = !drops ? 1 : rng_u32(&r) < dropped ? 0 : kept;
-    for (size_t i = 0; i < node->val.n; i++) y[i] = m[i] == 0 ? 0 : m[i] * x[i];
+    draws d = {stream(&run, a->name), (uint32_t)(a->p * 0x1p32),  // p < 1: at most 2^32 - 1
+               (real)(1 / (1 - a->p)), run.training && a->p > 0};
+    rng_advance(&d.r, from);
+    return d;
+}
+
+static real draw(draws *d) { return !d->drops ? 1 : rng_u32(&d->r) < d->dropped ? 0 : d->kept; }
+
+/* y = m x, and dx += m dy: 0 where m is, whatever the other is. y may be x. */
+static void times(const real *m, const real *x, size_t n, real *y) {
+    for (size_t i = 0; i < n; i += VEC) {
+        const int left = n - i < VEC ? (int)(n - i) : VEC;
+        vec_store_upto(y + i, left,
+                       vec_cut(vec_load_upto(m + i, left, 0), vec_load_upto(x + i, left, 0)));
+    }
+}
+static void times_back(const real *m, const real *dy, size_t n, bool first, real *dx) {
+    for (size_t i = 0; i < n; i += VEC) {
+        const int left = n - i < VEC ? (int)(n - i) : VEC;
+        const vreal so_far = first ? vec_set(0) : vec_load_upto(dx + i, left, 0);
+        vec_store_upto(
+            dx + i, left,
+            so_far + vec_cut(vec_load_upto(m + i, left, 0), vec_load_upto(dy + i, left, 0)));
+    }
+}
+
+static void forward(ag_node *node) {
+    draws d = draws_from(node, 0);
+    for (size_t i = 0; i < node->val.n; i++) node->save[i] = draw(&d);
+    times(node->save, node->in[0]->val.x, node->val.n, node->val.x);
 }
 
 static void backward(ag_node *node) {
-    const real *restrict m = node->save, *restrict dy = node->grad;
-    real *restrict dx = ag_grad(node->in[0]);
-    for (size_t i = 0; i < node->val.n; i++)
-        dx[i] += m[i] == 0 ? 0 : m[i] * dy[i];  // y[i] = m[i] * x[i]
+    bool first = false;
+    real *dx = ag_grad_or_first(node->in[0], &first);
+    times_back(node->save, node->grad, node->val.n, first, dx);  // y = m x
 }
+
+/* By rows nothing is kept: m is drawn again, a piece at a time. */
+typedef struct {
+    draws d;
+    int at, n;
+    real m[256];
+} piece;
+
+static piece piece_of_row(const ag_node *node, const ag_band *b, int r) {
+    const size_t row = b->plane * (size_t)b->T + (size_t)(b->t + r);
+    return (piece){.d = draws_from(node, row * (size_t)b->S)};
+}
+
+static bool next_piece(piece *p, int cols) {
+    p->at += p->n;
+    p->n = cols - p->at < 256 ? cols - p->at : 256;
+    for (int i = 0; i < p->n; i++) p->m[i] = draw(&p->d);
+    return p->n > 0;
+}
+
+static void forward_rows(ag_node *node, const ag_band *b) {
+    const ag_strip x = ag_band_of(node->in[0], b), y = ag_band_of(node, b);
+    for (int r = 0; r < b->n; r++)
+        for (piece p = piece_of_row(node, b, r); next_piece(&p, b->cols);)
+            times(p.m, x.x + r * x.ld + p.at, (size_t)p.n, y.x + r * y.ld + p.at);
+}
+
+static void backward_rows(ag_node *node, const ag_band *b) {
+    bool first;
+    const ag_strip dy = ag_band_dy(node, b), dx = ag_band_grad(node->in[0], b, &first);
+    for (int r = 0; r < b->n; r++)
+        for (piece p = piece_of_row(node, b, r); next_piece(&p, b->cols);)
+            times_back(p.m, dy.x + r * dy.ld + p.at, (size_t)p.n, first, dx.x + r * dx.ld + p.at);
+}
+
+static const ag_by_rows by_rows = {
+    .forward = forward_rows, .backward = backward_rows, .in_place = true, .whole = true};
 
 static ag_node *sample(ag_graph *g, int i) {
     static const double p[] = {0.5, 0, 0.9};
@@ -77,6 +145,7 @@ const ag_op ag_op_dropout = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
+    .rows = &by_rows,
     .timed = timed,
     .arguments = arguments,
     .torch = "x[0] * torch.tensor(kept).reshape(shape) / (1 - p)",

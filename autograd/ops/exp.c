@@ -14,6 +14,7 @@ const ag_op ag_op_exp = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
+    .rows = &ag_elementwise,
     .torch = "torch.exp(x[0])",
 };
 

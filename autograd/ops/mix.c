@@ -24,60 +24,53 @@ static bool shape(ag_node *node) {
     return true;
 }
 
+/* One head of one batch row: a plane of w. */
 typedef struct {
     ag_head head;
-    int B, H, group;
-    size_t plane;
-} sizes;
+    ptrdiff_t y, v;  // where it begins in y, and its value head in v
+} place;
 
-static sizes sizes_of(const ag_node *node) {
+static place place_of(const ag_node *node, size_t plane) {
     const attr *a = node->attr;
     tensor_shape w = node->in[0]->val.shape, v = node->in[1]->val.shape;
-    int H = w.dim[1], E = v.dim[2] / a->kv_heads;
-    return (sizes){.head = {w.dim[2], w.dim[3], E, (ptrdiff_t)H * E, v.dim[2], 1, a->mask},
-                   .B = w.dim[0],
-                   .H = H,
-                   .group = H / a->kv_heads,
-                   .plane = (size_t)w.dim[2] * (size_t)w.dim[3]};
+    const int H = w.dim[1], T = w.dim[2], S = w.dim[3], E = v.dim[2] / a->kv_heads;
+    const ptrdiff_t b = (ptrdiff_t)plane / H, h = (ptrdiff_t)plane % H;
+    return (place){.head = {T, S, E, (ptrdiff_t)H * E, v.dim[2], 1,
+                            ag_mask_of_plane(a->mask, w, plane), ag_plane_memory(node)},
+                   .y = b * T * H * E + h * E,
+                   .v = b * S * v.dim[2] + h / (H / a->kv_heads) * E};
 }
 
-/* Where head h of batch row b begins in y, and its value head in v. */
-static ptrdiff_t at_y(const sizes *s, int b, int h) {
-    return (ptrdiff_t)b * s->head.T * s->head.lda + h * s->head.E;
-}
-static ptrdiff_t at_v(const sizes *s, int b, int h) {
-    return (ptrdiff_t)b * s->head.S * s->head.ldb + h / s->group * s->head.E;
+static tensor_shape planes(const ag_node *node) { return node->in[0]->val.shape; }
+
+static int cols(const ag_node *node, int t) {
+    return ag_mask_limit(((const attr *)node->attr)->mask, t, planes(node).dim[3]);
 }
 
-static void forward(ag_node *node) {
-    const ag_mask mask = ((const attr *)node->attr)->mask;
-    sizes s = sizes_of(node);
-    const real *w = node->in[0]->val.x, *v = node->in[1]->val.x;  // [B,H,T,S] [B,S,G*E]
-    for (int b = 0; b < s.B; b++) {
-        s.head.mask = ag_mask_row(mask, b);
-        for (int h = 0; h < s.H; h++, w += s.plane)
-            ag_attend_rows(&s.head, GEMM_SET, w, v + at_v(&s, b, h), node->val.x + at_y(&s, b, h));
-    }
+static size_t room(const ag_node *node) {
+    const tensor_shape w = planes(node), v = node->in[1]->val.shape;
+    return ag_attend_room(w.dim[2], w.dim[3], v.dim[2] / ((const attr *)node->attr)->kv_heads);
 }
 
-static void backward(ag_node *node) {
-    const ag_mask mask = ((const attr *)node->attr)->mask;
-    sizes s = sizes_of(node);
-    const real *w = node->in[0]->val.x, *v = node->in[1]->val.x, *dy = node->grad;
-    bool first = false;
-    real *dw = ag_grad_or_first(node->in[0], &first), *dv = ag_grad(node->in[1]);
-    for (int b = 0; b < s.B; b++) {
-        s.head.mask = ag_mask_row(mask, b);
-        for (int h = 0; h < s.H; h++) {
-            size_t plane = ((size_t)b * (size_t)s.H + (size_t)h) * s.plane;
-            // y = w v
-            if (dw)
-                ag_attend_dots(&s.head, first ? GEMM_SET : GEMM_ADD, dy + at_y(&s, b, h),
-                               v + at_v(&s, b, h), dw + plane);
-            if (dv) ag_attend_cols(&s.head, w + plane, dy + at_y(&s, b, h), dv + at_v(&s, b, h));
-        }
-    }
+static void forward(ag_node *node, const ag_band *b) {
+    const place at = place_of(node, b->plane);
+    const real *v = node->in[1]->val.x;  // [B,S,G*E]
+    ag_attend_rows(&at.head, b, GEMM_SET, ag_band_of(node->in[0], b), v + at.v, node->val.x + at.y);
 }
+
+static void backward(ag_node *node, const ag_band *b) {
+    const place at = place_of(node, b->plane);
+    const real *v = node->in[1]->val.x, *dy = node->grad;
+    bool first;
+    const ag_strip dw = ag_band_grad(node->in[0], b, &first);
+    real *dv = ag_grad(node->in[1]);
+    // y = w v
+    if (dw.x) ag_attend_dots(&at.head, b, first ? GEMM_SET : GEMM_ADD, dy + at.y, v + at.v, dw);
+    if (dv) ag_attend_cols(&at.head, b, ag_band_of(node->in[0], b), dy + at.y, dv + at.v);
+}
+
+static const ag_by_rows by_rows = {
+    .forward = forward, .backward = backward, .planes = planes, .cols = cols, .room = room};
 
 static ag_node *sample(ag_graph *g, int i) {
     const struct {
@@ -120,9 +113,10 @@ static const char *arguments(const ag_node *node) {
 const ag_op ag_op_mix = {
     .name = "mix",
     .shape = shape,
-    .forward = forward,
-    .backward = backward,
+    .forward = ag_rows_forward,
+    .backward = ag_rows_backward,
     .sample = sample,
+    .rows = &by_rows,
     .flops = flops,
     .timed = timed,
     .arguments = arguments,

@@ -13,6 +13,7 @@ const ag_op ag_op_neg = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
+    .rows = &ag_elementwise,
     .torch = "-x[0]",
 };
 

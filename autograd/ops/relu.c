@@ -2,7 +2,9 @@
 #include "autograd/unary.h"
 
 static void forward(ag_node *node) { AG_EACH(node, y[i] = x[i] <= 0 ? 0 : x[i]) }
-static void backward(ag_node *node) { AG_EACH_BACK(node, dx[i] += x[i] <= 0 ? 0 : dy[i]) }
+static void backward(ag_node *node) {
+    AG_VECTORS_ADD(node, part = vec_select(x <= 0, vec_set(0), dy))
+}
 static ag_node *sample(ag_graph *g, int i) {
     return ag_sample_unary(g, ag_relu, i, AG_SAMPLE_NO_KINK);
 }
@@ -14,6 +16,8 @@ const ag_op ag_op_relu = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
+    .over_dy = true,
+    .rows = &ag_elementwise,
     .torch = "F.relu(x[0])",
 };
 

@@ -29,59 +29,53 @@ static bool shape(ag_node *node) {
     return true;
 }
 
+/* One head of one batch row: a plane of y. */
 typedef struct {
     ag_head head;
-    int B, H, group;  // `group` query heads share a key head
-    size_t plane;     // T * S
-} sizes;
+    ptrdiff_t q, k;  // where it begins in q, and its key head in k
+} place;
 
-static sizes sizes_of(const ag_node *node) {
+static place place_of(const ag_node *node, size_t plane) {
     const attr *a = node->attr;
     tensor_shape q = node->in[0]->val.shape, k = node->in[1]->val.shape;
-    int E = q.dim[2] / a->heads, G = E > 0 ? k.dim[2] / E : a->heads;
-    return (sizes){.head = {q.dim[1], k.dim[1], E, q.dim[2], k.dim[2], (real)a->factor, a->mask},
-                   .B = q.dim[0],
-                   .H = a->heads,
-                   .group = a->heads / G,
-                   .plane = (size_t)q.dim[1] * (size_t)k.dim[1]};
+    const int T = q.dim[1], S = k.dim[1], E = q.dim[2] / a->heads, G = E > 0 ? k.dim[2] / E : 1;
+    const ptrdiff_t b = (ptrdiff_t)plane / a->heads, h = (ptrdiff_t)plane % a->heads;
+    return (place){
+        .head = {T, S, E, q.dim[2], k.dim[2], (real)a->factor,
+                 ag_mask_of_plane(a->mask, node->val.shape, plane), ag_plane_memory(node)},
+        .q = b * T * q.dim[2] + h * E,
+        .k = b * S * k.dim[2] + h / (a->heads / G) * E};  // H/G heads share a key head
 }
 
-/* Where head h of batch row b begins in q, and its key head in k. */
-static ptrdiff_t at_q(const sizes *s, int b, int h) {
-    return (ptrdiff_t)b * s->head.T * s->head.lda + h * s->head.E;
-}
-static ptrdiff_t at_k(const sizes *s, int b, int h) {
-    return (ptrdiff_t)b * s->head.S * s->head.ldb + h / s->group * s->head.E;
+static int cols(const ag_node *node, int t) {
+    return ag_mask_limit(((const attr *)node->attr)->mask, t, node->val.shape.dim[3]);
 }
 
-static void forward(ag_node *node) {
-    const ag_mask mask = ((const attr *)node->attr)->mask;
-    sizes s = sizes_of(node);
+static size_t room(const ag_node *node) {
+    const int *dim = node->val.shape.dim, heads = ((const attr *)node->attr)->heads;
+    return ag_attend_room(dim[2], dim[3], node->in[0]->val.shape.dim[2] / heads);
+}
+
+static void forward(ag_node *node, const ag_band *b) {
+    const place at = place_of(node, b->plane);
     const real *q = node->in[0]->val.x, *k = node->in[1]->val.x;  // [B,T,H*E] [B,S,G*E]
-    real *y = node->val.x;                                        // [B,H,T,S]
-    for (int b = 0; b < s.B; b++) {
-        s.head.mask = ag_mask_row(mask, b);
-        for (int h = 0; h < s.H; h++, y += s.plane)
-            ag_attend_dots(&s.head, GEMM_SET, q + at_q(&s, b, h), k + at_k(&s, b, h), y);
-    }
+    ag_attend_dots(&at.head, b, GEMM_SET, q + at.q, k + at.k, ag_band_of(node, b));
 }
 
-static void backward(ag_node *node) {
-    const ag_mask mask = ((const attr *)node->attr)->mask;
-    sizes s = sizes_of(node);
+static void backward(ag_node *node, const ag_band *b) {
+    const place at = place_of(node, b->plane);
     const real *q = node->in[0]->val.x, *k = node->in[1]->val.x;
-    real *dy = node->grad, *dq = ag_grad(node->in[0]), *dk = ag_grad(node->in[1]);
-    for (int b = 0; b < s.B; b++) {
-        s.head.mask = ag_mask_row(mask, b);
-        for (int h = 0; h < s.H; h++, dy += s.plane) {
-            // What is masked is the constant 0, which has no gradient to pass on.
-            ag_clear_masked(s.head.mask, s.head.T, s.head.S, dy);
-            // y = factor q k^T
-            if (dq) ag_attend_rows(&s.head, GEMM_ADD, dy, k + at_k(&s, b, h), dq + at_q(&s, b, h));
-            if (dk) ag_attend_cols(&s.head, dy, q + at_q(&s, b, h), dk + at_k(&s, b, h));
-        }
-    }
+    real *dq = ag_grad(node->in[0]), *dk = ag_grad(node->in[1]);
+    const ag_strip dy = ag_band_dy(node, b);
+    // What is masked is the constant 0, which has no gradient to pass on.
+    ag_clear_masked(at.head.mask, b, dy);
+    // y = factor q k^T
+    if (dq) ag_attend_rows(&at.head, b, GEMM_ADD, dy, k + at.k, dq + at.q);
+    if (dk) ag_attend_cols(&at.head, b, dy, q + at.q, dk + at.k);
 }
+
+static const ag_by_rows by_rows = {
+    .forward = forward, .backward = backward, .cols = cols, .room = room};
 
 static ag_node *sample(ag_graph *g, int i) {
     const struct {
@@ -128,9 +122,10 @@ static const char *arguments(const ag_node *node) {
 const ag_op ag_op_scores = {
     .name = "scores",
     .shape = shape,
-    .forward = forward,
-    .backward = backward,
+    .forward = ag_rows_forward,
+    .backward = ag_rows_backward,
     .sample = sample,
+    .rows = &by_rows,
     .flops = flops,
     .timed = timed,
     .arguments = arguments,

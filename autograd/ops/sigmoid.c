@@ -15,6 +15,8 @@ const ag_op ag_op_sigmoid = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
+    .over_dy = true,
+    .rows = &ag_elementwise,
     .torch = "torch.sigmoid(x[0])",
 };
 

@@ -15,6 +15,8 @@ const ag_op ag_op_silu = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
+    .over_dy = true,
+    .rows = &ag_elementwise,
     .torch = "F.silu(x[0])",
 };
 

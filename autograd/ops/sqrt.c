@@ -15,6 +15,7 @@ const ag_op ag_op_sqrt = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
+    .rows = &ag_elementwise,
     .torch = "torch.sqrt(x[0])",
 };
 

@@ -15,6 +15,8 @@ const ag_op ag_op_tanh = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
+    .over_dy = true,
+    .rows = &ag_elementwise,
     .torch = "torch.tanh(x[0])",
 };
 

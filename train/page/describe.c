@@ -155,7 +155,7 @@ static void add_maps(qkv_io_text *out, qkv_trainer *t) {
         for (int l = 0; l < qkv_trainer_config(t)->layers; l++) {
             char name[64];
             snprintf(name, sizeof name, kinds[k].format, l);
-            const ag_node *node = ag_find(g, name);
+            const ag_node *node = ag_find_unseen(g, name);
             if (!node || node->val.shape.rank != 4) continue;
             qkv_io_text_add(out, first ? "{" : ",{");
             add_field(out, true, "name", name);

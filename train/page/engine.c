@@ -248,6 +248,9 @@ static bool prepare(qkv_page *p, qkv_page_run *r, const qkv_config *c, const dat
     if (!r->arena) return qkv_io_fail(p->error, "out of memory");
     r->t = qkv_trainer_new(NULL, c, spec, 1, p->error);
     if (!r->t) return false;
+    ag_graph *g = qkv_trainer_any_worker(r->t)->graph;
+    ag_stream(g, 0);  // whoever opens the page looks
+    if (ag_error(g)) return qkv_io_fail(p->error, "%s", ag_error(g));
     r->has_circuits = r->now.has_circuits =
         qkv_probe_circuits_new(r->arena, r->t, &r->now.circuits);
     r->spacing = QKV_PAGE_SPACING;

@@ -146,7 +146,7 @@ static void ask_for(qkv_page_run *r, int first, int count) {
 static void read_answers(qkv_page_run *r, int first, int count, int head, real *out, real *said) {
     const data_spec *s = qkv_trainer_spec(r->t);
     const qkv_trainer_worker *w = qkv_trainer_any_worker(r->t);
-    const ag_node *weights = w->weights[qkv_probe_last_layer(r->t)];
+    const ag_node *weights = qkv_trainer_weights(w, qkv_probe_last_layer(r->t));
     int S = s->side[s->store].T;
     for (int b = 0; b < count; b++) {
         memcpy(out + (ptrdiff_t)(first + b) * S, qkv_probe_row_of(weights, b, head, r->question),
@@ -225,7 +225,7 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
             if (w->out.logits[k]) sum->right += qkv_probe_answer(t, w, k, n) == w->target[k][n];
             if (w->source[k][n] >= 0 && qkv_trainer_has_attention(t))
                 sum->attention += qkv_probe_mean_at(
-                    w->weights[qkv_probe_last_layer(t)], qkv_probe_row_example(t, w, n),
+                    qkv_trainer_weights(w, qkv_probe_last_layer(t)), qkv_probe_row_example(t, w, n),
                     qkv_probe_row_position(t, w, n), w->source[k][n]);
         }
     return ok;

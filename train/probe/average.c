@@ -53,7 +53,7 @@ static view look(qkv_trainer *t, qkv_trainer_worker *w, const question *q) {
               b = qkv_probe_row_example(t, w, q->n), at = qkv_probe_row_position(t, w, q->n);
     const ag_node *mix = qkv_probe_node(t, w, last, "mix"), *values = mix->in[1];
     const real *o = mix->val.x + ((ptrdiff_t)b * mix->val.shape.dim[1] + at) * E,
-               *row = qkv_probe_row_of(w->weights[last], b, 0, at),
+               *row = qkv_probe_row_of(qkv_trainer_weights(w, last), b, 0, at),
                *v = values->val.x + (ptrdiff_t)b * values->val.shape.dim[1] * E,
                *logits = w->out.logits[0]->val.x +
                          (ptrdiff_t)q->n * tensor_width(w->out.logits[0]->val.shape);

@@ -49,7 +49,7 @@ static const struct {
 
 static void add(qkv_trainer *t, qkv_trainer_worker *w, int n, int ref, tally *sum) {
     const ag_node *scores = qkv_probe_scores_node(t, w),
-                  *weights = w->weights[qkv_probe_last_layer(t)];
+                  *weights = qkv_trainer_weights(w, qkv_probe_last_layer(t));
     int b = qkv_probe_row_example(t, w, n), at = qkv_probe_row_position(t, w, n), other = 1 - ref;
     const int *colour = colours(t, w, sum, b), *noun = sum->at.noun;
     int says = DATA_COREF_COLOURS + qkv_probe_answer(t, w, 0, n);
@@ -68,7 +68,8 @@ static void add(qkv_trainer *t, qkv_trainer_worker *w, int n, int ref, tally *su
 /* By which way the predicate meets its noun: who looks at whom, in the last layer and in the first. */
 static void add_routes(const qkv_trainer *t, const qkv_trainer_worker *w, int n, int ref,
                        tally *sum) {
-    const ag_node *last = w->weights[qkv_probe_last_layer(t)], *first = w->weights[0];
+    const ag_node *last = qkv_trainer_weights(w, qkv_probe_last_layer(t)),
+                  *first = qkv_trainer_weights(w, 0);
     const int b = qkv_probe_row_example(t, w, n), it = qkv_probe_row_position(t, w, n);
     const int predicate = sum->at.predicate, noun = sum->at.noun[ref];
     sum->it_to_predicate += qkv_probe_mean_at(last, b, it, predicate);
@@ -87,7 +88,7 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
     for (int n = 0; n < qkv_probe_rows(w); n++) {
         const int ref = w->source[0][n] == sum->at.noun[0] ? 0 : 1;
         add(t, w, n, ref, sum);
-        if (w->weights[0]) add_routes(t, w, n, ref, sum);
+        if (qkv_trainer_weights(w, 0)) add_routes(t, w, n, ref, sum);
     }
     return true;
 }

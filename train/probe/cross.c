@@ -57,7 +57,7 @@ static bool permuted(qkv_trainer *t, qkv_trainer_worker *w, tally *sum) {
 
 static bool values_permuted(qkv_trainer *t, qkv_trainer_worker *w, tally *sum) {
     int stream = qkv_trainer_spec(t)->roles.value;
-    const ag_node *weights = w->weights[qkv_probe_last_layer(t)];
+    const ag_node *weights = qkv_trainer_weights(w, qkv_probe_last_layer(t));
     for (int b = 0; b < w->count; b++) shuffle(t, w, sum, b, stream, stream + 1);
     if (!replay(t, w)) return false;
     for (int n = 0; n < qkv_probe_rows(w); n++) {
@@ -89,11 +89,12 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
     sum->scratch = tensor_arena_take(arena, (size_t)entries, sizeof(int));
     sum->says = tensor_arena_take(arena, (size_t)rows, sizeof(int));
     sum->looks = tensor_arena_take(arena, (size_t)rows, sizeof(int));
-    if (!sum->order || !sum->scratch || !sum->says || !sum->looks) return false;
+    const ag_node *weights = qkv_trainer_weights(w, qkv_probe_last_layer(t));
+    if (!sum->order || !sum->scratch || !sum->says || !sum->looks || !weights) return false;
     for (int n = 0; n < rows; n++) {
         int b = qkv_probe_row_example(t, w, n), at = qkv_probe_row_position(t, w, n);
         sum->says[n] = qkv_probe_answer(t, w, 0, n);
-        sum->looks[n] = qkv_probe_looks_at(w->weights[qkv_probe_last_layer(t)], b, at);
+        sum->looks[n] = qkv_probe_looks_at(weights, b, at);
     }
     sum->rows += rows;
     return sum->change(t, w, sum);

@@ -72,7 +72,8 @@ static void count_right(qkv_trainer *t, const qkv_trainer_worker *w, long *right
 }
 
 static void count_looks(qkv_trainer *t, const qkv_trainer_worker *w, tally *sum) {
-    const ag_node *first = w->weights[0], *last = w->weights[qkv_probe_last_layer(t)];
+    const ag_node *first = qkv_trainer_weights(w, 0),
+                  *last = qkv_trainer_weights(w, qkv_probe_last_layer(t));
     int key, value;
     for (int n = 0; n < qkv_probe_rows(w); n++) {
         for (int r = 0; r < qkv_trainer_spec(t)->n_readouts; r++) sum->rows += w->target[r][n] >= 0;

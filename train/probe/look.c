@@ -125,7 +125,9 @@ static bool has_node(qkv_trainer *t, const char *name, char *error) {
         return w->out.logits[0] || qkv_io_fail(error, "the answer is a vector, not one of classes");
     while (known->name && strcmp(known->name, name) != 0) known++;
     full_name(t, last, name, full);
-    if (!qkv_probe_node(t, w, last, name))
+    ag_node *node = qkv_probe_node(t, w, last, name);
+    if (ag_error(w->graph)) return qkv_io_fail(error, "%s", ag_error(w->graph));
+    if (!node)
         return qkv_io_fail(error, "the block has no node '%s' %s: %s", full,
                            known->name ? known->shape : "", known->name ? known->what : "");
     bool right = strcmp(name, "weights") == 0  ? qkv_trainer_has_attention(t)
@@ -143,7 +145,7 @@ bool qkv_probe_has_nodes(qkv_trainer *t, const char *needs, char *error) {
 }
 
 ag_node *qkv_probe_scores_node(qkv_trainer *t, qkv_trainer_worker *w) {
-    const ag_node *weights = w->weights[qkv_probe_last_layer(t)];
+    const ag_node *weights = qkv_trainer_weights(w, qkv_probe_last_layer(t));
     ag_node *scores = qkv_probe_node(t, w, qkv_probe_last_layer(t), "scores");
     if (!weights || !scores) return NULL;
     return tensor_same_shape(scores->val.shape, weights->val.shape) ? scores : NULL;

@@ -26,7 +26,9 @@ bool qkv_probe_observe(qkv_trainer *t, qkv_trainer_worker *w, qkv_probe_view *ou
     int classes = spec->readout[0].classes;
     ag_set_run(w->graph, (ag_run){.training = false});
     if (!ag_forward(w->graph)) return false;
-    const real *weights = w->weights[qkv_trainer_config(t)->layers - 1]->val.x;  // [B,H,T,S]
+    const ag_node *node = qkv_trainer_weights(w, qkv_trainer_config(t)->layers - 1);
+    if (!node) return false;
+    const real *weights = node->val.x;  // [B,H,T,S]
     for (int b = 0; b < w->count; b++) {
         int n = qkv_probe_scored_row(t, w, b), q = w->rows[n] % T;
         real *row = out->attention + (ptrdiff_t)b * S;

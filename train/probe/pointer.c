@@ -33,7 +33,7 @@ static void add_scores(const qkv_trainer *t, const qkv_trainer_worker *w, const 
 static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, void *ctx) {
     (void)arena;
     tally *sum = ctx;
-    const ag_node *weights = w->weights[qkv_probe_last_layer(t)];
+    const ag_node *weights = qkv_trainer_weights(w, qkv_probe_last_layer(t));
     for (int n = 0; n < qkv_probe_rows(w); n++) {
         int b = qkv_probe_row_example(t, w, n), at = qkv_probe_row_position(t, w, n);
         const int *value = qkv_probe_ids(t, w, DATA_SEQUENCE, qkv_trainer_spec(t)->roles.value, b);

@@ -57,7 +57,7 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
     (void)arena;
     tally *sum = ctx;
     const ag_node *scores = qkv_probe_scores_node(t, w),
-                  *weights = w->weights[qkv_probe_last_layer(t)];
+                  *weights = qkv_trainer_weights(w, qkv_probe_last_layer(t));
     int H = scores->val.shape.dim[1], S = scores->val.shape.dim[3];
     if (sum->backward) ag_keep_grads(w->graph, true);  // the scores' gradient is looked at
     if (sum->backward && !ag_backward(w->out.loss, NULL)) return false;

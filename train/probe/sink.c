@@ -114,7 +114,7 @@ static void add_row(qkv_trainer *t, qkv_trainer_worker *w, const tally *sum, int
     const qkv_config *c = qkv_trainer_config(t);
     const int last = qkv_probe_last_layer(t), b = qkv_probe_row_example(t, w, n),
               at = qkv_probe_row_position(t, w, n);
-    const ag_node *weights = w->weights[last], *mix = qkv_probe_node(t, w, last, "mix"),
+    const ag_node *weights = qkv_trainer_weights(w, last), *mix = qkv_probe_node(t, w, last, "mix"),
                   *v = mix->in[1];
     const int T = weights->val.shape.dim[2], S = v->val.shape.dim[1], width = v->val.shape.dim[2];
     k->rows++;

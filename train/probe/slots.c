@@ -20,7 +20,7 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
     (void)arena;
     tally *sum = ctx;
     int readouts = qkv_trainer_spec(t)->n_readouts, H = qkv_trainer_config(t)->heads;
-    const ag_node *weights = w->weights[qkv_probe_last_layer(t)];
+    const ag_node *weights = qkv_trainer_weights(w, qkv_probe_last_layer(t));
     for (int n = 0; n < qkv_probe_rows(w); n++) {
         int wrong = 0, b = qkv_probe_row_example(t, w, n), at = qkv_probe_row_position(t, w, n);
         for (int r = 0; r < readouts; r++) {

@@ -152,12 +152,12 @@ static bool put_attention(job *j, int *n) {
     qkv_trainer_load(j->t, w, "test", (uint64_t)j->o->example, 1, 1);
     if (!qkv_probe_replay(w)) return qkv_io_fail(j->error, "%s", ag_error(w->graph));
     for (int i = 0; i < ag_count(w->graph); i++) {
-        const ag_node *node = ag_at(w->graph, i);
+        ag_node *node = ag_at(w->graph, i);
         size_t length = strlen(node->name);
         if (node->val.shape.rank != 4 || node->val.shape.dim[0] != w->B || length < sizeof ending)
             continue;
         if (strcmp(node->name + length - strlen(ending), ending) != 0) continue;
-        if (!put_heads(j, w, node, n)) return false;
+        if (!put_heads(j, w, ag_store(node), n)) return false;
     }
     return true;
 }

@@ -11,7 +11,7 @@ static bool finite_all(const real *x, size_t n) {
     return sum == 0;
 }
 
-static bool bad_value(const ag_node *node) { return !finite_all(node->val.x, node->val.n); }
+static bool bad_value(ag_node *node) { return !finite_all(ag_store(node)->val.x, node->val.n); }
 
 static bool bad_gradient(const ag_node *node) {
     return node->wants_grad && node->has_grad && node->grad && !finite_all(node->grad, node->val.n);

@@ -61,18 +61,43 @@ static void count_answers(const qkv_trainer *t, const qkv_trainer_worker *w, tal
     }
 }
 
+/* Rows of one example's weights in one layer, read a few at a time where they are streamed. */
+typedef struct {
+    int layer, b, from;
+} place;
+
+/* Row q of each head's weights, `*apart` numbers apart; `at` says what was read last. */
+static const real *rows_of(const qkv_trainer_worker *w, int layer, int b, int q, place *at,
+                           ptrdiff_t *apart) {
+    ag_node *node = w->weights[layer];
+    const int H = node->val.shape.dim[1], T = node->val.shape.dim[2], S = node->val.shape.dim[3];
+    if (!node->streamed) {
+        *apart = (ptrdiff_t)T * S;
+        return node->val.x + b * H * *apart + (ptrdiff_t)q * S;
+    }
+    const int from = q - q % QKV_TRAINER_ROWS_READ,
+              n = T - from < QKV_TRAINER_ROWS_READ ? T - from : QKV_TRAINER_ROWS_READ;
+    *apart = (ptrdiff_t)QKV_TRAINER_ROWS_READ * S;
+    if (at->layer != layer || at->b != b || at->from != from)
+        for (int h = 0; h < H; h++)
+            ag_read_rows(node, (size_t)b * (size_t)H + (size_t)h, from, n, w->read + h * *apart);
+    *at = (place){layer, b, from};
+    return w->read + (ptrdiff_t)(q - from) * S;
+}
+
 /* Adds the attention that each head pays from scored rows to where the answer stands. */
 static void add_attention(const qkv_trainer *t, const qkv_trainer_worker *w, double *attention,
                           double *distractor) {
-    int T = t->spec.side[DATA_SEQUENCE].T, S = t->spec.side[t->spec.store].T, H = t->config.heads;
+    place at = {-1, -1, -1};
+    int T = t->spec.side[DATA_SEQUENCE].T, H = t->config.heads;
     int last = t->config.layers - 1;
     for (int l = 0; l < t->config.layers; l++)
         for (int n = 0; w->weights[l] && n < w->n_rows && w->rows[n] >= 0; n++)
             for (int r = 0; r < t->spec.n_readouts; r++) {
                 if (w->source[r][n] < 0) continue;
-                int b = w->rows[n] / T, q = w->rows[n] % T;
-                for (int h = 0; h < H; h++) {
-                    const real *row = w->weights[l]->val.x + ((ptrdiff_t)(b * H + h) * T + q) * S;
+                ptrdiff_t apart;
+                const real *row = rows_of(w, l, w->rows[n] / T, w->rows[n] % T, &at, &apart);
+                for (int h = 0; h < H; h++, row += apart) {
                     attention[l * H + h] += (double)row[w->source[r][n]];
                     if (l == last && w->distractor[r][n] >= 0)
                         *distractor += (double)row[w->distractor[r][n]];

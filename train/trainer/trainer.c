@@ -22,6 +22,10 @@ static int micro_batch_size(const qkv_config *c, int T) {
     return size < c->batch ? size : c->batch;
 }
 
+/* Longer sequences' scores and weights are not stored unless somebody looks: up to here they stay in
+ * the second-level cache, and to compute them once more in backward would cost more than it saves. */
+enum { STREAM_ROWS = 512 };
+
 static nn_sequence side_of(const data_side *side, int *const *ids, const int *length, int scaled,
                            double scale) {
     nn_sequence s = {.T = side->T,
@@ -67,6 +71,22 @@ static bool is_attention(const qkv_trainer *t, const ag_node *node) {
                                      s->side[s->store].T));
 }
 
+/* The layers' attention weights, and memory to read rows of streamed ones into. False: it is out. */
+static bool find_weights(qkv_trainer *t, qkv_trainer_worker *w) {
+    const size_t S = (size_t)t->spec.side[t->spec.store].T;
+    bool streamed = false;
+    for (int l = 0; l < t->config.layers; l++) {
+        char name[64];
+        snprintf(name, sizeof name, "layer%d.%s.weights", l, qkv_trainer_looker(&t->spec));
+        ag_node *node = ag_find_unseen(w->graph, name);
+        w->weights[l] = node && is_attention(t, node) ? node : NULL;
+        streamed = streamed || (w->weights[l] && node->streamed);
+    }
+    if (!streamed) return true;
+    w->read = tensor_arena_reals(t->arena, QKV_TRAINER_ROWS_READ * S * (size_t)t->config.heads);
+    return w->read != NULL;
+}
+
 /* Memory and a recorded graph for one worker; false: memory is out, or the graph has an error. */
 static bool worker_init(qkv_trainer *t, qkv_trainer_worker *w, char *error) {
     const data_spec *s = &t->spec;
@@ -85,6 +105,7 @@ static bool worker_init(qkv_trainer *t, qkv_trainer_worker *w, char *error) {
     w->graph = room && w->weights ? ag_graph_new(t->params) : NULL;
     if (!w->graph) return qkv_io_fail(error, "out of memory");
     ag_keep_grads(w->graph, false);
+    ag_stream(w->graph, STREAM_ROWS);
     qkv_trainer_load(t, w, "train", 0, 1, 1);
     nn_model_config model = qkv_config_model(&t->config, s);
     nn_batch batch = batch_of(t, w);
@@ -94,13 +115,7 @@ static bool worker_init(qkv_trainer *t, qkv_trainer_worker *w, char *error) {
     if (t->config.scores_from > 0 && !w->gate)
         return qkv_io_fail(error, "--scores-from: the block '%s' has no node 'gate' to open",
                            t->config.block);
-    for (int l = 0; l < t->config.layers; l++) {
-        char name[64];
-        snprintf(name, sizeof name, "layer%d.%s.weights", l, qkv_trainer_looker(s));
-        w->weights[l] = ag_find(w->graph, name);
-        if (w->weights[l] && !is_attention(t, w->weights[l])) w->weights[l] = NULL;
-    }
-    return true;
+    return find_weights(t, w) || qkv_io_fail(error, "out of memory");
 }
 
 static bool buffers_init(qkv_trainer *t) {
@@ -108,7 +123,7 @@ static bool buffers_init(qkv_trainer *t) {
     int batch_micro_batches = (t->config.batch + t->micro_batch - 1) / t->micro_batch;
     bool room = true;
     t->micro_batches = batch_micro_batches;
-    for (int l = 0; l < t->config.lanes; l++)
+    for (int l = 0; l < t->config.lanes && l < batch_micro_batches; l++)  // no others are used
         room = (t->lane[l] = tensor_arena_reals(t->arena, P)) && room;
     room = qkv_optim_init(&t->optim, t->arena, t->params, qkv_config_optim(&t->config)) && room;
     t->losses = tensor_arena_take(t->arena, (size_t)batch_micro_batches, sizeof(double));
@@ -246,6 +261,11 @@ double qkv_trainer_rate(const qkv_trainer *t, int step) {
 
 bool qkv_trainer_has_attention(const qkv_trainer *t) {
     return t->workers[0].weights[t->config.layers - 1] != NULL;
+}
+
+ag_node *qkv_trainer_weights(const qkv_trainer_worker *w, int layer) {
+    ag_node *node = w->weights[layer];
+    return node && ag_store(node) == node ? node : NULL;
 }
 
 const char *qkv_trainer_looker(const data_spec *s) {

@@ -29,7 +29,9 @@ typedef struct {
     int *source_rows;               // [n_rows] b*T + the first readout's source, or -1
     real weight[DATA_MAXREADOUTS];  // of a scored row in the loss
     ag_node *gate;                  // NULL, or what switches scores on
-    ag_node **weights;  // [layers] of [B,H,T,S]: what reads the store; NULL: a block without
+    ag_node **weights;  // [layers] of [B,H,T,S]: what reads the store; NULL: a block without. To be
+                        // looked at by qkv_trainer_weights(): those of long sequences are streamed
+    real *read;         // [H,rows,S] for evaluation to read streamed weights into; NULL: none are
 } qkv_trainer_worker;
 
 typedef struct qkv_trainer qkv_trainer;
@@ -53,6 +55,10 @@ qkv_trainer_worker *qkv_trainer_any_worker(qkv_trainer *t);
 /* Has the last layer attention weights that can be looked at? Else answer_attention is NaN and the probes
  * refuse. */
 bool qkv_trainer_has_attention(const qkv_trainer *t);
+
+/* A layer's attention weights, stored from now on (ag_store). NULL: a block without, or memory is out,
+ * as the graph's error then says. */
+ag_node *qkv_trainer_weights(const qkv_trainer_worker *w, int layer);
 
 /* The sublayer whose attention reads the store: "attn" (self-attention) or "cross". */
 const char *qkv_trainer_looker(const data_spec *s);

@@ -6,6 +6,7 @@
 #include "train/trainer/trainer.h"
 
 enum { QKV_TRAINER_MAXLANES = 64 };
+enum { QKV_TRAINER_ROWS_READ = 4 };  // of streamed weights at a time
 
 struct qkv_trainer {
     const tensor_allocator *mem;
