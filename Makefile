@@ -134,7 +134,7 @@ $(B)/tests/%: tests/%.cc $(call objs,float,$(TEST_HELP)) $(B)/libqkv.a
 	  $(filter %.a,$^) $(LDFLAGS) -lcmocka $(LIBS)
 
 # The fuzzers' corpus, without a fuzzer.
-FUZZERS  := safetensors config options
+FUZZERS  := safetensors config options corpus
 FUZZ_SRC := tests/fuzz/replay.c $(FUZZERS:%=tests/fuzz/fuzz_%.c) train/cli/options.c tests/check.c
 $(B)/tests/fuzz: $(call objs,float,$(FUZZ_SRC)) $(B)/libqkv.a
 	@mkdir -p $(@D)

@@ -29,8 +29,15 @@ enum {
     DATA_CORPUS_WORD = 255,      // bytes of a word, a feature or an answer
 };
 
+/* Streams that play a role, by number: what a word that asks is looked up by, what the others are
+ * found by, and what the answer is. All -1: none. */
+typedef struct {
+    int query, key, value;
+} data_corpus_roles;
+
 typedef struct data_corpus {
     tensor_arena *arena;
+    data_corpus_roles roles;
     int longest;     // words of the longest line
     int asking;      // words that ask, in every line
     bool last_asks;  // in every line it is the last word that asks
@@ -44,6 +51,7 @@ typedef struct data_corpus {
     int *ask;       // [n, asking] positions
     int *target;    // [n, asking, n_readouts] classes
     int *source;    // [n, asking, n_readouts] where the answer stands, if it does so once; -1
+                    // (with roles: where the key that is asked for stands with it)
     int *order[DATA_SPLITS], count[DATA_SPLITS];  // examples of each split, in the order of lines
     int duplicates;  // examples that an earlier one of the same split equals
     int shared;      // of another split: only where splits have files of their own
@@ -63,12 +71,15 @@ typedef struct {
  * word, feature or answer that no training line has goes to training (in a source of its own split
  * it is refused).
  *
+ * With roles, key and query share a vocabulary, and value and answer do.
+ *
  * False with one sentence in error (of `size` bytes), which names file, line and column (in
  * characters, from 1): bad UTF-8, a NUL, no answer, another number of answers or of words that ask
- * than in the first line, too long a line or word, too many features, a split without examples; or
- * memory is out. Nothing is left then. */
+ * than in the first line, too long a line or word, too many features, a split without examples,
+ * roles that the words do not have; or memory is out. Nothing is left then. */
 bool data_corpus_read(const tensor_allocator *mem, const data_source *sources, int n_sources,
-                      double held_out, data_corpus *out, char *error, size_t size);
+                      double held_out, data_corpus_roles roles, data_corpus *out, char *error,
+                      size_t size);
 void data_corpus_free(data_corpus *c);
 
 /* What can be had on a split without learning to look: the share of right answers and the mean

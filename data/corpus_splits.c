@@ -101,9 +101,9 @@ static bool make_orders(data_corpus *c, const data_line *line, const char *name,
     for (int s = 0; s < DATA_SPLITS; s++) {
         if (c->count[s] == 0) {
             snprintf(error, size,
-                     "%s: of %d examples (%d repeat another) none is left for %s; "
-                     "give more lines, or a file for each",
-                     name, c->n, c->duplicates, names[s]);
+                     "%s: of %d examples (%d repeat another, %d have a word that no line to train "
+                     "on has) none is left for %s; give more lines, or a file for each",
+                     name, c->n, c->duplicates, c->moved, names[s]);
             return false;
         }
         c->order[s] = tensor_arena_take(c->arena, (size_t)c->count[s], sizeof(int));

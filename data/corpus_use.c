@@ -51,10 +51,11 @@ static double share_of(const data_corpus *c, int e, int readout, int class) {
     const char *text = c->answer[readout].text[class];
     size_t length = 0;
     while (text[length]) length++;
-    const int word = data_words_find(&c->stream[0], text, length);
+    const int in = c->roles.value >= 0 ? c->roles.value : 0,
+              word = data_words_find(&c->stream[in], text, length);
     int found = 0;
     for (size_t t = c->begin[e]; word >= 0 && t < c->begin[e + 1]; t++)
-        found += c->ids[t * (size_t)c->n_streams] == word;
+        found += c->ids[t * (size_t)c->n_streams + (size_t)in] == word;
     return (double)found / (double)(c->begin[e + 1] - c->begin[e]);
 }
 

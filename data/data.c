@@ -78,7 +78,7 @@ bool data_configure(const data_task *task, const data_options *options, data_spe
 bool data_configure_from(const data_task *task, const data_options *options,
                          const data_files *files, data_spec *spec, char *error, size_t size) {
     const char *wrong = data_options_wrong(task->options);
-    *spec = (data_spec){.task = task, .files = files, .roles = {-1, -1, -1, -1, -1, NULL}};
+    *spec = (data_spec){.task = task, .files = files, .roles = {-1, -1, -1, -1, -1, NULL, NULL}};
     if (!wrong) {
         if (options)
             spec->options = *options;
@@ -123,8 +123,9 @@ int data_right_entries(const data_spec *s, const data_example *e, int readout, i
     if (s->task->right_entries) return s->task->right_entries(s, e, readout, t);
     if (s->roles.key < 0) return -1;
     int asked = e->ids[DATA_SEQUENCE][s->roles.query][t], found = 0;
-    const int *key = e->ids[s->store][s->roles.key];
-    for (int i = 0; i < s->entries; i++) found += key[i] >= 0 && data_asks_for(s, key[i]) == asked;
+    const int *key = e->ids[s->store][s->roles.key], *value = e->ids[s->store][s->roles.value];
+    for (int i = 0; i < s->entries; i++)
+        found += data_is_entry(s, key, value, i) && data_asks_for(s, key[i]) == asked;
     return found;
 }
 

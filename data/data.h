@@ -112,6 +112,7 @@ typedef struct {
     struct {
         int query, marker_stream, marker, key, value;
         int (*asks_for)(int key);  // the query symbol that asks for a key; NULL: the key's own
+        const char *missing;  // why there are none, as half a sentence; NULL: the task has none
     } roles;
     int scratch;                // ints of scratch that an example needs
     int examples[DATA_SPLITS];  // how many different ones there are; 0: without end
@@ -265,9 +266,25 @@ int data_length(const data_batch *b, data_side_name side, int example);
 char *data_symbol(const data_stream *s, int id, char out[DATA_SYMBOL]);
 char *data_answer(const data_readout *r, int id, char out[DATA_SYMBOL]);
 
+/* Of each word of the first stream the class of the first readout that it is, or -1, in the arena;
+ * both must have words. NULL: out of memory. */
+const int *data_answers_of_words(const data_spec *s, tensor_arena *arena);
+
 /* What stands at a position of an example: "k6 v12". Returns out, of `size` bytes. */
 char *data_position(const data_batch *b, data_side_name side, int example, int t, char *out,
                     size_t size);
+
+/* Does an entry stand at position p of the store, of one example's keys and values? */
+static inline bool data_is_entry(const data_spec *s, const int *key, const int *value, int p) {
+    return p < s->entries && key[p] >= 0 && value[p] >= 0;
+}
+
+/* Why there are no roles, as half a sentence; NULL: there are. */
+static inline const char *data_no_roles(const data_spec *s) {
+    return s->roles.key >= 0  ? NULL
+           : s->roles.missing ? s->roles.missing
+                              : "the task has no keys and values";
+}
 
 /* The query symbol that asks for a key. */
 static inline int data_asks_for(const data_spec *s, int key) {

@@ -13,7 +13,7 @@
 
 typedef struct {
     char data[DATA_TEXT_SIZE], valid[DATA_TEXT_SIZE], test[DATA_TEXT_SIZE];
-    char checksum[DATA_CHECKSUM];
+    char checksum[DATA_CHECKSUM], roles[64];
     double share;
 } options;
 
@@ -25,6 +25,8 @@ static const data_option table[] = {
               "examples for the end; else a part of --data"),
     DATA_REAL(options, share, "data-held-out", 0.1, 0.001, 0.45,
               "part of --data for each of these two"),
+    DATA_TEXT(options, roles, "roles", "", "key=..,value=..",
+              "which features are keys and values, and perhaps query=..: word, feature1, ..."),
     DATA_TEXT(options, checksum, "data-checksum", "", "HEX",
               "of all these files; another one is refused; empty: any"),
     DATA_END,
@@ -45,16 +47,53 @@ static void release(data_own *own) {
 
 enum { FILES = 3 };
 
+/* The role that a part like "key=word" is for, and the number of its stream; false: it is none. */
+static bool take_role(const char *part, size_t n, data_corpus_roles *r) {
+    static const char *const names[] = {"query=", "key=", "value="};
+    int *const to[] = {&r->query, &r->key, &r->value};
+    for (int i = 0; i < 3; i++) {
+        const size_t length = strlen(names[i]);
+        const char *at = part + length;
+        if (strncmp(part, names[i], length) != 0 || n < length || *to[i] >= 0) continue;
+        n -= length;
+        if (n == 4 && strncmp(at, "word", 4) == 0) return *to[i] = 0, true;
+        if (n != 8 || strncmp(at, "feature", 7) != 0 || at[7] < '1' || at[7] > '7') return false;
+        return *to[i] = at[7] - '0', true;
+    }
+    return false;
+}
+
+static bool read_roles(const char *text, data_corpus_roles *r, char *error, size_t size) {
+    *r = (data_corpus_roles){-1, -1, -1};
+    bool ok = true;
+    for (const char *at = text; *at && ok;) {
+        const size_t n = strcspn(at, ",");
+        ok = take_role(at, n, r);
+        at += n + (at[n] == ',');
+    }
+    if (ok && *text) ok = r->key >= 0 && r->value >= 0 && r->value != r->key;
+    if (ok && r->query < 0) r->query = r->key;
+    if (ok && (!*text || r->query != r->value)) return true;
+    snprintf(error, size,
+             "file: --roles '%.60s' is not as in key=word,value=feature1 or "
+             "key=feature1,value=feature2,query=word: two or three different ones of word, "
+             "feature1 ... feature7",
+             text);
+    return false;
+}
+
 /* Reads the files, and from them the corpus. */
 static bool load(const data_spec *s, options *o, data_corpus *c, char *error, size_t size) {
     const int n = *o->valid ? FILES : 1;
+    data_corpus_roles roles;
+    if (!read_roles(o->roles, &roles, error, size)) return false;
     data_source source[FILES] = {
         {.name = o->data, .split = n == 1 ? DATA_SPLITS : DATA_TRAIN},
         {.name = o->valid, .split = DATA_VALID},
         {.name = o->test, .split = DATA_TEST},
     };
     const bool ok = data_sources_read(s->files, source, n, o->checksum, error, size) &&
-                    data_corpus_read(NULL, source, n, o->share, c, error, size);
+                    data_corpus_read(NULL, source, n, o->share, roles, c, error, size);
     data_sources_release(s->files, source, n);
     return ok;
 }
@@ -81,6 +120,12 @@ static void describe(data_spec *s, file *f) {
     s->entries = c->longest;
     s->chance = 1.0 / c->answer[0].n;
     for (int k = 0; k < DATA_SPLITS; k++) s->examples[k] = c->count[k];
+    s->roles.query = c->roles.query;
+    s->roles.key = c->roles.key;
+    s->roles.value = c->roles.value;
+    s->roles.missing = c->n_streams > 1
+                           ? "no features are said to be keys and values (--roles)"
+                           : "its words have no features that could be keys and values (--roles)";
 }
 
 static bool configure(data_spec *s, char *error, size_t size) {

@@ -1,4 +1,4 @@
-/* two.c - two questions at one position: what one softmax cannot do, two heads can.
+/* two.c - two questions at one position: what one softmax and a linear reader cannot do, two heads can.
  *
  *     position   0     ...   n-1        n
  *     key        k_1         k_n        -

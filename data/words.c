@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "data/data.h"
+
 uint64_t data_hash(uint64_t h, const char *bytes, size_t n) {
     h ^= 0xcbf29ce484222325u;  // FNV-1a, its bits then mixed
     for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)bytes[i]) * 0x100000001b3u;
@@ -63,4 +65,16 @@ int data_words_number(data_words *w, tensor_arena *arena, const char *text, size
     w->text[w->n] = copy;
     *slot = ++w->n;
     return *slot - 1;
+}
+
+const int *data_answers_of_words(const data_spec *s, tensor_arena *arena) {
+    const data_stream *word = &s->side[DATA_SEQUENCE].stream[0];
+    const data_readout *r = &s->readout[0];
+    data_words answers = {0};
+    int *class_of = tensor_arena_take(arena, (size_t)word->vocab, sizeof(int));
+    for (int k = 0; k < r->classes; k++)
+        if (data_words_number(&answers, arena, r->words[k], strlen(r->words[k])) < 0) return NULL;
+    for (int i = 0; class_of && i < word->vocab; i++)
+        class_of[i] = data_words_find(&answers, word->words[i], strlen(word->words[i]));
+    return class_of;
 }

@@ -194,6 +194,15 @@ nn_outputs nn_model(ag_graph *g, const nn_model_config *c, const nn_batch *batch
 /* The i-th small model, for the automatic tests: returns its loss. */
 ag_node *nn_sample_model(ag_graph *g, int i);
 
+/* The blocks that can be chosen by name, and how many numbers one keeps of T tokens, so as to go on
+ * with the next. A NULL name ends the list. */
+typedef struct {
+    const char *name;
+    nn_block_fn *block;
+    double (*state)(const nn_attention_config *c, int T);
+} nn_block_kind;
+extern const nn_block_kind nn_block_kinds[];
+
 /* ---- the catalogue ---- */
 
 /* For each line of layers.def the layer, and the i-th example for its automatic tests (NULL ends

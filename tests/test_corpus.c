@@ -14,6 +14,8 @@ static data_source whole(const char *text) {
     return (data_source){"f.txt", text, strlen(text), DATA_SPLITS};
 }
 
+static const data_corpus_roles none = {-1, -1, -1};
+
 /* Three texts, one for each split. */
 static void sources_of(data_source s[3], const char *train, const char *valid, const char *test) {
     s[0] = (data_source){"train.txt", train, strlen(train), DATA_TRAIN};
@@ -26,7 +28,7 @@ static data_corpus read_three(const char *train, const char *valid, const char *
     data_corpus c;
     char error[ROOM];
     sources_of(s, train, valid, test);
-    if (!data_corpus_read(NULL, s, 3, 0, &c, error, sizeof error)) fail_msg("%s", error);
+    if (!data_corpus_read(NULL, s, 3, 0, none, &c, error, sizeof error)) fail_msg("%s", error);
     return c;
 }
 
@@ -140,7 +142,7 @@ static char *repeat(const char *piece, size_t times, const char *tail) {
 static void refused(const data_source *s, int n, const char *sentence) {
     data_corpus c;
     char error[ROOM];
-    assert_false(data_corpus_read(NULL, s, n, 0.1, &c, error, sizeof error));
+    assert_false(data_corpus_read(NULL, s, n, 0.1, none, &c, error, sizeof error));
     assert_string_equal(error, sentence);
     assert_null(c.arena);
 }
@@ -168,8 +170,9 @@ static void what_is_wrong_is_said_with_line_and_column(void **state) {
         {"a => b\na? c? => b c\n", "f.txt, line 2: 2 words ask; in the first example 1"},
         {"a => 1 2 3 4 5 6 7 8 9\n", "f.txt, line 1: 9 answers; at most 8 are read"},
         {"a => b\n",
-         "f.txt: of 1 examples (0 repeat another) none is left for validation; give "
-         "more lines, or a file for each"},
+         "f.txt: of 1 examples (0 repeat another, 0 have a word that no line to train on has) none "
+         "is "
+         "left for validation; give more lines, or a file for each"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         refused(&(data_source){"f.txt", bad[i].text, strlen(bad[i].text), DATA_SPLITS}, 1,
@@ -194,8 +197,8 @@ static void equal_lines_cannot_be_shared_out(void **state) {
     char *text = repeat("a b => b\n", 1000, ""), error[ROOM];
     data_source s = whole(text);
     data_corpus c;
-    assert_false(data_corpus_read(NULL, &s, 1, 0.1, &c, error, sizeof error));
-    assert_non_null(strstr(error, "of 1000 examples (999 repeat another) none is left for "));
+    assert_false(data_corpus_read(NULL, &s, 1, 0.1, none, &c, error, sizeof error));
+    assert_non_null(strstr(error, "of 1000 examples (999 repeat another, 0 have a word"));
     free(text);
 }
 
@@ -228,7 +231,7 @@ static void equal_lines_stay_together_and_shares_are_kept(void **state) {
     char *text = lines_of(5000), error[ROOM];
     data_source s = whole(text);
     data_corpus c;
-    assert_true(data_corpus_read(NULL, &s, 1, 0.1, &c, error, sizeof error));
+    assert_true(data_corpus_read(NULL, &s, 1, 0.1, none, &c, error, sizeof error));
     signed char split_of[1000];
     memset(split_of, -1, sizeof split_of);
     for (int k = 0; k < DATA_SPLITS; k++)
@@ -259,7 +262,7 @@ static void what_only_held_out_lines_say_is_trained_on(void **state) {
         at += sprintf(at, "once%d b1 c1 => a1\n", i / 2);
     data_source s = whole(text);
     data_corpus c;
-    assert_true(data_corpus_read(NULL, &s, 1, 0.1, &c, error, sizeof error));
+    assert_true(data_corpus_read(NULL, &s, 1, 0.1, none, &c, error, sizeof error));
     assert_true(c.moved > 60 && c.moved < 140);  // a fifth of the 500
     int trained = 0;
     for (int i = 0; i < c.count[DATA_TRAIN]; i++)
@@ -274,7 +277,7 @@ static void training_comes_in_epochs(void **state) {
     char *text = lines_of(300), error[ROOM];
     data_source s = whole(text);
     data_corpus c;
-    assert_true(data_corpus_read(NULL, &s, 1, 0.1, &c, error, sizeof error));
+    assert_true(data_corpus_read(NULL, &s, 1, 0.1, none, &c, error, sizeof error));
     const int n = c.count[DATA_TRAIN];
     int *first = calloc((size_t)n, sizeof *first), same_place = 0;
     assert_non_null(first);
@@ -337,7 +340,7 @@ static bool scenario(const tensor_allocator *mem, void *ctx) {
     data_source s = whole(ctx);
     data_corpus c;
     char error[ROOM];
-    bool ok = data_corpus_read(mem, &s, 1, 0.2, &c, error, sizeof error);
+    bool ok = data_corpus_read(mem, &s, 1, 0.2, none, &c, error, sizeof error);
     if (!ok) assert_string_equal(error, "out of memory");
     data_corpus_free(&c);
     return ok;

@@ -1,15 +1,17 @@
 #!/bin/sh
-# test_file.sh - sentences of one's own, from the file to the pictures, as a user goes. QKV is the program's path.
-# Reports in cmocka's words, for run.sh.
+# test_file.sh - sentences of one's own, from the file to the pictures. QKV is the program's path. Reports
+# in cmocka's words, for run.sh.
 . "$(dirname "$0")/program.sh" || exit 1
 cp "$root/examples/it.txt" "$root/examples/who_when_why.txt" .
 
 # What is said before training, and kept in the run; nothing of it if the run is refused.
 facts() {
     rm -rf run
-    ran 0 train --data it.txt --steps 3 --out run && line 'Data: 400 examples, 324 to train on, 44 to watch by' &&
-        line 'without looking: a blind guess 7.1 %, the most frequent answer' && grep -q '^answers,14$' run/data.csv &&
-        grep -q '^2.6390.*chance (ln 14)' run/levels.csv && grep -q 'a word of the line (ln 12)' run/levels.csv &&
+    ran 0 train --data it.txt --steps 3 --out run &&
+        line 'Data: 400 examples, 324 to train on, 44 to watch by' &&
+        line 'without looking: a blind guess 7.1 %, the most frequent answer' &&
+        grep -q '^answers,14$' run/data.csv && grep -q '^2.6390.*chance (ln 14)' run/levels.csv &&
+        grep -q 'a word of the line (ln 12)' run/levels.csv &&
         refused 1 'is not empty' train --data it.txt --steps 3 --out run &&
         ran 0 train --data it.txt --steps 3 --out run --force --json &&
         grep -q '"data":{"examples":400,"train":324' out && grep -q '"loss_frequent":2.6' out
@@ -24,4 +26,76 @@ several() {
         train pairs --task pairs && [ ! -e pairs/data.csv ] && ran 0 eval pairs && ! grep -q 'blind guess' out
 }
 
-suite facts levels_of_eval several
+# Words with features that are said to be keys and values: circuits, pictures and changes of the one and
+# of the other; only words with both are entries, and the one that asks is none.
+awk 'BEGIN { split("apple pear plum fig melon", item); split("red green blue black", colour); srand(3)
+    for (i = 0; i < 400; i++) {
+        a = int(rand() * 5); n = 2 + int(rand() * 2); k = int(rand() * n); line = ""
+        for (j = 0; j < n; j++) {
+            c = colour[1 + int(rand() * 4)]
+            line = line item[1 + (a + j) % 5] "|" c " and "
+            if (j == k) { asked = item[1 + (a + j) % 5]; answer = c }
+        }
+        print line "which " asked "? => " answer
+    } }' >shop.txt
+roles() {
+    [ -e shop ] || ran 0 train --data shop.txt --roles key=word,value=feature1 --layers 1 --heads 1 \
+        --d-ff 0 --steps 300 --out shop || return 1
+    ran 0 eval shop --json && python '
+v = o["interventions"]["changed"]
+assert o["accuracy"] > 0.95 and o["ov_diag"] == 1 and o["in_context"] > 0.95, o
+keys = [c for c in v if c["name"].startswith("keys")][0]
+values = [c for c in v if c["name"].startswith("values")][0]
+assert keys["looks_at_j"] > 0.9 and keys["says_j"] > 0.9, keys
+assert values["looks_at_t"] > 0.9 and values["says_j"] > 0.9, values
+assert 0 < o["interventions"]["examples"] < 80, o' &&
+        ran 0 show shop && line 'The keys of' && line 'attention moves with them, the answer changes' &&
+        ran 0 plot shop --format txt && [ -e shop/plots/circuits.txt ] && [ ! -s err ]
+}
+bad_roles() {
+    train it --data it.txt || return 1
+    for r in key=word value=feature1 key=word,value=word key=word,key=word,value=feature1 word \
+        key=word,value=feature8 key=word,value=feature1,query=feature1 key=word,value=feature11; do
+        refused 2 "'$r' is not as in key=word,value=feature1" train --data shop.txt --roles $r || return 1
+    done
+    refused 2 'no word has a feature2' train --data shop.txt --roles key=word,value=feature2 &&
+        echo 'a|1 b|2 a? => 1 2' >own.txt &&
+        refused 2 'have 2' train --data own.txt --roles key=word,value=feature1 || return 1
+    echo 'a|1 b|2 a|1? => 1' >own.txt
+    refused 2 'line 1: the word that asks, number 3, has a value itself' \
+        train --data own.txt --roles key=word,value=feature1 &&
+        ran 0 plot it && grep -qF 'its words have no features that could be keys and values (--roles)' err
+}
+# Without roles: words exchanged, and attention on the answer only where there is one.
+words() {
+    [ -e long ] || ran 0 train --data it.txt --steps 150 --out long || return 1
+    ran 0 eval long --json && python '
+c = {x["name"]: x for x in o["exchanges"]["changed"]}
+assert o["exchanges"]["examples"] == 32 and c["clean"]["says_t"] > 0.9 and c["clean"]["moved"] == 0, c
+assert c["other_answer"]["says_t"] < 0.1 and c["other_word"]["says_t"] > 0.8, c
+assert "interventions" not in o' && ran 0 show long && line 'The words of 1 and 6 exchanged' &&
+        sed 's/=> .*/=> yes/; 1,40s/yes$/no/' it.txt >yes.txt && train yes --data yes.txt &&
+        ran 0 eval yes --json &&
+        python 'assert o["answer_attention"] is None and o["exchanges"]["examples"] == 0, o' &&
+        ran 0 eval yes && line 'No words are exchanged' && ! grep -q 'attention on the answer' out
+}
+
+# A study's file stands beside it; results of another content are not mixed in; a missing file is said.
+study() {
+    mkdir -p apart && cp it.txt apart && cat >apart/own.json <<END
+{"name": "own", "claim": "Few steps are enough.", "seeds": 1,
+ "base": {"task": "file", "data": "it.txt", "steps": 5, "layers": 1, "eval_examples": 16},
+ "variants": [{"name": "one"}, {"name": "two heads", "set": {"heads": 2}}], "columns": ["accuracy"]}
+END
+    ran 0 study apart/own.json --out results && ! grep -q error results/results.jsonl &&
+        [ "$(wc -l <results/results.jsonl)" -eq 2 ] &&
+        ran 0 study "$dir/apart/own.json" --out results &&
+        [ "$(wc -l <results/results.jsonl)" -eq 2 ] &&
+        echo 'the cat did not like the road because it? was too old => cat' >>apart/it.txt &&
+        ran 0 study apart/own.json --out results && ! grep -q error results/results.jsonl &&
+        [ "$(wc -l <results/results.jsonl)" -eq 4 ] &&
+        rm apart/it.txt && refused 2 "the variant 'one': cannot open 'apart/it.txt'" \
+        study apart/own.json --out none
+}
+
+suite facts levels_of_eval several roles bad_roles words study

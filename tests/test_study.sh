@@ -50,8 +50,8 @@ results() { sed 's/,*"seconds":[^,}]*//' "$1/results.jsonl" | sort; }
 
 built_in_studies_are_listed() {
     ran 0 study list && [ ! -s err ] || return 1
-    for one in roles staged generalise robust sharing width rank heads several position output scale capacity \
-        magnitude kv-budget pressure partner depth phase basis cross join coref tasks; do
+    for one in roles staged generalise robust sharing width rank heads several position output scale \
+        capacity magnitude kv-budget pressure partner depth phase basis cross join coref tasks; do
         grep -q "^$one  *[A-Z\"]" out || { say "no $one in the list"; return 1; }
     done
 }
@@ -89,6 +89,14 @@ summary_is_json() {
     python3 -c 'import json; json.load(open("out"))' || say "python3 does not read the JSON"
 }
 
+# The table and the verdict as ever, nothing on stderr, and exit 1.
+a_claim_that_fails_is_exit_1() {
+    sed 's/"most": 5/"most": 0.001/; s/"tiny"/"wrong"/' tiny.json >wrong.json
+    ran 1 study wrong.json --out wrong && [ ! -s err ] && grep -q '^Verdict  So it is not.$' out || return 1
+    ran 1 study wrong.json --out wrong --quiet && [ ! -s out ] || return 1
+    ran 1 study --merge --out both wrong.json wrong
+}
+
 unknown_names_are_usage_errors() {
     refused 2 "did you mean 'roles'" study role &&
         refused 2 "there is no study 'conjure'" study conjure &&
@@ -118,13 +126,13 @@ a_picture_is_drawn() {
 # The example's study, with few steps.
 gnu_parallel_runs_the_parts() {
     parallel --version 2>/dev/null | grep -q GNU || cannot "no GNU parallel" || return
-    sed 's/"steps": 600/"steps": 20/; s/"seeds": 3/"seeds": 2/' "$examples/study.json" >rate.json
+    sed 's/"steps": 600/"steps": 20/; s/"seeds": 3/"seeds": 2/; s/0.99}/0}/' "$examples/study.json" >rate.json
     sh "$examples/study_parallel.sh" rate.json 2 "with blanks" >out 2>err ||
         { say "$(cat err)"; return 1; }
     grep -q '^Study rate: 2 variants, 2 seeds$' out && [ "$(wc -l <"with blanks/results.jsonl")" -eq 4 ]
 }
 
 tests="built_in_studies_are_listed a_file_is_a_study finished_trainings_are_kept parts_merged_are_the_whole
-summary_is_json unknown_names_are_usage_errors bad_files_are_exit_3 a_picture_is_drawn
-gnu_parallel_runs_the_parts"
+summary_is_json a_claim_that_fails_is_exit_1 unknown_names_are_usage_errors bad_files_are_exit_3
+a_picture_is_drawn gnu_parallel_runs_the_parts"
 suite $tests

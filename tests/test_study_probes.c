@@ -124,6 +124,10 @@ static const struct {
     {"sink", "pairs absent=0.5 wo=false residual=false mask=memory", "pairs block=linear"},
     {"average", "pairs", "pairs heads=2"},
     {"average", "pairs d_k=6 scale=value residual=false", "pairs absent=0.5"},
+    {"state", "pairs block=recurrent", "pairs block=linear"},
+    {"features", "attributes kv_heads=1 d_v=32 heads=4", "pairs block=linear"},
+    {"features", "cross heads=2", "pairs d_v=160"},
+    {"sizes", "mqar layers=3 pairs=4 d_model=16", "pairs block=linear"},
     {"pointer", "pointer", "partner"},
     {"pointer", "pointer self=false heads=2", "pointer block=linear"}};
 
@@ -344,6 +348,22 @@ static void an_average_has_known_ends(void **state) {
     qkv_trainer_free(t);
 }
 
+/* With one channel for each value, and none for keys, V says the value and nothing of the key. */
+static void features_are_read_where_they_are(void **state) {
+    (void)state;
+    qkv_trainer *t = trained("pairs heads=1", 0);
+    ag_params *p = qkv_trainer_params(t);
+    tensor *value = &ag_params_find(p, "embed.value")->val,
+           *wv = &ag_params_find(p, "layer0.attn.wv")->val;
+    memset(ag_params_find(p, "embed.key")->val.x, 0, 32 * 32 * sizeof(real));
+    for (int i = 0; i < 32 * 32; i++) value->x[i] = wv->x[i] = i % 33 == 0;
+    qkv_probe_measures m = probe(t, "features");
+    assert_true(qkv_probe_measure_get(&m, "features.v.value") == 1);
+    assert_true(qkv_probe_measure_get(&m, "features.v.key") < 0.1);
+    assert_true(qkv_probe_measure_get(&m, "features.v.value.shuffled") < 0.2);
+    qkv_trainer_free(t);
+}
+
 /* Uniform attention over 8 entries and itself, and values whose sizes are made known. */
 static void a_sink_weighs_and_measures(void **state) {
     (void)state;
@@ -405,6 +425,7 @@ static const struct CMUnitTest tests[] = {
     WITH_MEMORY(uniform_attention_has_a_known_sharpness),
     WITH_MEMORY(pressure_is_exact),
     WITH_MEMORY(an_average_has_known_ends),
+    WITH_MEMORY(features_are_read_where_they_are),
     WITH_MEMORY(a_sink_weighs_and_measures),
     WITH_MEMORY(nothing_written_nothing_missed),
     WITH_MEMORY(tied_scores_are_symmetric_and_outputs_in_the_hull),

@@ -88,6 +88,69 @@ static void softmax_one_may_look_at_nothing(void **state) {
     qkv_trainer_free(t);
 }
 
+/* Scores as usual, times ln of the number of places that a row sees; without itself, one fewer. */
+static void log_scale_grows_with_the_row(void **state) {
+    (void)state;
+    for (int self = 0; self < 2; self++) {
+        qkv_trainer *t = model(self ? "pairs heads=2 scale=log"
+                                    : "pairs heads=2 scale=log self=false"),
+                    *plain = model(self ? "pairs heads=2" : "pairs heads=2 self=false");
+        const ag_node *s = node(t, "layer0.attn.scores"), *x = node(plain, "layer0.attn.scores");
+        const int T = s->val.shape.dim[2];
+        for (int i = 0; i < 2 * T * T; i++) {
+            const int seen = i / T % T + self;
+            assert_close(s->val.x[i], (double)x->val.x[i] * (seen > 1 ? log(seen) : 0), 1e-5);
+        }
+        qkv_trainer_free(t);
+        qkv_trainer_free(plain);
+    }
+}
+
+/* One head of a block with sums (or a state) carried from token to token, from its q, k, v and what it
+ * keeps of the past; the same as the sum over all tokens that the block makes. */
+static void carry(qkv_trainer *t, bool recurrent) {
+    const ag_node *q = node(t, "layer0.attn.q"), *k = node(t, "layer0.attn.k"),
+                  *v = node(t, "layer0.attn.v"), *mix = node(t, "layer0.attn.mix");
+    const int T = q->val.shape.dim[1], H = 2, K = tensor_width(q->val.shape) / H,
+              V = tensor_width(v->val.shape) / H;
+    for (int h = 0; h < H; h++) {
+        double state[16][17] = {{0}};  // the last column: the sums of phi(k)
+        for (int at = 0; at < T; at++) {
+            double keep = 1, below = 0;
+            if (recurrent)
+                keep = 1 / (1 + exp(-4 - (double)node(t, "layer0.attn.a")->val.x[at * H + h]));
+            for (int i = 0; i < K; i++) {
+                const double x = (double)k->val.x[(at * H + h) * K + i],
+                             phi = recurrent ? x : exp(x);
+                for (int j = 0; j < V; j++)
+                    state[i][j] = keep * state[i][j] + phi * (double)v->val.x[(at * H + h) * V + j];
+                state[i][V] += phi;
+            }
+            double phi[16];
+            for (int i = 0; i < K; i++) {
+                phi[i] = (double)q->val.x[(at * H + h) * K + i];
+                if (!recurrent) phi[i] = exp(phi[i]);
+                below += phi[i] * state[i][V];
+            }
+            for (int j = 0; j < V; j++) {
+                double y = 0;
+                for (int i = 0; i < K; i++) y += phi[i] * state[i][j];
+                assert_close(mix->val.x[(at * H + h) * V + j], recurrent ? y : y / below, 1e-4);
+            }
+        }
+    }
+}
+
+static void a_state_says_the_same_as_all_tokens(void **state) {
+    (void)state;
+    qkv_trainer *linear = model("pairs heads=2 block=linear"),
+                *recurrent = model("pairs heads=2 block=recurrent gains=layer0.attn.a.w=9");
+    carry(linear, false);
+    carry(recurrent, true);
+    qkv_trainer_free(linear);
+    qkv_trainer_free(recurrent);
+}
+
 /* Scores that are all 0 fall by the slope with every position. */
 static void alibi_falls_with_distance(void **state) {
     (void)state;
@@ -287,6 +350,8 @@ static void variants_learn(void **state) {
         "pairs optimizer=muon",
         "pairs qk_norm=true",
         "pairs softmax_one=true",
+        "pairs scale=log",
+        "pairs block=recurrent",
         "pairs soft_cap=8",
         "pairs positions=alibi",
         "pairs scale=exp",
@@ -323,6 +388,8 @@ static void stop_gradient_stops(void **state) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(qk_norm_bounds_scores),
+    cmocka_unit_test(log_scale_grows_with_the_row),
+    cmocka_unit_test(a_state_says_the_same_as_all_tokens),
     cmocka_unit_test(softmax_one_may_look_at_nothing),
     cmocka_unit_test(alibi_falls_with_distance),
     cmocka_unit_test(soft_cap_caps),

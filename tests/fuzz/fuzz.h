@@ -17,6 +17,7 @@ extern "C" {
 int fuzz_safetensors(const uint8_t *data, size_t n);
 int fuzz_config(const uint8_t *data, size_t n);
 int fuzz_options(const uint8_t *data, size_t n);
+int fuzz_corpus(const uint8_t *data, size_t n);
 
 /* Under libFuzzer a target has the one name that it looks for. */
 #ifdef LIBFUZZER

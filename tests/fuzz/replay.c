@@ -67,10 +67,12 @@ static void configurations(void **state) {
 static void command_lines(void **state) {
     (void)state, replay("tests/fuzz/corpus/options", fuzz_options);
 }
+static void examples(void **state) { (void)state, replay("tests/fuzz/corpus/corpus", fuzz_corpus); }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(files_of_tensors),
     cmocka_unit_test(configurations),
     cmocka_unit_test(command_lines),
+    cmocka_unit_test(examples),
 };
 CHECK_MAIN(tests)

@@ -4,7 +4,7 @@
 # DIR/broken-*.
 dir=$1 runs=$2
 export ASAN_OPTIONS="malloc_context_size=0:quarantine_size_mb=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
-for target in safetensors config options; do
+for target in safetensors config options corpus; do
     n=$runs quiet=1
     [ $target = safetensors ] || n=$((runs / 10))
     [ $target != options ] || quiet=3 # it would say what is wrong with each of them

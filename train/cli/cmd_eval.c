@@ -58,6 +58,37 @@ static void print_table(const qkv_probe_interventions *v) {
                v->ablated[i].answer_attention);
 }
 
+static void print_exchanges(const qkv_probe_exchanges *x) {
+    if (!x->examples) {
+        printf("No words are exchanged: in no line the answer is a word that stands there once.\n");
+        return;
+    }
+    printf(
+        "\nWhat follows from exchanging words (t: the answer, j: another word of the line, n: one "
+        "that answers another line; %d examples)\n\n%-26s weight at t      at j   moved  says t    "
+        "   j       n\n",
+        x->examples, "");
+    for (int i = 0; i < QKV_PROBE_EXCHANGES; i++) {
+        const qkv_probe_exchange *c = &x->changed[i];
+        printf("%-26s %11.3f %9.3f  %6.3f %6.1f%% %6.1f%% %6.1f%%\n", c->name, c->attention_t,
+               c->attention_j, c->moved, 100 * c->says_t, 100 * c->says_j, 100 * c->says_new);
+    }
+}
+
+static json_t *json_exchanges(const qkv_probe_exchanges *x) {
+    json_t *o = json_object(), *changed = json_array();
+    for (int i = 0; i < QKV_PROBE_EXCHANGES && x->examples; i++) {
+        const qkv_probe_exchange *c = &x->changed[i];
+        json_array_append_new(
+            changed, json_pack("{s:s,s:f,s:f,s:f,s:f,s:f,s:f}", "name", c->key, "attention_t",
+                               c->attention_t, "attention_j", c->attention_j, "moved", c->moved,
+                               "says_t", c->says_t, "says_j", c->says_j, "says_new", c->says_new));
+    }
+    json_object_set_new(o, "examples", json_integer(x->examples));
+    json_object_set_new(o, "changed", changed);
+    return o;
+}
+
 static json_t *json_interventions(const qkv_probe_interventions *v) {
     json_t *o = json_object(), *changed = json_array(), *ablated = json_array();
     for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++) {
@@ -85,13 +116,14 @@ static json_t *json_interventions(const qkv_probe_interventions *v) {
 }
 
 static void print_json(const char *run, const qkv_run_moment *m, const qkv_trainer_levels *l,
-                       const qkv_probe_interventions *v) {
+                       const qkv_probe_interventions *v, const qkv_probe_exchanges *x) {
     json_t *o = json_object();
     json_object_set_new(o, "run", cli_json_text(run));
     json_object_set_new(o, "step", json_integer(m->step));
     cli_json_metrics(o, m);
     cli_json_levels(o, l);
     if (v) json_object_set_new(o, "interventions", json_interventions(v));
+    if (x) json_object_set_new(o, "exchanges", json_exchanges(x));
     cli_print_json(o);
 }
 
@@ -109,8 +141,8 @@ static void print_levels(const qkv_trainer_levels *l) {
 }
 
 static void print_text(const char *run, const request *r, const qkv_run_moment *m,
-                       const qkv_trainer_levels *l, bool compared,
-                       const qkv_probe_interventions *v) {
+                       const qkv_trainer_levels *l, bool compared, const qkv_probe_interventions *v,
+                       const qkv_probe_exchanges *x) {
     const qkv_trainer_scores *s = &m->scores;
     char shown[QKV_IO_PATH];
     printf("%s after %d steps, on %ld held-out examples: ",
@@ -124,25 +156,31 @@ static void print_text(const char *run, const request *r, const qkv_run_moment *
     printf("\n");
     if (isnan(s->accuracy) || compared) print_levels(l);
     if (v) print_table(v);
+    if (x) print_exchanges(x);
 }
 
 static int evaluate(qkv_trainer *t, int step, const char *run, request *r, tensor_arena *arena) {
     char error[QKV_IO_ERROR] = "out of memory";
     qkv_probe_interventions v;
+    qkv_probe_exchanges x;
     qkv_trainer_levels levels;
-    bool roles = !qkv_probe_attention_missing(t);
+    bool roles = !qkv_probe_attention_missing(t),
+         words = !roles && qkv_trainer_spec(t)->scored < qkv_trainer_spec(t)->entries &&
+                 !qkv_probe_words_missing(t);
     qkv_run_moment m = qkv_run_moment_new(arena, t);
     r->examples = data_at_most(qkv_trainer_spec(t), "test", (int)r->examples);
     if (!qkv_run_moment_look(t, "test", (int)r->examples, step, &m, error) ||
         !qkv_trainer_loss_levels(t, "test", (int)r->examples, &levels) ||
-        (roles && !qkv_probe_intervene(t, "test", (int)r->examples, &v, error)))
+        (roles && !qkv_probe_intervene(t, "test", (int)r->examples, &v, error)) ||
+        (words && !qkv_probe_exchange_words(t, "test", (int)r->examples, &x, error)))
         return cli_error(CLI_FAILED, "eval", "%s", error);
     if (!isfinite(m.scores.loss))
         return cli_error(CLI_DIVERGED, "eval", "the loss on held-out examples is not finite");
     if (r->json)
-        print_json(run, &m, &levels, roles ? &v : NULL);
+        print_json(run, &m, &levels, roles ? &v : NULL, words ? &x : NULL);
     else
-        print_text(run, r, &m, &levels, qkv_trainer_spec(t)->task->levels, roles ? &v : NULL);
+        print_text(run, r, &m, &levels, qkv_trainer_spec(t)->task->levels, roles ? &v : NULL,
+                   words ? &x : NULL);
     return CLI_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "train/cli/open.h"
 #include "train/io/number.h"
 #include "train/probe/explain.h"
+#include "train/probe/interventions.h"
 #include "train/probe/observe.h"
 
 static const cli_option options[] = {
@@ -120,14 +121,20 @@ static bool explain(view *v, qkv_probe_explanation *out) {
     return false;
 }
 
-/* The same example with two symbols of the store exchanged: a line for each of the two positions,
- * and what followed. */
+/* Exchanges the symbols of two positions of the store: of one stream, or with -1 whole words. */
+static void exchange(view *v, int stream, int i, int j) {
+    if (stream < 0)
+        qkv_probe_words_swap(v->t, 0, i, j);
+    else
+        qkv_probe_swap(v->w->data.rows.ids[v->spec->store][stream], i, j);
+}
+
+/* The same example with two positions exchanged: a line for each of the two, and what followed. */
 static bool print_change(view *v, const char *what, const qkv_probe_explanation *before, int stream,
                          int i, int j) {
     qkv_probe_explanation e;
     char text[128], said[DATA_SYMBOL];
-    int *ids = v->w->data.rows.ids[v->spec->store][stream];
-    qkv_probe_swap(ids, i, j);
+    exchange(v, stream, i, j);
     bool ok = explain(v, &e);
     if (ok) {
         bool moved = e.at[j].weight > e.at[i].weight, changed = e.answer != before->answer;
@@ -142,21 +149,35 @@ static bool print_change(view *v, const char *what, const qkv_probe_explanation 
         printf("    answer %s, with probability %.3f\n", answer_text(v, e.answer, said),
                e.confidence);
     }
-    qkv_probe_swap(ids, i, j);
+    exchange(v, stream, i, j);
     return ok;
 }
 
+/* The entry that is half of all entries away from entry i; -1: there is no other. */
+static int entry_far_from(const view *v, int i, int key, int value) {
+    int *const *ids = v->w->data.rows.ids[v->spec->store], n = 0, at = 0;
+    for (int p = 0; p < v->spec->entries; p++)
+        if (data_is_entry(v->spec, ids[key], ids[value], p)) at = p == i ? n : at, n++;
+    for (int p = 0, k = 0; p < v->spec->entries; p++)
+        if (data_is_entry(v->spec, ids[key], ids[value], p) && k++ == (at + n / 2) % n) return p;
+    return -1;
+}
+
 /* Keys, then values, of the right entry and another one exchanged; in coref the nouns, then their
- * colours. */
+ * colours; where there are only words, the answer and another one. */
 static bool print_changes(view *v, const qkv_probe_explanation *e) {
     const data_spec *s = v->spec;
-    int i = e->source, j = e->distractor >= 0 ? e->distractor
-                           : s->entries > 1   ? (i + s->entries / 2) % s->entries
-                                              : i;
-    if (i < 0 || j == i) return true;
     bool sentence = strcmp(s->task->name, "coref") == 0 && s->side[DATA_SEQUENCE].n_streams == 2;
-    int key = sentence ? 0 : s->roles.key, value = sentence ? 1 : s->roles.value;
+    int key = sentence ? 0 : s->roles.key, value = sentence ? 1 : s->roles.value, i = e->source;
+    if (i < 0) return true;
+    if ((key < 0 || value < 0) && !qkv_probe_words_missing(v->t) && v->readout == 0) {
+        const int *class_of = data_answers_of_words(s, v->arena);
+        int j = class_of ? qkv_probe_words_choose(v->t, class_of, 0, NULL).j : -1;
+        return j < 0 || print_change(v, "The words", e, -1, i, j);
+    }
     if (key < 0 || value < 0) return true;
+    int j = e->distractor >= 0 ? e->distractor : entry_far_from(v, i, key, value);
+    if (j < 0 || j == i) return true;
     return print_change(v, sentence ? "The nouns" : "The keys", e, key, i, j) &&
            print_change(v, sentence ? "The colours" : "The values", e, value, i, j);
 }

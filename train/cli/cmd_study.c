@@ -76,7 +76,7 @@ static char *joined(const char *const *lines) {
 }
 
 /* A built-in study, or a file whose name ends in .json. NULL with an exit code in *code. */
-static qkv_study *open_study(const char *name, int *code) {
+static qkv_study *open_study(const char *name, const struct qkv_config_plugin *plugin, int *code) {
     char error[QKV_IO_ERROR];
     const char *names[64] = {NULL};
     size_t length = strlen(name), n;
@@ -107,13 +107,18 @@ static qkv_study *open_study(const char *name, int *code) {
     qkv_study *s = qkv_study_parse(text, n, error);
     tensor_malloc.release(NULL, text);
     if (!s) *code = cli_error(CLI_DAMAGED, "study", "'%s': %s", name, error);
+    if (s && !qkv_study_find_data(s, name, plugin, error)) {
+        *code = cli_error(CLI_USAGE, "study", "'%s': %s", name, error);
+        qkv_study_free(s);
+        s = NULL;
+    }
     return s;
 }
 
 static int list_studies(void) {
     for (int i = 0; qkv_study_files[i].name; i++) {
         int code = CLI_OK;
-        qkv_study *s = open_study(qkv_study_files[i].name, &code);
+        qkv_study *s = open_study(qkv_study_files[i].name, NULL, &code);
         if (!s) return code;
         printf("%-14s %s\n", qkv_study_files[i].name, s->claim);
         qkv_study_free(s);
@@ -177,6 +182,8 @@ static void report_picture(void *ctx, const char *name, qkv_plot_status status, 
         fprintf(stderr, "qkv study: %s: %s\n", name, shown);
 }
 
+enum { NOT_HELD = -1 };  // written and told as usual, but a band failed
+
 static int conclude(const request *r, const qkv_study *s, const qkv_study_results *results,
                     const char *dir) {
     char error[QKV_IO_ERROR];
@@ -193,13 +200,13 @@ static int conclude(const request *r, const qkv_study *s, const qkv_study_result
     if (*s->picture.kind)
         qkv_plot_study(dir, s->picture.kind, QKV_PLOT_PNG, report_picture, (void *)(size_t)r);
     if (!r->json && !r->quiet) printf("\n");
-    return CLI_OK;
+    return qkv_study_holds(s, results) ? CLI_OK : NOT_HELD;
 }
 
 static int run_study(const request *r, const char *name) {
     char error[QKV_IO_ERROR], dir[QKV_IO_PATH];
     int code = CLI_OK;
-    qkv_study *s = open_study(name, &code);
+    qkv_study *s = open_study(name, r->plugin, &code);
     if (!s) return code;
     if (r->seeds) s->seeds = (int)r->seeds;
     if (r->first_seed >= 0) s->first_seed = (int)r->first_seed;
@@ -224,6 +231,7 @@ static int run_study(const request *r, const char *name) {
         code = cli_error(cli_code(status), "study", "%s", error);
     else
         code = conclude(r, s, &results, o.dir);
+    if (o.parts > 1 && code == NOT_HELD) code = CLI_OK;  // a part is nothing to judge by
     tensor_arena_free(results.arena);
     qkv_study_free(s);
     return code;
@@ -236,7 +244,7 @@ static int merge(const request *r, int n, char **operands) {
     if (n < 2 || !r->out)
         return cli_error(CLI_USAGE, "study",
                          "--merge needs --out, a study and the directories of its parts");
-    qkv_study *s = open_study(operands[0], &code);
+    qkv_study *s = open_study(operands[0], r->plugin, &code);
     if (!s) return code;
     if (r->seeds) s->seeds = (int)r->seeds;
     if (r->first_seed >= 0) s->first_seed = (int)r->first_seed;
@@ -273,6 +281,8 @@ static int merge(const request *r, int n, char **operands) {
     return code;
 }
 
+static int exit_code(int code) { return code == NOT_HELD ? CLI_FAILED : code; }
+
 int cli_study(int argc, char **argv) {
     request r = {.first_seed = -1, .threads = 1, .part = 1, .parts = 1};
     int first = 0;
@@ -284,14 +294,18 @@ int cli_study(int argc, char **argv) {
         return cli_error(CLI_USAGE, "study",
                          "a study is needed: a name (qkv study list), a .json file, or all");
     cli_catch_signals();
-    if (r.merge) return merge(&r, n, argv + first);
+    if (r.merge) return exit_code(merge(&r, n, argv + first));
     if (n > 1) return cli_error(CLI_USAGE, "study", "one study at a time, %d are given", n);
     if (strcmp(argv[first], "list") == 0) return list_studies();
-    if (strcmp(argv[first], "all") != 0) return run_study(&r, argv[first]);
+    if (strcmp(argv[first], "all") != 0) return exit_code(run_study(&r, argv[first]));
     if (r.out)
         return cli_error(CLI_USAGE, "study",
                          "--out is for one study; all of them go to runs/study/NAME");
-    for (int i = 0; qkv_study_files[i].name && code == CLI_OK; i++)
+    bool held = true;
+    for (int i = 0; qkv_study_files[i].name && code == CLI_OK; i++) {
         code = run_study(&r, qkv_study_files[i].name);
-    return code;
+        held = held && code != NOT_HELD;
+        if (code == NOT_HELD) code = CLI_OK;
+    }
+    return code == CLI_OK && !held ? CLI_FAILED : code;
 }

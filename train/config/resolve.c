@@ -31,7 +31,9 @@ nn_block_fn *qkv_config_block(const qkv_config *c) {
     const qkv_config_plugin_block *own = c->plugin ? c->plugin->blocks : NULL;
     for (int i = 0; own && own[i].name; i++)
         if (strcmp(own[i].name, c->block) == 0) return own[i].block;
-    return strcmp(c->block, "transformer") == 0 ? nn_block : NULL;
+    for (const nn_block_kind *b = nn_block_kinds; b->name; b++)
+        if (strcmp(b->name, c->block) == 0) return b->block;
+    return NULL;
 }
 
 static bool resolve_task(qkv_config *c, data_spec *spec, char *error) {

@@ -75,7 +75,9 @@ static void judge(qkv_page_run *r, qkv_trainer_worker *w, int b) {
     int T = s->side[DATA_SEQUENCE].T, cell = b * T + r->question, found = -1, n = 0;
     for (int i = 0; s->roles.key >= 0 && s->n_readouts == 1 && i < s->entries; i++) {
         int key = row.ids[s->store][s->roles.key][i];
-        if (key < 0 || key >= data_symbols(data_key(s)) ||
+        if (!data_is_entry(s, row.ids[s->store][s->roles.key], row.ids[s->store][s->roles.value],
+                           i) ||
+            key >= data_symbols(data_key(s)) ||
             data_asks_for(s, key) != row.ids[DATA_SEQUENCE][s->roles.query][r->question])
             continue;
         found = i;

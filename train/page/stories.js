@@ -187,7 +187,7 @@ const qkvStories = (() => {
         heads: [
             {
                 say:
-                    "One place asks two questions at once. One head: one softmax, so one of the two is answered.",
+                    "One place asks two questions at once. One head: one weighted mean, of which one of the two is answered.",
                 set: {task: "two", heads: "1"},
                 act: {...train, speed: "200"}
             },

@@ -42,7 +42,7 @@ static bool take_sights(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker 
     return true;
 }
 
-bool qkv_probe_ablate(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker *w,
+bool qkv_probe_ablate(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker *w, const int *right,
                       qkv_probe_interventions *out) {
     const data_spec *s = qkv_trainer_spec(t);
     qkv_probe_patch k[SIGHTS], v[SIGHTS];
@@ -61,6 +61,7 @@ bool qkv_probe_ablate(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker *w
         if (!ran) return false;
         for (int e = 0; e < w->count; e++) {
             int n = qkv_probe_scored_row(t, w, e);
+            if (right[e] < 0) continue;
             sum->accuracy += view.answer[e] == w->target[0][n];
             sum->in_context += qkv_trainer_is_stored(s, w, e, view.answer[e]);
             sum->answer_attention +=

@@ -7,14 +7,38 @@
 #include "train/probe/look.h"
 #include "train/probe/observe.h"
 
-/* Entries swapped: two that are far apart. */
-static int swapped(int entries, int which) { return which == 0 ? entries / 4 : entries * 5 / 8; }
+/* The example of the picture: where its entries stand, and the two of them that are swapped, which
+ * are far apart. */
+typedef struct {
+    uint64_t number;
+    int n, *at;  // [n] positions of the store
+    int i, j;
+} picture;
+
+/* The first example that has two entries, of the first few; it is loaded. */
+static bool find_picture(qkv_trainer *t, tensor_arena *arena, picture *out) {
+    enum { TRIED = 64 };
+    const data_spec *s = qkv_trainer_spec(t);
+    qkv_trainer_worker *w = qkv_trainer_any_worker(t);
+    *out = (picture){.at = tensor_arena_take(arena, (size_t)s->entries, sizeof(int))};
+    for (; out->at && out->number < TRIED; out->number++) {
+        qkv_trainer_load(t, w, "picture", out->number, 1, 1);
+        const int *const *ids = (const int *const *)w->data.rows.ids[s->store];
+        out->n = 0;
+        for (int p = 0; p < s->entries; p++)
+            if (data_is_entry(s, ids[s->roles.key], ids[s->roles.value], p)) out->at[out->n++] = p;
+        if (out->n < 2) continue;
+        out->i = out->at[out->n / 4];
+        out->j = out->at[out->n * 5 / 8];
+        return true;
+    }
+    return false;
+}
 
 /* Where the value that answers the question for (unchanged) entry `asked` now stands. */
-static int answer_at(const data_spec *s, qkv_probe_map_change change, int asked) {
-    int i = swapped(s->entries, 0), j = swapped(s->entries, 1);
+static int answer_at(const picture *x, qkv_probe_map_change change, int asked) {
     if (change != QKV_PROBE_MAP_KEYS_SWAPPED) return asked;
-    return asked == i ? j : asked == j ? i : asked;
+    return asked == x->i ? x->j : asked == x->j ? x->i : asked;
 }
 
 /* Repeats example 0 of the worker in every row up to `count`. */
@@ -29,24 +53,24 @@ static void repeat(const data_spec *s, qkv_trainer_worker *w, int count) {
 }
 
 /* Every row of the worker: the same example, row b asking for entry first + b. */
-static void ask_for_each(qkv_trainer *t, qkv_trainer_worker *w, qkv_probe_map_change change,
-                         int first, int count, int *at) {
+static void ask_for_each(qkv_trainer *t, qkv_trainer_worker *w, const picture *x,
+                         qkv_probe_map_change change, int first, int count, int *at) {
     const data_spec *s = qkv_trainer_spec(t);
     int T = s->side[DATA_SEQUENCE].T, S = s->side[s->store].T;
-    qkv_trainer_load(t, w, "picture", 0, 1, 1);
+    qkv_trainer_load(t, w, "picture", x->number, 1, 1);
     *at = w->rows[0] % T;
     repeat(s, w, count);
     for (int b = 0; b < count; b++) {
         int *key = w->data.rows.ids[s->store][s->roles.key] + (ptrdiff_t)b * S;
         int *value = w->data.rows.ids[s->store][s->roles.value] + (ptrdiff_t)b * S,
             cell = b * T + *at;
-        w->data.rows.ids[DATA_SEQUENCE][s->roles.query][cell] = data_asks_for(s, key[first + b]);
+        w->data.rows.ids[DATA_SEQUENCE][s->roles.query][cell] =
+            data_asks_for(s, key[x->at[first + b]]);
         for (int p = 0; p < T; p++)  // only the asked position is scored
             w->data.rows.target[0][b * T + p] = w->data.rows.source[0][b * T + p] = -1;
-        int i = swapped(s->entries, 0), j = swapped(s->entries, 1),
-            source = answer_at(s, change, first + b);
-        if (change == QKV_PROBE_MAP_KEYS_SWAPPED) qkv_probe_swap(key, i, j);
-        if (change == QKV_PROBE_MAP_VALUES_SWAPPED) qkv_probe_swap(value, i, j);
+        int source = answer_at(x, change, x->at[first + b]);
+        if (change == QKV_PROBE_MAP_KEYS_SWAPPED) qkv_probe_swap(key, x->i, x->j);
+        if (change == QKV_PROBE_MAP_VALUES_SWAPPED) qkv_probe_swap(value, x->i, x->j);
         w->data.rows.target[0][cell] = value[source];
         w->data.rows.source[0][cell] = source;
     }
@@ -97,7 +121,7 @@ static bool no_symbol(qkv_trainer *t) { return !qkv_trainer_any_worker(t)->out.l
 
 const char *qkv_probe_attention_missing(qkv_trainer *t) {
     const data_spec *s = qkv_trainer_spec(t);
-    return s->roles.key < 0                ? "the task has no keys and values to ask for in turn"
+    return s->roles.key < 0                ? data_no_roles(s)
            : s->entries < 2                ? "an example has fewer than two entries"
            : !qkv_trainer_has_attention(t) ? "the model has no attention weights"
            : no_symbol(t)                  ? "the answer is a vector, no symbol"
@@ -108,15 +132,18 @@ bool qkv_probe_attention_map(qkv_trainer *t, qkv_probe_map_change change, qkv_io
     const data_spec *s = qkv_trainer_spec(t);
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     qkv_probe_view view;
+    picture x;
     int at;
-    if (qkv_probe_attention_missing(t) || !qkv_probe_view_new(out->arena, t, &view)) return false;
+    if (qkv_probe_attention_missing(t) || !qkv_probe_view_new(out->arena, t, &view) ||
+        !find_picture(t, out->arena, &x))
+        return false;
     qkv_io_text_add(out, "row,col,weight,target,row_label,col_label\n");
-    for (int first = 0; first < s->entries; first += w->B) {
-        int count = s->entries - first < w->B ? s->entries - first : w->B;
-        ask_for_each(t, w, change, first, count, &at);
+    for (int first = 0; first < x.n; first += w->B) {
+        int count = x.n - first < w->B ? x.n - first : w->B;
+        ask_for_each(t, w, &x, change, first, count, &at);
         if (!qkv_probe_observe(t, w, &view)) return false;
         for (int b = 0; b < count; b++)
-            add_row(s, w, &view, b, first + b, at, answer_at(s, change, first + b), out);
+            add_row(s, w, &view, b, first + b, at, answer_at(&x, change, x.at[first + b]), out);
     }
     return !out->failed;
 }

@@ -53,9 +53,16 @@ static gemm_view unembedding(qkv_trainer *t) {
                        qkv_trainer_config(t)->d_model};
 }
 
+static bool too_many(const data_spec *s) {
+    enum { MOST = 4096 };
+    return data_symbols(data_query(s)) > MOST || data_symbols(data_key(s)) > MOST ||
+           data_symbols(data_value(s)) > MOST;
+}
+
 const char *qkv_probe_circuits_missing(qkv_trainer *t) {
     const qkv_config *c = qkv_trainer_config(t);
-    return qkv_trainer_spec(t)->roles.key < 0 ? "the task has no keys and values"
+    return data_no_roles(qkv_trainer_spec(t)) ? data_no_roles(qkv_trainer_spec(t))
+           : too_many(qkv_trainer_spec(t)) ? "there are too many symbols to show all pairs of them"
            : c->layers > 1
                ? "with more than one layer a symbol's meaning is no longer its embedding's"
            : c->arch == QKV_CONFIG_ARCH_ENCODER_DECODER ? "the memory is encoded first"

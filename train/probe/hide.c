@@ -6,9 +6,11 @@
 void qkv_probe_hide(ag_node *node, void *hidden) {
     const qkv_probe_hidden *b = hidden;
     int D = tensor_width(node->val.shape), S = b->spec->side[b->spec->store].T;
+    int *const *ids = b->w->data.rows.ids[b->spec->store];
     for (int e = 0; e < b->w->count; e++)
         for (int p = 0; p < b->spec->entries; p++) {
-            int id = b->w->data.rows.ids[b->spec->store][b->stream][e * S + p];
+            const int *key = ids[b->spec->roles.key] + e * S, id = ids[b->stream][e * S + p];
+            if (!data_is_entry(b->spec, key, ids[b->spec->roles.value] + e * S, p)) continue;
             real *x = node->val.x + ((ptrdiff_t)e * S + p) * D;
             for (int d = 0; id >= 0 && d < D; d++)
                 x[d] += b->mean[d] - b->table->val.x[(ptrdiff_t)id * D + d];

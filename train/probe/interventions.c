@@ -1,6 +1,7 @@
 /* interventions.c - change one thing, see what follows. */
 #include "train/probe/interventions.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +15,8 @@ typedef struct {
     qkv_trainer_worker *w;
     const data_spec *spec;
     qkv_probe_view clean, view;
-    int *right, *other;            // [B] entries t and j
+    int *entry;                    // [S] the entries of one example
+    int *right, *other;            // [B] entries t and j; t -1: the example has no two such entries
     int *says_right, *says_other;  // [B] the values that stand there
     int *kept;                     // ids of all streams before the change
     rng random;
@@ -40,7 +42,9 @@ static void other_query(bench *b, int e) {
 }
 static void random_values(bench *b, int e) {
     int *x = ids(b, b->spec->roles.value, e), symbols = data_symbols(data_value(b->spec));
-    for (int i = 0; i < b->spec->entries; i++) x[i] = (int)rng_below(&b->random, (uint32_t)symbols);
+    const int *key = ids(b, b->spec->roles.key, e);
+    for (int i = 0; i < b->spec->entries; i++)
+        if (data_is_entry(b->spec, key, x, i)) x[i] = (int)rng_below(&b->random, (uint32_t)symbols);
 }
 
 static const struct {
@@ -60,26 +64,38 @@ static bool bench_new(tensor_arena *arena, qkv_trainer *t, bench *b) {
     for (int s = 0; s < DATA_SIDES; s++)
         all += (size_t)b->spec->side[s].n_streams * B * (size_t)b->spec->side[s].T;
     b->random = rng_stream((uint64_t)qkv_trainer_config(t)->seed, "interventions", 0);
+    b->entry = tensor_arena_take(arena, (size_t)b->spec->side[b->spec->store].T, sizeof(int));
     b->right = tensor_arena_take(arena, B, sizeof(int));
     b->other = tensor_arena_take(arena, B, sizeof(int));
     b->says_right = tensor_arena_take(arena, B, sizeof(int));
     b->says_other = tensor_arena_take(arena, B, sizeof(int));
     b->kept = tensor_arena_take(arena, all, sizeof(int));
     return qkv_probe_view_new(arena, t, &b->clean) && qkv_probe_view_new(arena, t, &b->view) &&
-           b->right && b->other && b->says_right && b->says_other && b->kept;
+           b->entry && b->right && b->other && b->says_right && b->says_other && b->kept;
 }
 
-/* Notes t, a random other entry j, and what stands there. */
-static void choose_entries(bench *b) {
+/* Notes t, a random other entry j, and what stands there; counts the examples that have them. */
+static int choose_entries(bench *b) {
+    int chosen = 0;
     for (int e = 0; e < b->w->count; e++) {
-        int t = b->w->source[0][qkv_probe_scored_row(b->t, b->w, e)];
-        int j =
-            (t + 1 + (int)rng_below(&b->random, (uint32_t)b->spec->entries - 1)) % b->spec->entries;
+        const int *key = ids(b, b->spec->roles.key, e), *value = ids(b, b->spec->roles.value, e),
+                  t = b->w->source[0][qkv_probe_scored_row(b->t, b->w, e)];
+        int n = 0, at = -1;
+        for (int p = 0; p < b->spec->entries; p++) {
+            if (!data_is_entry(b->spec, key, value, p)) continue;
+            if (p == t) at = n;
+            b->entry[n++] = p;
+        }
+        b->right[e] = -1;
+        if (at < 0 || n < 2) continue;
+        int j = b->entry[(at + 1 + (int)rng_below(&b->random, (uint32_t)n - 1)) % n];
         b->right[e] = t;
         b->other[e] = j;
-        b->says_right[e] = ids(b, b->spec->roles.value, e)[t];
-        b->says_other[e] = ids(b, b->spec->roles.value, e)[j];
+        b->says_right[e] = value[t];
+        b->says_other[e] = value[j];
+        chosen++;
     }
+    return chosen;
 }
 
 static void copy_ids(bench *b, bool back) {
@@ -95,6 +111,7 @@ static void copy_ids(bench *b, bool back) {
 
 static void tally(const bench *b, qkv_probe_intervention *sum) {
     for (int e = 0; e < b->w->count; e++) {
+        if (b->right[e] < 0) continue;
         const real *now = b->view.attention + (ptrdiff_t)e * b->view.S;
         const real *was = b->clean.attention + (ptrdiff_t)e * b->view.S;
         for (int s = 0; s < b->view.S; s++) sum->moved += fabs((double)(now[s] - was[s])) / 2;
@@ -108,13 +125,14 @@ static void tally(const bench *b, qkv_probe_intervention *sum) {
 }
 
 static bool run_changes(bench *b, qkv_probe_interventions *out) {
-    choose_entries(b);
+    out->examples += choose_entries(b);
     copy_ids(b, false);
     if (!qkv_probe_observe(b->t, b->w, &b->clean)) return false;
     for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++) {
         out->changed[i].key = changes[i].key;
         out->changed[i].name = changes[i].name;
-        for (int e = 0; changes[i].change && e < b->w->count; e++) changes[i].change(b, e);
+        for (int e = 0; changes[i].change && e < b->w->count; e++)
+            if (b->right[e] >= 0) changes[i].change(b, e);
         qkv_trainer_reload(b->t, b->w);
         if (!qkv_probe_observe(b->t, b->w, &b->view)) return false;
         tally(b, &out->changed[i]);
@@ -146,6 +164,8 @@ static bool run_cross(tensor_arena *arena, bench *b, const char *split, uint64_t
     bool ran = qkv_probe_observe(b->t, b->w, &b->view);
     qkv_probe_patch_off(&v);
     for (int e = 0; ran && e < count; e++) {
+        if (b->right[e] < 0 || stored[(ptrdiff_t)e * S + b->right[e]] < 0) continue;
+        out->pairs++;
         out->says_y_at_t += b->view.answer[e] == stored[(ptrdiff_t)e * S + b->right[e]];
         out->says_x += b->view.answer[e] == b->says_right[e];
         out->says_y += b->view.answer[e] == y_own[e];
@@ -166,9 +186,10 @@ static void divide(qkv_probe_interventions *out) {
         out->ablated[i].in_context /= n;
         out->ablated[i].answer_attention /= n;
     }
-    out->cross.says_y_at_t /= n;
-    out->cross.says_x /= n;
-    out->cross.says_y /= n;
+    double pairs = out->cross.pairs ? out->cross.pairs : 1;
+    out->cross.says_y_at_t /= pairs;
+    out->cross.says_x /= pairs;
+    out->cross.says_y /= pairs;
 }
 
 bool qkv_probe_intervene(qkv_trainer *t, const char *split, int count, qkv_probe_interventions *out,
@@ -176,20 +197,21 @@ bool qkv_probe_intervene(qkv_trainer *t, const char *split, int count, qkv_probe
     *out = (qkv_probe_interventions){0};
     const data_spec *s = qkv_trainer_spec(t);
     if (qkv_probe_attention_missing(t))
-        return qkv_io_fail(
-            error, "the task '%s' has no keys and values to swap, or the model no attention",
-            s->task->name);
+        return qkv_io_fail(error, "%s: nothing can be swapped: %s", s->task->name,
+                           qkv_probe_attention_missing(t));
     tensor_arena *arena = tensor_arena_new(NULL), *scratch = tensor_arena_new(NULL);
     bench b;
     bool ok = arena && scratch && bench_new(arena, t, &b);
+    count = data_at_most(s, split, count);
+    const int all = data_at_most(s, split, INT_MAX);
+    const uint64_t distance = (uint64_t)count + (count % all == 0);  // of a finite split not itself
     for (int first = 0; ok && first < count; first += b.w->B) {
         int n = count - first < b.w->B ? count - first : b.w->B;
         tensor_arena_reset(scratch);
         qkv_trainer_load(t, b.w, split, (uint64_t)first, n, n);
         ok = run_changes(&b, out) &&
-             run_cross(scratch, &b, split, (uint64_t)first, (uint64_t)count, &out->cross) &&
-             qkv_probe_ablate(scratch, t, b.w, out);
-        out->examples += n;
+             run_cross(scratch, &b, split, (uint64_t)first, distance, &out->cross) &&
+             qkv_probe_ablate(scratch, t, b.w, b.right, out);
     }
     if (!ok) qkv_io_fail(error, "out of memory during interventions");
     divide(out);

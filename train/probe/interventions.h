@@ -30,8 +30,10 @@ enum {
     QKV_PROBE_INTERVENTIONS
 };
 
-/* Scores (Q and K) of example X with the values V of an unrelated example Y. */
+/* The words of the worker's example e, by data_answers_of_words(); of several possible ones j is
+ * drawn, or without `random` the first. Exchanges two words with all their features. */
 typedef struct {
+    int pairs;
     double says_y_at_t;     // answer is what Y stores where X looks
     double says_x, says_y;  // answer is X's own, Y's own
 } qkv_probe_activation_patching;
@@ -57,9 +59,45 @@ typedef struct {
 bool qkv_probe_intervene(qkv_trainer *t, const char *split, int count, qkv_probe_interventions *out,
                          char *error);
 
-/* Its third part, in ablation.c: one loaded micro-batch, sums added to out->ablated. */
-bool qkv_probe_ablate(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker *w,
+/* Its third part, in ablation.c: one loaded micro-batch, sums over the examples whose right[e] >= 0
+ * added to out->ablated. */
+bool qkv_probe_ablate(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker *w, const int *right,
                       qkv_probe_interventions *out);
+
+/* ---- examples that are lines of words ---- */
+
+/* The words of the worker's example e, by data_answers_of_words(); of several possible ones j is
+ * drawn, or without `random` the first. Exchanges two words with all their features. */
+typedef struct {
+    int t, j, put;
+} qkv_probe_words;
+
+/* Means over the lines that have all three. */
+typedef struct {
+    const char *key, *name;           // as above
+    double attention_t, attention_j;  // on the two places
+    double moved;                     // as above
+    double says_t, says_j, says_new;  // the word that stood at t, at j; the new one
+} qkv_probe_exchange;
+
+enum { QKV_PROBE_EXCHANGES = 4 };  // clean; t and j exchanged; t replaced; j replaced
+
+typedef struct {
+    int examples;
+    qkv_probe_exchange changed[QKV_PROBE_EXCHANGES];
+} qkv_probe_exchanges;
+
+/* As qkv_probe_intervene(), on examples whose position t is the answer. */
+bool qkv_probe_exchange_words(qkv_trainer *t, const char *split, int count,
+                              qkv_probe_exchanges *out, char *error);
+
+/* Why no words can be exchanged, as half a sentence; NULL: they can. */
+const char *qkv_probe_words_missing(qkv_trainer *t);
+
+/* The words of the worker's example e, by data_answers_of_words(); of several possible ones j is
+ * drawn, or without `random` the first. Exchanges two words with all their features. */
+qkv_probe_words qkv_probe_words_choose(qkv_trainer *t, const int *class_of, int e, rng *random);
+void qkv_probe_words_swap(qkv_trainer *t, int e, int i, int j);
 
 #ifdef __cplusplus
 }

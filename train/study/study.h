@@ -96,6 +96,12 @@ typedef struct {
 qkv_study *qkv_study_parse(const char *text, size_t n, char *error);
 void qkv_study_free(qkv_study *s);
 
+/* Files that the study's options name (--data of the task `file`) are beside the study's own, `file`.
+ * They are read; results of another content are not mixed in, and a file that changes meanwhile is
+ * refused. plugin may be NULL. False with a sentence. */
+bool qkv_study_find_data(qkv_study *s, const char *file, const struct qkv_config_plugin *plugin,
+                         char *error);
+
 /* The built-in studies, as text; a NULL name ends the list. */
 typedef struct {
     const char *name;

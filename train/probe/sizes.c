@@ -1,0 +1,51 @@
+/* sizes.c - how large queries, keys and values are in each layer, and the stream they are made from.
+ *
+ * Root mean squares over all positions of some examples: "sizes.layerL.q", ".k", ".v", and ".out" of the
+ * stream after the layer. */
+#include <math.h>
+#include <stdio.h>
+
+#include "train/probe/look.h"
+#include "train/probe/measure.h"
+
+enum { EXAMPLES = 100, MAX_LAYERS = 64, NODES = 4 };
+static const char *const names[NODES] = {"q", "k", "v", "out"};
+
+typedef struct {
+    double squares[MAX_LAYERS][NODES], n[MAX_LAYERS][NODES];
+} tally;
+
+static ag_node *find(qkv_trainer *t, qkv_trainer_worker *w, int layer, int i) {
+    char out[32];
+    if (i < NODES - 1) return qkv_probe_node(t, w, layer, names[i]);
+    snprintf(out, sizeof out, "layer%d.out", layer);
+    return ag_find(w->graph, out);
+}
+
+static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, void *ctx) {
+    (void)arena;
+    tally *sum = ctx;
+    for (int l = 0; l <= qkv_probe_last_layer(t); l++)
+        for (int i = 0; i < NODES; i++) {
+            const ag_node *node = find(t, w, l, i);
+            if (!node) continue;
+            const size_t n = node->val.n / (size_t)node->val.shape.dim[0] * (size_t)w->count;
+            sum->n[l][i] += (double)n;
+            for (size_t k = 0; k < n; k++)
+                sum->squares[l][i] += (double)node->val.x[k] * (double)node->val.x[k];
+        }
+    return true;
+}
+
+bool qkv_probe_run_sizes(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+    tally sum = {0};
+    if (!qkv_probe_has_nodes(t, "q k v", error) ||
+        !qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error))
+        return false;
+    for (int l = 0; l <= qkv_probe_last_layer(t); l++)
+        for (int i = 0; i < NODES; i++)
+            if (sum.n[l][i] > 0)
+                qkv_probe_measure_add(out, sqrt(sum.squares[l][i] / sum.n[l][i]),
+                                      "sizes.layer%d.%s", l, names[i]);
+    return true;
+}

@@ -1,0 +1,200 @@
+/* words.c - examples made of words: exchange two of a line, or one for another of its kind, and see
+ * where attention goes and what is answered. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "train/probe/interventions.h"
+#include "train/probe/observe.h"
+
+/* One loaded micro-batch of lines. */
+typedef struct {
+    qkv_trainer *t;
+    qkv_trainer_worker *w;
+    const data_spec *spec;
+    qkv_probe_view clean, view;
+    const int *class_of;      // [words] the answer that a word is, or -1
+    qkv_probe_words *chosen;  // [B] t -1: the line has none
+    int *kept;                // [streams,B,T]
+    rng random;
+} bench;
+
+static int *ids(const qkv_trainer_worker *w, const data_spec *s, int stream, int example) {
+    return w->data.rows.ids[DATA_SEQUENCE][stream] + (ptrdiff_t)example * s->side[DATA_SEQUENCE].T;
+}
+
+const char *qkv_probe_words_missing(qkv_trainer *t) {
+    const data_spec *s = qkv_trainer_spec(t);
+    return !s->side[DATA_SEQUENCE].stream[0].words || !s->readout[0].words ? "it has no words"
+           : s->store != DATA_SEQUENCE                 ? "it looks elsewhere for its answers"
+           : !qkv_trainer_has_attention(t)             ? "the model has no attention weights"
+           : !qkv_trainer_any_worker(t)->out.logits[0] ? "the answer is a vector, no word"
+                                                       : NULL;
+}
+
+/* ---- choosing ---- */
+
+/* Do two words have the same features? */
+static bool alike(const data_spec *s, const qkv_trainer_worker *w, int e, int p, int f, int q) {
+    for (int i = 1; i < s->side[DATA_SEQUENCE].n_streams; i++)
+        if (ids(w, s, i, e)[p] != ids(w, s, i, f)[q]) return false;
+    return true;
+}
+
+/* The k-th other word of line e that is not what word t is (k from 0; of_kind: an answer somewhere,
+ * with t's features), or -1. */
+static int other_word(const data_spec *s, const qkv_trainer_worker *w, const int *class_of, int e,
+                      int t, bool of_kind, int k) {
+    const int T = s->side[DATA_SEQUENCE].T, *word = ids(w, s, 0, e);
+    for (int p = 0; p < T; p++) {
+        const bool asks = w->data.rows.target[0][e * T + p] >= 0;
+        if (word[p] < 0 || word[p] == word[t] || asks) continue;
+        if (of_kind && (class_of[word[p]] < 0 || !alike(s, w, e, p, e, t))) continue;
+        if (k-- == 0) return p;
+    }
+    return -1;
+}
+
+/* What another line's answer is, where line e has no such word; of t's features if there is one. */
+static int new_word(const data_spec *s, const qkv_trainer *t, const qkv_trainer_worker *w, int e,
+                    int at) {
+    const int T = s->side[DATA_SEQUENCE].T;
+    int found = -1;
+    for (int i = 1; i < w->count; i++) {
+        const int f = (e + i) % w->count, source = w->source[0][qkv_probe_scored_row(t, w, f)];
+        if (source < 0) continue;
+        const int word = ids(w, s, 0, f)[source];
+        if (data_count(ids(w, s, 0, e), T, word)) continue;
+        if (alike(s, w, e, at, f, source)) return word;
+        if (found < 0) found = word;
+    }
+    return found;
+}
+
+qkv_probe_words qkv_probe_words_choose(qkv_trainer *t, const int *class_of, int e, rng *random) {
+    const data_spec *s = qkv_trainer_spec(t);
+    const qkv_trainer_worker *w = qkv_trainer_any_worker(t);
+    qkv_probe_words c = {.t = w->source[0][qkv_probe_scored_row(t, w, e)], .j = -1, .put = -1};
+    if (c.t < 0) return c;
+    const bool of_kind = other_word(s, w, class_of, e, c.t, true, 0) >= 0;
+    int n = 0;
+    while (other_word(s, w, class_of, e, c.t, of_kind, n) >= 0) n++;
+    if (n)
+        c.j = other_word(s, w, class_of, e, c.t, of_kind,
+                         random ? (int)rng_below(random, (uint32_t)n) : 0);
+    c.put = new_word(s, t, w, e, c.t);
+    return c;
+}
+
+/* ---- changing ---- */
+
+void qkv_probe_words_swap(qkv_trainer *t, int e, int i, int j) {
+    const data_spec *s = qkv_trainer_spec(t);
+    for (int k = 0; k < s->side[DATA_SEQUENCE].n_streams; k++)
+        qkv_probe_swap(ids(qkv_trainer_any_worker(t), s, k, e), i, j);
+}
+
+static void exchange(bench *b, int e) {
+    qkv_probe_words_swap(b->t, e, b->chosen[e].t, b->chosen[e].j);
+}
+static void replace_answer(bench *b, int e) {
+    ids(b->w, b->spec, 0, e)[b->chosen[e].t] = b->chosen[e].put;
+}
+static void replace_other(bench *b, int e) {
+    ids(b->w, b->spec, 0, e)[b->chosen[e].j] = b->chosen[e].put;
+}
+
+static const struct {
+    const char *key, *name;
+    void (*change)(bench *b, int example);
+} changes[] = {{"clean", "clean", NULL},
+               {"swap_words", "t and j exchanged", exchange},
+               {"other_answer", "n put in the place of t", replace_answer},
+               {"other_word", "n put in the place of j", replace_other}};
+_Static_assert(sizeof changes / sizeof *changes == QKV_PROBE_EXCHANGES,
+               "an entry of the enumeration for each change, in this order");
+
+static bool bench_new(tensor_arena *arena, qkv_trainer *t, bench *b) {
+    *b = (bench){.t = t, .w = qkv_trainer_any_worker(t), .spec = qkv_trainer_spec(t)};
+    const data_side *side = &b->spec->side[DATA_SEQUENCE];
+    const size_t B = (size_t)b->w->B;
+    b->random = rng_stream((uint64_t)qkv_trainer_config(t)->seed, "exchanges", 0);
+    b->class_of = data_answers_of_words(b->spec, arena);
+    b->chosen = tensor_arena_take(arena, B, sizeof *b->chosen);
+    b->kept = tensor_arena_take(arena, B * (size_t)side->T * (size_t)side->n_streams, sizeof(int));
+    return qkv_probe_view_new(arena, t, &b->clean) && qkv_probe_view_new(arena, t, &b->view) &&
+           b->class_of && b->chosen && b->kept;
+}
+
+static void copy_ids(bench *b, bool back) {
+    const size_t n = (size_t)b->w->B * (size_t)b->spec->side[DATA_SEQUENCE].T;
+    for (int k = 0; k < b->spec->side[DATA_SEQUENCE].n_streams; k++) {
+        int *live = ids(b->w, b->spec, k, 0), *kept = b->kept + (size_t)k * n;
+        memcpy(back ? live : kept, back ? kept : live, n * sizeof(int));
+    }
+}
+
+static void tally(const bench *b, qkv_probe_exchange *sum) {
+    for (int e = 0; e < b->w->count; e++) {
+        const qkv_probe_words *c = &b->chosen[e];
+        if (c->t < 0) continue;
+        const real *now = b->view.attention + (ptrdiff_t)e * b->view.S,
+                   *was = b->clean.attention + (ptrdiff_t)e * b->view.S;
+        const int says = b->view.answer[e], *word = b->kept + (ptrdiff_t)e * b->view.S;
+        for (int s = 0; s < b->view.S; s++) sum->moved += fabs((double)(now[s] - was[s])) / 2;
+        sum->attention_t += (double)now[c->t];
+        sum->attention_j += (double)now[c->j];
+        sum->says_t += says == b->class_of[word[c->t]];
+        sum->says_j += says == b->class_of[word[c->j]];
+        sum->says_new += says == b->class_of[c->put];
+    }
+}
+
+static bool run(bench *b, qkv_probe_exchanges *out) {
+    for (int e = 0; e < b->w->count; e++) {
+        b->chosen[e] = qkv_probe_words_choose(b->t, b->class_of, e, &b->random);
+        if (b->chosen[e].j < 0 || b->chosen[e].put < 0) b->chosen[e].t = -1;
+        out->examples += b->chosen[e].t >= 0;
+    }
+    copy_ids(b, false);
+    if (!qkv_probe_observe(b->t, b->w, &b->clean)) return false;
+    for (int i = 0; i < QKV_PROBE_EXCHANGES; i++) {
+        for (int e = 0; changes[i].change && e < b->w->count; e++)
+            if (b->chosen[e].t >= 0) changes[i].change(b, e);
+        qkv_trainer_reload(b->t, b->w);
+        if (!qkv_probe_observe(b->t, b->w, &b->view)) return false;
+        tally(b, &out->changed[i]);
+        copy_ids(b, true);
+    }
+    qkv_trainer_reload(b->t, b->w);
+    return true;
+}
+
+bool qkv_probe_exchange_words(qkv_trainer *t, const char *split, int count,
+                              qkv_probe_exchanges *out, char *error) {
+    *out = (qkv_probe_exchanges){0};
+    const char *missing = qkv_probe_words_missing(t);
+    if (missing)
+        return qkv_io_fail(error, "%s: no words can be exchanged: %s",
+                           qkv_trainer_spec(t)->task->name, missing);
+    tensor_arena *arena = tensor_arena_new(NULL);
+    bench b;
+    bool ok = arena && bench_new(arena, t, &b);
+    count = data_at_most(qkv_trainer_spec(t), split, count);
+    for (int first = 0; ok && first < count; first += b.w->B) {
+        const int n = count - first < b.w->B ? count - first : b.w->B;
+        qkv_trainer_load(t, b.w, split, (uint64_t)first, n, n);
+        ok = run(&b, out);
+    }
+    if (!ok) qkv_io_fail(error, "out of memory while words were exchanged");
+    for (int i = 0; i < QKV_PROBE_EXCHANGES; i++) {
+        qkv_probe_exchange *c = &out->changed[i];
+        double *all[] = {&c->attention_t, &c->attention_j, &c->moved,
+                         &c->says_t,      &c->says_j,      &c->says_new};
+        c->key = changes[i].key, c->name = changes[i].name;
+        for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+            *all[k] /= out->examples ? out->examples : 1;
+    }
+    tensor_arena_free(arena);
+    return ok;
+}
