@@ -37,8 +37,14 @@ static void forward(ag_node *node) {
     rng r = stream(&run, a->name);
     const uint32_t dropped = (uint32_t)(a->p * 0x1p32);  // p < 1: at most 2^32 - 1
     const bool drops = run.training && a->p > 0;
-    for (size_t i = 0; i < node->val.n; i++) m[i] = !drops ? 1 : rng_u32(&r) < dropped ? 0 : kept;
-    for (size_t i = 0; i < node->val.n; i++) y[i] = m[i] == 0 ? 0 : m[i] * x[i];
+    enum { PIECE = 512 };
+    uint32_t drawn[PIECE];
+    for (size_t at = 0, n; at < node->val.n; at += n) {
+        n = node->val.n - at < PIECE ? node->val.n - at : PIECE;
+        if (drops) rng_fill(&r, drawn, n);
+        for (size_t i = 0; i < n; i++) m[at + i] = !drops ? 1 : drawn[i] < dropped ? 0 : kept;
+        for (size_t i = at; i < at + n; i++) y[i] = m[i] == 0 ? 0 : m[i] * x[i];
+    }
 }
 
 static void backward(ag_node *node) {
