@@ -33,7 +33,7 @@ static bool configure(data_spec *s, char *error, size_t size) {
         sequence->stream[i] = data_plain(match[i], "m", o->keys);
         sequence->stream[KINDS + i] = data_plain(content[i], "c", o->values);
         sequence->stream[2 * KINDS + i] = data_plain(query[i], "m", o->keys);
-        s->readout[i] = (data_readout){content[i], "c", o->values, NULL};
+        s->readout[i] = (data_readout){content[i], "c", o->values, NULL, false};
     }
     s->n_readouts = KINDS;
     s->scored = 1;

@@ -56,7 +56,7 @@ static bool configure(data_spec *s, char *error, size_t size) {
     data_stream word = {"word", "", WORDS, -1, words, 0, NULL};
     s->side[DATA_SEQUENCE] = (data_side){o->form, streams, {word, word}};
     s->n_readouts = 1;
-    s->readout[0] = (data_readout){"colour", "c", 8, words + COLOURS};
+    s->readout[0] = (data_readout){"colour", "c", 8, words + COLOURS, false};
     s->scored = 1;
     s->sees = o->form == 11 ? DATA_FULL : DATA_CAUSAL;
     s->entries = o->form;

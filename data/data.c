@@ -1,6 +1,7 @@
 /* data.c - the catalogue, specs, and how symbols are shown. */
 #include "data/data.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -123,6 +124,24 @@ int data_right_entries(const data_spec *s, const data_example *e, int readout, i
     return found;
 }
 
+int data_levels(const data_spec *s, data_split split, data_level out[DATA_MAXLEVELS]) {
+    const data_level known[] = {
+        {"blind", "chance", "a blind guess", s->chance, 0},
+        {"unmatched", "cannot match", "a model that cannot match", s->in_context, 0}};
+    int n = 0;
+    if (s->task->levels) return s->task->levels(s, split, out);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (known[i].accuracy <= 0) continue;
+        out[n] = known[i];
+        out[n++].loss = 0 - s->n_readouts * log(known[i].accuracy);
+    }
+    return n;
+}
+
+int data_facts(const data_spec *s, data_fact out[DATA_MAXFACTS]) {
+    return s->task->facts ? s->task->facts(s, out) : 0;
+}
+
 int data_symbols(const data_stream *s) { return s->marker >= 0 ? s->marker : s->vocab; }
 
 /* A word that is too long ends in "...", between two characters. */
@@ -151,6 +170,7 @@ char *data_symbol(const data_stream *s, int id, char out[DATA_SYMBOL]) {
 }
 
 char *data_answer(const data_readout *r, int id, char out[DATA_SYMBOL]) {
+    if (r->has_none && id == r->classes - 1) return strcpy(out, "none");
     return show(r->prefix, r->words, id, out);
 }
 
@@ -179,7 +199,7 @@ bool data_pairs_layout(data_spec *s, int n, int keys, int values, char *error, s
     s->side[DATA_SEQUENCE] =
         (data_side){n + 1, 2, {data_plain("key", "k", keys), data_marked("value", "v", values)}};
     s->n_readouts = 1;
-    s->readout[0] = (data_readout){"value", "v", values, NULL};
+    s->readout[0] = (data_readout){"value", "v", values, NULL, false};
     s->scored = 1;
     s->sees = DATA_CAUSAL;
     s->entries = n;

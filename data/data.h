@@ -18,7 +18,13 @@
 extern "C" {
 #endif
 
-enum { DATA_MAXSTREAMS = 14, DATA_MAXREADOUTS = 8, DATA_SYMBOL = 64 };
+enum {
+    DATA_MAXSTREAMS = 14,
+    DATA_MAXREADOUTS = 8,
+    DATA_MAXLEVELS = 8,
+    DATA_MAXFACTS = 12,
+    DATA_SYMBOL = 64
+};
 
 /* A task has one sequence, and for cross-attention a memory beside it. */
 typedef enum { DATA_SEQUENCE, DATA_MEMORY, DATA_SIDES } data_side_name;
@@ -68,6 +74,7 @@ typedef struct {
     const char *name, *prefix;
     int classes;
     const char *const *words;
+    bool has_none;  // the last class says that nothing fits, and is shown as "none"
 } data_readout;
 
 /* Whom a position of the sequence sees: itself and earlier ones, all, or the entries of the store
@@ -128,6 +135,20 @@ typedef struct {
     int *scratch;
 } data_example;
 
+/* What one gets who does not look for the answer; the loss is summed over readouts, as a model's is.
+ * NaN: unknown. */
+typedef struct {
+    const char *key, *label, *who;  // "blind", "chance", "a blind guess": for programs, in a
+                                    // picture, in a sentence
+    double accuracy, loss;
+} data_level;
+
+/* What was counted in the data: {"examples", "examples", 500}; the words follow the number. */
+typedef struct {
+    const char *key, *words;
+    double number;
+} data_fact;
+
 struct data_task {
     const char *name, *summary;
     const char *recommended;     // options with which it is learned: "layers=2 positions=learned"
@@ -140,7 +161,14 @@ struct data_task {
     /* How many entries would be a right answer to readout r at position t, judged by the finished
      * example alone. NULL: those whose key is asked for (spec->roles). */
     int (*right_entries)(const data_spec *spec, const data_example *e, int r, int t);
+    /* Write what is known before training, and return how many. NULL: chance and in_context; none. */
+    int (*levels)(const data_spec *spec, data_split split, data_level out[DATA_MAXLEVELS]);
+    int (*facts)(const data_spec *spec, data_fact out[DATA_MAXFACTS]);
 };
+
+/* The same for any task. */
+int data_levels(const data_spec *s, data_split split, data_level out[DATA_MAXLEVELS]);
+int data_facts(const data_spec *s, data_fact out[DATA_MAXFACTS]);
 
 /* The same for any task; -1 if there is no way to tell. */
 int data_right_entries(const data_spec *s, const data_example *e, int readout, int t);

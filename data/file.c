@@ -73,7 +73,7 @@ static void describe(data_spec *s, file *f) {
     for (int r = 0; r < c->n_readouts; r++) {
         snprintf(f->answer[r], sizeof f->answer[r], c->n_readouts > 1 ? "answer%d" : "answer",
                  r + 1);
-        s->readout[r] = (data_readout){f->answer[r], "", c->answer[r].n, c->answer[r].text};
+        s->readout[r] = (data_readout){f->answer[r], "", c->answer[r].n, c->answer[r].text, false};
     }
     s->n_readouts = c->n_readouts;
     s->scored = c->asking;
@@ -102,8 +102,12 @@ static bool configure(data_spec *s, char *error, size_t size) {
     return true;
 }
 
+static const data_corpus *corpus_of(const data_spec *s) {
+    return &((const file *)(const void *)s->own)->corpus;
+}
+
 static void example(const data_spec *s, rng *r, const data_example *out) {
-    const data_corpus *c = &((const file *)(const void *)s->own)->corpus;
+    const data_corpus *c = corpus_of(s);
     const data_split split = data_split_of(out->split);
     const int e =
         data_corpus_pick(c, split == DATA_SPLITS ? DATA_TEST : split, out->seed, out->index);
@@ -122,6 +126,42 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
         }
 }
 
+/* Means over the answers of a line; their losses add up. */
+static int levels(const data_spec *s, data_split split, data_level out[DATA_MAXLEVELS]) {
+    const data_corpus *c = corpus_of(s);
+    data_level l[] = {{"blind", "chance", "a blind guess", 0, 0},
+                      {"frequent", "most frequent", "the most frequent answer", 0, 0},
+                      {"word", "a word of the line", "some word of the line", 0, 0}};
+    for (int r = 0; r < c->n_readouts; r++) {
+        const data_corpus_levels of = data_corpus_levels_of(c, split, r);
+        l[0].accuracy += of.any_class / c->n_readouts, l[0].loss += of.any_class_loss;
+        l[1].accuracy += of.most_frequent / c->n_readouts, l[1].loss += of.frequency_loss;
+        l[2].accuracy += of.any_word / c->n_readouts, l[2].loss += of.any_word_loss;
+    }
+    memcpy(out, l, sizeof l);
+    return (int)(sizeof l / sizeof *l);
+}
+
+static int facts(const data_spec *s, data_fact out[DATA_MAXFACTS]) {
+    const data_corpus *c = corpus_of(s);
+    int answers = 0;
+    for (int r = 0; r < c->n_readouts; r++) answers += c->answer[r].n;
+    const data_fact f[] = {
+        {"examples", "examples", c->n},
+        {"train", "to train on", c->count[DATA_TRAIN]},
+        {"valid", "to watch by", c->count[DATA_VALID]},
+        {"test", "for the end", c->count[DATA_TEST]},
+        {"duplicates", "repeat another one", c->duplicates},
+        {"shared", "held out that training has, too", c->shared},
+        {"moved", "trained on for a word only they have", c->moved},
+        {"words", "different words", c->stream[0].n},
+        {"longest", "words in the longest line", c->longest},
+        {"answers", "different answers", answers},
+    };
+    memcpy(out, f, sizeof f);
+    return (int)(sizeof f / sizeof *f);
+}
+
 const data_task data_task_file = {
     .name = "file",
     .summary = "your own examples, one a line: words => answer",
@@ -129,4 +169,6 @@ const data_task data_task_file = {
     .options = table,
     .configure = configure,
     .example = example,
+    .levels = levels,
+    .facts = facts,
 };

@@ -22,7 +22,7 @@ static bool configure(data_spec *s, char *error, size_t size) {
     if (!data_pairs_fit(s, o->pairs, o->keys, o->keys, error, size)) return false;
     s->side[DATA_SEQUENCE] = (data_side){2 * o->pairs, 1, {data_plain("token", "t", o->keys)}};
     s->n_readouts = 1;
-    s->readout[0] = (data_readout){"token", "t", o->keys, NULL};
+    s->readout[0] = (data_readout){"token", "t", o->keys, NULL, false};
     s->scored = o->pairs - 1;
     s->sees = DATA_CAUSAL;
     s->entries = o->pairs;

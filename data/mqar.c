@@ -30,7 +30,7 @@ static bool configure(data_spec *s, char *error, size_t size) {
     data_stream token = {"token", "k", 2 * o->keys, -1, NULL, o->keys, "v"};  // keys, then values
     s->side[DATA_SEQUENCE] = (data_side){3 * o->pairs, 1, {token}};
     s->n_readouts = 1;
-    s->readout[0] = (data_readout){"value", "v", o->keys, NULL};
+    s->readout[0] = (data_readout){"value", "v", o->keys, NULL, false};
     s->scored = o->pairs;
     s->sees = DATA_CAUSAL;
     s->entries = 2 * o->pairs;

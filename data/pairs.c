@@ -9,12 +9,19 @@
  * is right once in n. n must stay below both vocabularies: were every key always present,
  * attention could learn to avoid the right pair instead.
  *
+ * Questions without an answer, on request: their key is none of the stored ones, and "none" is to be
+ * said, a class after the values.
+ *
  * Held out on request: the combinations (k, v) with (5 k + 3 v) mod 4 = 0, a quarter of them. */
+#include <math.h>
+#include <stdio.h>
+
 #include "data/data.h"
 
 typedef struct {
     int pairs, keys, values;
     bool hold_out;
+    double absent;
 } options;
 
 static const data_option table[] = {
@@ -23,6 +30,8 @@ static const data_option table[] = {
     DATA_INT(options, values, "values", 32, 1, 65536, "value symbols"),
     DATA_FLAG(options, hold_out, "hold-out", false,
               "a quarter of the combinations of key and value never occurs in training"),
+    DATA_REAL(options, absent, "absent", 0, 0, 1,
+              "share of questions whose key is not stored: the answer is \"none\""),
     DATA_END,
 };
 
@@ -30,6 +39,12 @@ static bool configure(data_spec *s, char *error, size_t size) {
     const options *o = data_chosen(s);
     if (!data_pairs_layout(s, o->pairs, o->keys, o->values, error, size)) return false;
     s->has_held_out = o->hold_out;
+    s->readout[0].has_none = o->absent > 0;
+    s->readout[0].classes += o->absent > 0;
+    s->chance = fmax(o->absent, (1 - o->absent) / o->values);
+    s->in_context = fmax(o->absent, (1 - o->absent) / o->pairs);
+    if (o->absent > 0 && o->hold_out)
+        return snprintf(error, size, "pairs: --absent and --hold-out do not go together"), false;
     if (o->hold_out) s->scratch += o->values;
     return true;
 }
@@ -74,6 +89,12 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
     value[n] = s->roles.marker;
     out->target[0][n] = value[t];
     out->source[0][n] = t;
+    if (o->absent > 0 && rng_double(r) < o->absent) {
+        do key[n] = (int)rng_below(r, (uint32_t)o->keys);
+        while (data_count(key, n, key[n]));
+        out->target[0][n] = o->values;
+        out->source[0][n] = -1;
+    }
 }
 
 const data_task data_task_pairs = {

@@ -31,7 +31,7 @@ static bool configure(data_spec *s, char *error, size_t size) {
                     {data_plain("query", "q", o->keys), data_plain("key", "k", o->keys),
                      data_plain("value", "v", o->values)}};
     s->n_readouts = 1;
-    s->readout[0] = (data_readout){"value", "v", o->values, NULL};
+    s->readout[0] = (data_readout){"value", "v", o->values, NULL, false};
     s->scored = s->entries = o->pairs;
     s->sees = DATA_FULL;
     s->chance = 1.0 / o->values;

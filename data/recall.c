@@ -22,7 +22,7 @@ static bool configure(data_spec *s, char *error, size_t size) {
     s->side[DATA_SEQUENCE] = (data_side){
         o->pairs + 1, 2, {data_plain("key", "k", o->keys), data_plain("value", "v", o->values)}};
     s->n_readouts = 1;
-    s->readout[0] = (data_readout){"value", "v", o->values, NULL};
+    s->readout[0] = (data_readout){"value", "v", o->values, NULL, false};
     s->scored = 1;
     s->sees = DATA_ENTRIES;
     s->entries = o->pairs;

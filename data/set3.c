@@ -33,7 +33,8 @@ static bool configure(data_spec *s, char *error, size_t size) {
                      data_plain("second", "k", o->keys)}};
     static const char *const names[] = {"only_a", "only_b", "both"};
     s->n_readouts = 3;
-    for (int r = 0; r < 3; r++) s->readout[r] = (data_readout){names[r], "c", o->values, NULL};
+    for (int r = 0; r < 3; r++)
+        s->readout[r] = (data_readout){names[r], "c", o->values, NULL, false};
     s->scored = 1;
     s->sees = DATA_ENTRIES;
     s->entries = o->pairs;

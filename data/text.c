@@ -119,7 +119,7 @@ static void describe(data_spec *s, const data_text *t, const options *o) {
     s->side[DATA_SEQUENCE].stream[0] =
         (data_stream){"token", "", t->words.n, -1, t->words.text, 0, NULL};
     s->n_readouts = 1;
-    s->readout[0] = (data_readout){"token", "", t->words.n, t->words.text};
+    s->readout[0] = (data_readout){"token", "", t->words.n, t->words.text, false};
     s->scored = o->time;
     s->sees = DATA_CAUSAL;
     s->entries = o->time;

@@ -1,4 +1,4 @@
-/* two.c - two questions at one position: what one softmax cannot do, two heads can.
+/* two.c - two questions at one position: what one softmax and a linear reader cannot do, two heads can.
  *
  *     position   0     ...   n-1        n
  *     key        k_1         k_n        -
@@ -6,19 +6,25 @@
  *     first      -           -          k_a    -> v_a in the readout "first"
  *     second     -           -          k_b    -> v_b in the readout "second"
  *
- * a and b are different entries. The question sees the entries only. */
+ * a and b are different entries. The question sees the entries only. With answers=sorted "first" is the
+ * lesser of both values and "second" the greater: the same two entries, but who asked for which is no
+ * longer needed. */
 #include <stdio.h>
 
 #include "data/data.h"
 
 typedef struct {
-    int pairs, keys, values;
+    int pairs, keys, values, answers;
 } options;
+
+enum { ASKED, SORTED };
 
 static const data_option table[] = {
     DATA_INT(options, pairs, "pairs", 8, 1, 4096, "stored pairs"),
     DATA_INT(options, keys, "keys", 32, 1, 65536, "key symbols"),
     DATA_INT(options, values, "values", 32, 1, 65536, "value symbols"),
+    DATA_CHOICE(options, answers, "answers", "asked", "asked|sorted",
+                "in the order asked, or the lesser value first"),
     DATA_END,
 };
 
@@ -32,8 +38,8 @@ static bool configure(data_spec *s, char *error, size_t size) {
                     {data_plain("key", "k", o->keys), data_marked("value", "v", o->values),
                      data_plain("first", "k", o->keys), data_plain("second", "k", o->keys)}};
     s->n_readouts = 2;
-    s->readout[0] = (data_readout){"first", "v", o->values, NULL};
-    s->readout[1] = (data_readout){"second", "v", o->values, NULL};
+    s->readout[0] = (data_readout){"first", "v", o->values, NULL, false};
+    s->readout[1] = (data_readout){"second", "v", o->values, NULL, false};
     s->scored = 1;
     s->sees = DATA_ENTRIES;
     s->entries = o->pairs;
@@ -50,15 +56,22 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
     rng_choose(r, o->values, n, ids[1], out->scratch);
     rng_choose(r, n, 2, at, out->scratch);
     ids[1][n] = o->values;
+    for (int slot = 0; slot < 2; slot++) ids[2 + slot][n] = ids[0][at[slot]];
+    const int swapped = o->answers == SORTED && ids[1][at[0]] > ids[1][at[1]];
     for (int slot = 0; slot < 2; slot++) {
-        ids[2 + slot][n] = ids[0][at[slot]];
-        out->target[slot][n] = ids[1][at[slot]];
-        out->source[slot][n] = at[slot];
+        out->source[slot][n] = at[slot ^ swapped];
+        out->target[slot][n] = ids[1][at[slot ^ swapped]];
     }
 }
 
 static int right_entries(const data_spec *s, const data_example *e, int slot, int t) {
-    return data_count(e->ids[DATA_SEQUENCE][0], s->entries, e->ids[DATA_SEQUENCE][2 + slot][t]);
+    const options *o = data_chosen(s);
+    int *const *ids = e->ids[DATA_SEQUENCE], asked[2] = {-1, -1}, found = 0;
+    if (o->answers == ASKED) return data_count(ids[0], s->entries, ids[2 + slot][t]);
+    for (int i = 0; i < s->entries; i++)
+        for (int k = 0; k < 2; k++)
+            if (ids[0][i] == ids[2 + k][t]) asked[k] = ids[1][i], found++;
+    return found == 2 && asked[0] != asked[1];  // one of them is the lesser, one the greater
 }
 
 const data_task data_task_two = {

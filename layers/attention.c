@@ -9,7 +9,8 @@
  * Ainslie et al., "GQA", 2023. Latent: DeepSeek-AI, "DeepSeek-V2", 2024, section 2.1, without its
  * separate rotary part. Normalised queries and keys: Henry et al., "Query-Key Normalization for
  * Transformers", 2020; with RMS norm: Dehghani et al., "Scaling Vision Transformers to 22 Billion
- * Parameters", 2023, section 2.1. */
+ * Parameters", 2023, section 2.1. Scores that grow with ln n: Chiang and Cholak, "Overcoming a
+ * Theoretical Limitation of Self-Attention", 2022, section 5.3. */
 #include <math.h>
 
 #include "autograd/sample.h"
@@ -51,11 +52,23 @@ static ag_node *normalise(ag_node *x, const char *name, int heads) {
     return ag_reshape(nn_norm(apart, name, NN_NORM_RMS), s);
 }
 
+/* s [B,H,T,S] times ln n, n the places that a query sees: a key that is ahead by a fixed margin then has
+ * the same share of the attention among few and among many. */
+static ag_node *sharpen(ag_node *s, const char *name, ag_mask mask) {
+    const int T = s->val.shape.dim[2], S = s->val.shape.dim[3];
+    ag_node *factor = ag_input(s->graph, ag_text(s->graph, "%s.log", name), tensor_dims(2, T, 1));
+    for (int t = 0; t < T && factor->val.x; t++) {
+        const int limit = ag_mask_limit(mask, t, S), seen = limit - (mask.no_self && t < limit);
+        factor->val.x[t] = seen > 1 ? (real)log(seen) : 0;
+    }
+    return ag_mul(s, factor);
+}
+
 /* q k^T, scaled, visible pairs only; with the factors that a study may put before the softmax. */
 static ag_node *scores(ag_node *q, ag_node *k, const char *name, const nn_attention_config *c) {
     ag_graph *g = q->graph;
     bool learned = c->scale == NN_SCALE_LEARNED || c->scale == NN_SCALE_EXP;
-    bool scaled = c->scale == NN_SCALE_SQRT || learned;
+    bool scaled = c->scale == NN_SCALE_SQRT || c->scale == NN_SCALE_LOG || learned;
     ag_node *s = ag_scores(q, k, c->heads,
                            c->scale == NN_SCALE_ZERO ? 0
                            : scaled                  ? 1 / sqrt(c->d_k)
@@ -67,6 +80,7 @@ static ag_node *scores(ag_node *q, ag_node *k, const char *name, const nn_attent
                               (ag_init){.kind = exponent ? AG_ZEROS : AG_ONES});
         s = ag_mul(s, exponent ? ag_exp(t) : t);
     }
+    if (c->scale == NN_SCALE_LOG) s = sharpen(s, name, c->mask);
     if (c->soft_cap > 0) s = ag_soft_cap(s, c->soft_cap);
     if (c->alibi) s = ag_alibi(s, c->mask);
     if (c->gated) {
@@ -120,6 +134,7 @@ ag_node *nn_sample_attention(ag_graph *g, int i) {
         {2, 1, 6, 2, .qk_norm = true, .rotary = true, .init = init},
         {2, 1, 2, 2, .softmax_one = true, .mask = {.causal = true}, .init = init},
         {2, 2, 2, 2, .alibi = true, .mask = {.causal = true, .no_self = true}, .init = init},
+        {2, 1, 3, 2, .scale = NN_SCALE_LOG, .mask = {.causal = true}, .init = init},
         {2, 2, 2, 2, .soft_cap = 0.5, .alibi = true, .scale = NN_SCALE_EXP, .init = init}};
     if (i >= (int)(sizeof c / sizeof *c)) return NULL;
     ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, 2, 3, 4));

@@ -53,14 +53,16 @@ typedef enum { NN_TIES(TENSOR_CONSTANT) } nn_tie;
 
 /* What the scores q k^T are multiplied by: 1/sqrt(d_k); 1; 1, and instead the values by
  * 1/sqrt(d_k); 0: attention is uniform; 1/sqrt(d_k) times a learned temperature
- * "NAME.temperature", 1 at first; the same times e^"NAME.temperature", 0 at first. */
+ * "NAME.temperature", 1 at first; the same times e^"NAME.temperature", 0 at first; 1/sqrt(d_k) times
+ * ln n, n the number of places that the query sees. */
 #define NN_SCALES(X)               \
     X(NN_SCALE_SQRT, "sqrt")       \
     X(NN_SCALE_NONE, "none")       \
     X(NN_SCALE_VALUE, "value")     \
     X(NN_SCALE_ZERO, "zero")       \
     X(NN_SCALE_LEARNED, "learned") \
-    X(NN_SCALE_EXP, "exp")
+    X(NN_SCALE_EXP, "exp")         \
+    X(NN_SCALE_LOG, "log")
 typedef enum { NN_SCALES(TENSOR_CONSTANT) } nn_scale;
 
 typedef struct {

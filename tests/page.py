@@ -357,7 +357,13 @@ def a_run_is_viewed(b):
         theirs = tensors(os.path.join(run, 'step-%08d.safetensors' % step))[0]
         differ = [n for n in theirs if not n.startswith("state.best") and mine[n] != theirs[n]]
         assert differ == [], (step, differ)
+    at = qkv('view', run, '--page', PAGE, '--at', '250', '--out', os.path.join(run, 'at.html'))
+    assert at.returncode == 0, at.stderr
+    b.open(page=os.path.join(run, 'at.html'))
+    assert b.step() == 250
     b.quiet()
+    late = qkv('view', run, '--page', PAGE, '--at', '601')
+    assert late.returncode == 2 and 'no state at step 601' in late.stderr
     missing = qkv('view', run, '--page', os.path.join(run, 'config.json'))
     assert missing.returncode == 3 and 'is not the page' in missing.stderr
     assert qkv('view', DIR + '/none').returncode == 1

@@ -127,7 +127,7 @@ bad_values_are_usage_errors() {
 
 # What would do nothing is refused, and what it belongs to is named. None makes a directory.
 idle_options_are_refused() {
-    refused 2 "--form belongs to the task coref; pairs has --pairs, --keys, --values, --hold-out" \
+    refused 2 "--form belongs to the task coref; pairs has --pairs, --keys, --values, --hold-out, --absent" \
         train --form 9 &&
         refused 2 "--pairs belongs to" train --task coref --pairs 5 &&
         refused 2 "--momentum belongs to --optimizer sgd" train --momentum 0.5 &&

@@ -61,7 +61,27 @@ static bool same(const data_batch *a, int i, const data_batch *b, int k) {
     return equal;
 }
 
-/* Runs `check` on every task: its own defaults, and where it takes it a small size. */
+/* Every other choice and flag of a task, one at a time, where it takes them. */
+static void each_choice(const data_task *task, void (*check)(const data_spec *s)) {
+    for (const data_option *o = task->options; o && o->option; o++) {
+        int choices = o->kind == DATA_KIND_FLAG ? 2 : 0;
+        for (const char *c = o->kind == DATA_KIND_CHOICE ? o->choices : NULL; c; choices++)
+            if ((c = strchr(c, '|'))) c++;
+        for (int i = 0; i < choices; i++) {
+            data_spec s;
+            data_options with;
+            char error[512];
+            data_options_reset(task->options, &with);
+            if (i == (int)data_option_number(o, with.byte)) continue;
+            data_options_set(task->options, &with, o->field, i);
+            if (!data_configure(task, &with, &s, error, sizeof error)) continue;
+            check(&s);
+            data_release(&s);
+        }
+    }
+}
+
+/* Runs `check` on every task: its own defaults, and where it takes it a small size, and each choice. */
 static void each_task(void (*check)(const data_spec *s)) {
     data_spec s;
     char error[512];
@@ -75,6 +95,7 @@ static void each_task(void (*check)(const data_spec *s)) {
         data_options_set(table, &small, "pairs", 2);
         data_options_set(table, &small, "keys", 5);
         data_options_set(table, &small, "values", 4);
+        each_choice(data_tasks[i], check);
         if (!data_configure(data_tasks[i], &small, &s, error, sizeof error)) continue;
         check(&s);
         data_release(&s);
@@ -157,7 +178,7 @@ static void check_spec(const data_spec *s) {
     assert_in_range(s->roles.key, 0, s->side[s->store].n_streams - 1);
     assert_in_range(s->roles.value, 0, s->side[s->store].n_streams - 1);
     // the OV circuit is read into the first readout
-    assert_int_equal(data_symbols(data_value(s)), s->readout[0].classes);
+    assert_int_equal(data_symbols(data_value(s)), s->readout[0].classes - s->readout[0].has_none);
 }
 
 static void specs_are_sound(void **state) {
@@ -271,6 +292,35 @@ static void names_lead_to_tasks(void **state) {
     assert_null(data_find(""));
 }
 
+/* Questions without an answer: the share that is asked for, no entry has their key, "none" is right. */
+static void absent_keys_have_no_entry(void **state) {
+    const data_task *pairs = data_find("pairs");
+    data_options chosen;
+    data_spec s;
+    char error[512], word[DATA_SYMBOL];
+    int none = 0;
+    (void)state;
+    data_options_reset(pairs->options, &chosen);
+    assert_true(data_options_set(pairs->options, &chosen, "absent", 0.25));
+    assert_true(data_configure(pairs, &chosen, &s, error, sizeof error));
+    check_spec(&s);
+    check_ranges(&s);
+    check_pure(&s);
+    assert_string_equal(data_answer(&s.readout[0], 32, word), "none");
+    assert_string_equal(data_answer(&s.readout[0], 31, word), "v31");
+    data_batch b = batch_of(&s, 1);
+    for (int e = 0; e < 1000; e++) {
+        data_fill(&b, SEED, "train", (uint64_t)e, 1);
+        const bool absent = b.rows.target[0][8] == 32;
+        none += absent;
+        assert_int_equal(data_right_entries(&s, &b.rows, 0, 8), !absent);
+        assert_true((b.rows.source[0][8] < 0) == absent);
+    }
+    assert_in_range(none, 200, 300);
+    data_options_set(pairs->options, &chosen, "hold_out", 1);
+    assert_false(data_configure(pairs, &chosen, &s, error, sizeof error));
+}
+
 /* ---- options ---- */
 
 /* Every kind of option, and something loaded. */
@@ -313,7 +363,7 @@ static bool configure(data_spec *s, char *error, size_t size) {
     s->own = &l->own;
     s->side[DATA_SEQUENCE] = (data_side){o->n, 1, {data_plain("id", "i", 3)}};
     s->n_readouts = o->order;  // none: not complete
-    s->readout[0] = (data_readout){"id", "i", 3, NULL};
+    s->readout[0] = (data_readout){"id", "i", 3, NULL, false};
     s->scored = 1;
     return true;
 }
@@ -433,6 +483,7 @@ static const struct CMUnitTest tests[] = {
     TEST(ids_targets_and_sources_are_in_range),
     TEST(rows_beyond_the_count_are_unscored),
     TEST(a_batch_says_when_memory_is_out),
+    TEST(absent_keys_have_no_entry),
     TEST(names_lead_to_tasks),
     TEST(symbols_are_readable),
     TEST(options_have_defaults_and_ranges),

@@ -10,6 +10,11 @@ trap 'exit 1' HUP INT TERM
 cd "$dir" || exit 1
 
 "$qkv" train --task induction --pairs 6 --keys 16 --heads 2 --steps 40 --out run --quiet || exit 1
+for a in a b c d e f g; do for b in a b c d e f g; do [ $a = $b ] || echo "$a $b => $a"; done; done >file.txt
+"$qkv" train --task file --data file.txt --steps 20 --out file --force --quiet || exit 1
+printf 'one\ntwo\n%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 >text.txt
+"$qkv" train --task text --data text.txt --time 6 --data-held-out 0.3 --d-model 16 --steps 5 --batch 2 \
+    --out text --quiet || exit 1
 "$qkv" train --task recall --steps 2 --out vector --quiet || exit 1
 
 tables() {
@@ -36,6 +41,25 @@ patch() {
         "$qkv" patch run --json | grep -q '"stream":\[\['
 }
 
+at_an_earlier_step() {
+    "$qkv" train --config run/config.json --steps 15 --out short --quiet &&
+        "$qkv" heads short --examples 64 --json >a && "$qkv" heads run --at 15 --examples 64 --json >b &&
+        cmp a b && "$qkv" heads run --examples 64 --json >c && ! cmp -s b c &&
+        says 'no state at step 41' heads run --at 41
+}
+
+# Of your own examples and text, too: two examples with different answers are found, a line's end is printed
+# as text, and asked is where most is known.
+own_data() {
+    for run in file text; do
+        "$qkv" heads $run --examples 16 >out && grep -q 'Where each head looks' out || return 1
+        "$qkv" patch $run >out || return 1
+        grep -q '^Clean is held-out example 0, other [1-9]' out || { cat out; return 1; }
+    done
+    grep -q 'Asked at position 5,' out && "$qkv" patch text --json | grep -q '"position":5' &&
+        [ "$(sed -n '/^at /,/^$/p' out | wc -l)" -eq 8 ] # six tokens, one a line
+}
+
 # says WORDS COMMAND...: fails, and says why.
 says() {
     words=$1
@@ -48,4 +72,4 @@ refused() {
         grep -q 'not defined, the answer is a vector' out
 }
 
-suite tables json same_twice patch refused
+suite tables json same_twice at_an_earlier_step patch own_data refused

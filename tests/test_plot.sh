@@ -160,6 +160,35 @@ an_entry_that_asks_keeps_its_name() {
         say "the first column is '$(sed -n 2p pointer/plots/attention.csv)'"
 }
 
+# Every frame is the run as it was: the numbers of a run that ended there.
+an_animation_is_of_the_run() {
+    needs gnuplot || return
+    run moving || return 1
+    ran 0 plot moving --animate --frames 5 && has out plots/animation.gif || return 1
+    [ "$(head -c 6 moving/plots/animation.gif)" = GIF89a ] || return 1
+    # graphic control extensions: 5 frames, the last of them 12 times more
+    [ "$(LC_ALL=C grep -a -o "$(printf '\041\371\004')" moving/plots/animation.gif | wc -l)" -eq 17 ] ||
+        { say "not 17 frames"; return 1; }
+    [ "$(cut -d, -f1 moving/probe/frames.csv | uniq | xargs)" = 'step 0 5 10 15 20' ] || return 1
+    ran 0 train --config moving/config.json --steps 10 --out ended --quiet || return 1
+    for map in attention:attention qk:qk_key ov:ov_value; do
+        sed 1d "ended/probe/${map#*:}-after.csv" | cut -d, -f1-3 >then
+        awk -F, -v kind="${map%:*}" '$1 == 10 && $4 == kind { print $6 "," $7 "," $8 }' \
+            moving/probe/frames.csv >now
+        [ -s now ] && cmp then now || { say "${map%:*} is another one"; return 1; }
+    done
+    ran 0 plot moving --animate --at 2 --frames 40 || return 1
+    [ "$(cut -d, -f1 moving/probe/frames.csv | uniq | xargs)" = 'step 0 1 2' ] || return 1
+    run steps --task induction --pairs 4 || return 1 # two layers: no circuits, but heads
+    ran 0 plot steps --animate --frames 2 && has steps/probe/frames.csv 'layer 1 head 0' || return 1
+    ran 2 plot moving --animate --frames 1 && ran 2 plot moving --frames 5 &&
+        ran 2 plot moving --animate --format png && ran 2 plot moving --animate --attention &&
+        ran 2 plot moving steps --animate && ran 2 plot moving --only animation &&
+        ran 2 plot moving --animate --at 21 && has err 'no state at step 21' || return 1
+    ran 0 train --out moving --force --steps 1 --quiet && [ ! -e moving/plots/animation.gif ] &&
+        [ ! -e moving/probe/frames.csv ] || say "the old animation stays"
+}
+
 runs_side_by_side() {
     needs gnuplot || return
     run pairs && run other --seed 2 && rm -rf twin && cp -r pairs twin || return 1
@@ -270,6 +299,7 @@ missing_programs_are_named() {
 suite any_terminal_in_the_environment scripts_draw_from_any_directory a_killed_drawing_is_swept_up \
     damaged_maps_are_exit_3 a_torn_row_is_not_drawn circuits_say_who_is_asked_for \
     learning_knows_what_was_there one_example_is_labelled_whole an_entry_that_asks_keeps_its_name \
-    runs_side_by_side no_steps_no_negative_axis a_loss_that_is_no_number_is_shown why_there_is_no_map \
+    an_animation_is_of_the_run runs_side_by_side no_steps_no_negative_axis \
+    a_loss_that_is_no_number_is_shown why_there_is_no_map \
     only_says_where_a_picture_comes_from maps_fit_a_terminal words_fit_a_terminal \
     one_processor_one_thread missing_programs_are_named

@@ -111,6 +111,8 @@ static void the_built_in_ones_are_sound(void **state) {
         assert_string_equal(s->name, qkv_study_files[i].name);
         assert_true(*s->claim && *s->seen && *s->holds && *s->fails);
         assert_true(s->n_bands > 0 && s->n_columns > 0 && *s->picture.kind);
+        for (int b = 0; b < s->n_bands; b++)  // did whoever wrote it know the numbers?
+            assert_int_not_equal(s->band[b].set, QKV_STUDY_SET_UNSAID);
         qkv_study_free(s);
     }
 }
@@ -145,7 +147,8 @@ static void counts_and_shares(void **state) {
         " \"bands\": [{\"variant\": \"a\", \"measure\": \"accuracy\", \"least\": 0.9},"
         " {\"variant\": \"a\", \"measure\": \"accuracy\", \"least\": 0.9, \"seeds_least\": 0.8},"
         " {\"variant\": \"a\", \"measure\": \"accuracy\", \"least\": 0.9, \"seeds_least\": 0.9},"
-        " {\"variant\": \"a\", \"measure\": \"accuracy\", \"least\": 0.9, \"seeds_most\": 0.8}]}";
+        " {\"variant\": \"a\", \"measure\": \"accuracy\", \"least\": 0.9, \"seeds_most\": 0.8}],"
+        " \"seen\": \"{a|accuracy|>= 0.9} {a|accuracy|<= 0.2} {a|nothing|>= 0}\"}";
     (void)state;
     qkv_study *s = parse(text);
     qkv_study_results r = {.arena = tensor_arena_new(NULL)};
@@ -166,6 +169,11 @@ static void counts_and_shares(void **state) {
     qkv_study_text(s, &r, &out);
     assert_non_null(strstr(out.at, "14 of 16 (64-97 %)"));
     assert_non_null(strstr(out.at, "with 80 to 100 % of the seeds"));
+    assert_non_null(strstr(out.at, "a: accuracy >= 0.9"));  // not what the seeds are counted as
+    const char *seen = strstr(out.at, "Seen");
+    assert_non_null(seen);
+    assert_non_null(strstr(seen, "14 of 16 seeds (64 to 97 %) 2 of 16 seeds"));
+    assert_non_null(strstr(seen, "(not measured)"));
     tensor_arena_free(r.arena);
     qkv_study_free(s);
 }
@@ -189,6 +197,44 @@ static void probes_during_training(void **state) {
     assert_true(isnan(qkv_probe_measure_get(&m, "phase.layer1.attn.0.induction")));
     tensor_arena_free(m.arena);
     qkv_study_free(s);
+}
+
+/* Each band says when it was set: all at once, or one by one. */
+static void bands_say_when_they_were_set(void **state) {
+    static const char *const bands[] = {
+        "{\"variant\": \"a\", \"measure\": \"loss\", \"most\": 1}",
+        "{\"variant\": \"a\", \"measure\": \"loss\", \"most\": 1, \"set\": \"after\"}"};
+    static const struct {
+        const char *all;
+        int first, second;
+        const char *says, *lacks;
+    } cases[] = {{"", 0, 0, "unless said otherwise:", "set "},
+                 {"\"bands_set\": \"before\",", 0, 0,
+                  "otherwise; set before the numbers were seen:", "(set"},
+                 {"\"bands_set\": \"after\",", 0, 1,
+                  "otherwise; set after a first look at numbers:", "(set"},
+                 {"\"bands_set\": \"before\",", 0, 1, "<= 1 (set after a first look at numbers)",
+                  "otherwise; set"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char json[600];
+        snprintf(json, sizeof json,
+                 "{\"name\": \"s\", \"variants\": [{\"name\": \"a\"}], %s \"bands\": [%s, %s]}",
+                 cases[i].all, bands[cases[i].first], bands[cases[i].second]);
+        qkv_study *s = parse(json);
+        qkv_study_results r = {.arena = tensor_arena_new(NULL)};
+        qkv_io_text text = {.arena = r.arena};
+        qkv_study_text(s, &r, &text);
+        if (!strstr(text.at, cases[i].says) || strstr(text.at, cases[i].lacks))
+            fail_msg("%s\n  says: %s", json, text.at);
+        tensor_arena_free(r.arena);
+        qkv_study_free(s);
+    }
+    refused(WITH("\"bands_set\": \"later\""), "'bands_set' must be 'before' or 'after'");
+    refused(WITH("\"bands\": [{\"variant\": \"a\", \"measure\": \"loss\", \"set\": 1}]"),
+            "'set' must be a text");
+    refused(WITH("\"bands\": [{\"variant\": \"a\", \"measure\": \"loss\", \"set\": \"x\"}]"),
+            "'set' must be 'before' or 'after'");
 }
 
 static void means_bands_and_sums(void **state) {
@@ -451,6 +497,11 @@ static void tables_and_the_numbers_of_pictures(void **state) {
     wrote("lines.csv",
           "\"d_k\",title,label,curves,\"g, \"\"h\"\"\",least,most,\"i\",least,most\n"
           "2,\"T\",\"loss\",2,1,1,1,3,3,3\n4,\"T\",\"loss\",2,0,0,0,2,2,2\n");
+    r.n = 2;  // a group without a number is no curve
+    assert_true(qkv_study_write(&qkv_io_posix, s, &r, ".", error));
+    wrote("lines.csv",
+          "\"d_k\",title,label,curves,\"loss\",least,most\n"
+          "2,\"T\",\"loss\",1,1,1,1\n4,\"T\",\"loss\",1,0,0,0\n");
     tensor_arena_free(r.arena);
     qkv_study_free(s);
 }
@@ -485,6 +536,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_are_named),
     cmocka_unit_test(later_options_win),
     cmocka_unit_test(the_built_in_ones_are_sound),
+    cmocka_unit_test(bands_say_when_they_were_set),
     cmocka_unit_test(means_bands_and_sums),
     cmocka_unit_test(counts_and_shares),
     cmocka_unit_test(probes_during_training),

@@ -50,8 +50,8 @@ results() { sed 's/,*"seconds":[^,}]*//' "$1/results.jsonl" | sort; }
 
 built_in_studies_are_listed() {
     ran 0 study list && [ ! -s err ] || return 1
-    for one in roles staged generalise robust sharing width heads output scale magnitude kv-budget \
-        pressure depth cross coref; do
+    for one in roles staged generalise robust sharing width rank heads several position output scale \
+        capacity magnitude kv-budget pressure partner depth phase basis cross join coref tasks; do
         grep -q "^$one  *[A-Z\"]" out || { say "no $one in the list"; return 1; }
     done
 }

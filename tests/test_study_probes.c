@@ -98,11 +98,18 @@ static const struct {
     {"coref", "coref form=13 tie=qkv scale=learned", "cross"},
     {"cross", "cross layers=2", "pairs"},
     {"cross", "cross heads=2 positions=learned", "cross block=linear"},
+    {"cross", "cross layers=2 norm=layer", "cross joined=true"},
+    {"join", "cross", "cross joined=true"},
+    {"join", "cross freeze=memory.* rates=layer0.cross.wq=2", "pairs"},
+    {"join", "cross heads=2 bias=true d_ff=8 scale=learned", "cross layers=2"},
     {"pressure", "pairs", "pairs tie=qk"},
     {"pressure", "mqar pairs=4 scores_from=8", "pairs freeze=layer0.attn.wv"},
     {"hull", "pairs heads=4 kv_heads=2 scale=value", "pairs block=linear"},
     {"hull", "recall wv=false", "mqar block=linear"},
     {"slots", "two", "pairs"},
+    {"exchange", "two heads=1", "set3"},
+    {"exchange", "position positions=rotary", "two block=linear"},
+    {"slots", "position positions=alibi", "cross joined=true"},
     {"slots", "set3 readout=local block=linear", "two readout=vector"},
     {"heads", "induction heads=2 d_model=16", "pairs block=linear"},
     {"heads", "cross layers=2 arch=encoder-decoder", "pointer block=linear"},
@@ -111,6 +118,12 @@ static const struct {
     {"basis", "cross layers=2 d_k=6", "induction positions=rotary"},
     {"partner", "partner tie=qk d_model=64", "partner"},
     {"partner", "partner tie=qk d_model=64 keys=12 values=10 pairs=4", "pairs tie=qk d_model=64"},
+    {"capacity", "pairs d_model=4 embed_init=unit scale=none", "pairs scale=zero"},
+    {"capacity_linear", "pairs d_model=8", "pairs d_model=1"},
+    {"sink", "pairs absent=0.5 heads=4 kv_heads=2", "cross"},
+    {"sink", "pairs absent=0.5 wo=false residual=false mask=memory", "pairs block=linear"},
+    {"average", "pairs", "pairs heads=2"},
+    {"average", "pairs d_k=6 scale=value residual=false", "pairs absent=0.5"},
     {"pointer", "pointer", "partner"},
     {"pointer", "pointer self=false heads=2", "pointer block=linear"}};
 
@@ -204,6 +217,60 @@ static void partner_by_hand(void **state) {
     qkv_trainer_free(t);
 }
 
+/* How many random patterns come back, against what one can reckon: the right one has e^(b M^2), n others
+ * e^(b^2 M^4 / 2d) each; without the softmax they leave noise of (n-1)/d. */
+static void capacities_can_be_reckoned(void **state) {
+    static const struct {
+        const char *model, *probe, *key;
+        double bits, within;
+    } c[] = {{"pairs d_model=16 embed_std=1", "capacity", "capacity.bits", 5.05, 0.5},
+             {"pairs d_model=16 embed_init=unit scale=none", "capacity", "capacity.bits", 1.6, 0.3},
+             {"pairs d_model=8 embed_std=1 scale=none", "capacity", "capacity.bits", 7.2, 0.5},
+             {"pairs d_model=64", "capacity_linear", "capacity_linear.bits", 4.09, 0.4}};
+    (void)state;
+    for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+        qkv_trainer *t = trained(c[i].model, 0);
+        assert_close(value_of(t, c[i].probe, c[i].key), c[i].bits, c[i].within);
+        qkv_trainer_free(t);
+    }
+    qkv_trainer *t = trained("pairs d_model=6 embed_std=20 scale=none", 0);
+    assert_close(value_of(t, "capacity", "capacity.bound"), 4.5044,
+                 1e-3);  // by bisection, elsewhere
+    qkv_trainer_free(t);
+}
+
+/* Cross-attention's weights say the same in one sequence whose questions see the pairs alone, and not where
+ * they see themselves. */
+static void cross_attention_can_be_joined(void **state) {
+    static const char *const models[] = {"cross", "cross heads=4 kv_heads=2 d_ff=8 bias=true"};
+    (void)state;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        qkv_trainer *t = trained(models[i], 150);
+        qkv_probe_measures m = probe(t, "join");
+        qkv_trainer_scores e;
+        char error[QKV_IO_ERROR];
+        assert_true(qkv_trainer_evaluate(t, "test", 0, 500, &e, error));
+        assert_close(qkv_probe_measure_get(&m, "join.entries.difference"), 0, ROUNDING);
+        assert_close(qkv_probe_measure_get(&m, "join.entries.accuracy"), e.accuracy, 0.002);
+        assert_true(qkv_probe_measure_get(&m, "join.causal.difference") > 0.01);
+        qkv_trainer_free(t);
+    }
+}
+
+/* Two heads keep two answers apart by where each looks; exchanged, the answers are. One head that brings both
+ * at once, to be said by size, has no order to lose. */
+static void exchanged_attention_exchanges_answers(void **state) {
+    (void)state;
+    qkv_trainer *t = trained("two pairs=4 keys=8 values=8 batch=64", 600);
+    assert_true(value_of(t, "exchange", "exchange.turned") > 0.9);
+    assert_true(value_of(t, "exchange", "exchange.kept") < 0.05);
+    qkv_trainer_free(t);
+    t = trained("two heads=1 answers=sorted pairs=4 keys=8 values=8 batch=64", 600);
+    assert_true(value_of(t, "exchange", "exchange.turned") < 0.05);
+    assert_true(value_of(t, "exchange", "exchange.kept") > 0.9);
+    qkv_trainer_free(t);
+}
+
 /* Where a probe counts right answers of unchanged examples, it counts what an evaluation does. */
 static void unchanged_is_what_evaluation_says(void **state) {
     static const struct {
@@ -258,6 +325,51 @@ static void pressure_is_exact(void **state) {
     qkv_trainer_free(t);
 }
 
+/* At both ends the question is a's and b's; the same key twice is the same score twice. */
+static void an_average_has_known_ends(void **state) {
+    (void)state;
+    qkv_trainer *t = trained("pairs", 500);
+    tensor *value = &ag_params_find(qkv_trainer_params(t), "embed.value")->val;
+    qkv_probe_measures m = probe(t, "average");
+    const double start = qkv_probe_measure_get(&m, "average.at0.weight"),
+                 end = qkv_probe_measure_get(&m, "average.at100.weight");
+    assert_true(start < 0.2 && end > 0.8);
+    assert_close(qkv_probe_measure_get(&m, "average.at50.weight"), 0.5, 0.1);
+    assert_true(qkv_probe_measure_get(&m, "average.twice.off") < 0.05);
+    memset(value->x, 0, 32 * 32 * sizeof(real));  // values that take no part in the match
+    m = probe(t, "average");
+    assert_close(qkv_probe_measure_get(&m, "average.twice.split"), 0, ROUNDING);
+    assert_close(qkv_probe_measure_get(&m, "average.at100.weight"),
+                 1 - qkv_probe_measure_get(&m, "average.at0.weight"), 0.05);
+    qkv_trainer_free(t);
+}
+
+/* Uniform attention over 8 entries and itself, and values whose sizes are made known. */
+static void a_sink_weighs_and_measures(void **state) {
+    (void)state;
+    qkv_trainer *t = trained("pairs absent=0.5 scale=zero d_model=32", 0);
+    ag_params *p = qkv_trainer_params(t);
+    tensor *table = &ag_params_find(p, "embed.value")->val,
+           *key = &ag_params_find(p, "embed.key")->val;
+    tensor *wv = &ag_params_find(p, "layer0.attn.wv")->val,
+           *wo = &ag_params_find(p, "layer0.attn.wo")->val;
+    memset(key->x, 0, key->n * sizeof(real));
+    memset(table->x, 0, table->n * sizeof(real));
+    memset(wv->x, 0, wv->n * sizeof(real));
+    memset(wo->x, 0, wo->n * sizeof(real));
+    for (int i = 0; i < 33; i++)
+        table->x[i * 32] = i < 32 ? 1 : 4;  // the marker is four times as long
+    for (int i = 0; i < 32; i++) wv->x[i * 33] = wo->x[i * 33] = (real)(i ? 1 : 0.5);
+    qkv_probe_measures m = probe(t, "sink");
+    assert_close(qkv_probe_measure_get(&m, "sink.absent.self"), 1. / 9, ROUNDING);
+    assert_close(qkv_probe_measure_get(&m, "sink.found.sum"), 1, ROUNDING);
+    assert_close(qkv_probe_measure_get(&m, "sink.absent.size_self"), 1, ROUNDING);
+    assert_close(qkv_probe_measure_get(&m, "sink.absent.size_entries"), 0.25, ROUNDING);
+    assert_close(qkv_probe_measure_get(&m, "sink.absent.share"), 4. / 12, ROUNDING);
+    assert_close(qkv_probe_measure_get(&m, "sink.found.brought"), 3. / 9, ROUNDING);
+    qkv_trainer_free(t);
+}
+
 /* A first layer that writes nothing makes no difference to the last. */
 static void nothing_written_nothing_missed(void **state) {
     (void)state;
@@ -286,9 +398,14 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(probes_fit_or_refuse_and_leave_no_trace),
     WITH_MEMORY(rotations_are_identities_in_pairs),
     WITH_MEMORY(partner_by_hand),
+    WITH_MEMORY(exchanged_attention_exchanges_answers),
+    WITH_MEMORY(cross_attention_can_be_joined),
+    WITH_MEMORY(capacities_can_be_reckoned),
     WITH_MEMORY(unchanged_is_what_evaluation_says),
     WITH_MEMORY(uniform_attention_has_a_known_sharpness),
     WITH_MEMORY(pressure_is_exact),
+    WITH_MEMORY(an_average_has_known_ends),
+    WITH_MEMORY(a_sink_weighs_and_measures),
     WITH_MEMORY(nothing_written_nothing_missed),
     WITH_MEMORY(tied_scores_are_symmetric_and_outputs_in_the_hull),
 };

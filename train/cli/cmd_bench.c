@@ -110,7 +110,7 @@ static bool configure_noise(data_spec *s, char *error, size_t size) {
     (void)error, (void)size;
     s->side[DATA_SEQUENCE] = (data_side){o->length, 1, {data_plain("token", "t", o->symbols)}};
     s->n_readouts = 1;
-    s->readout[0] = (data_readout){"token", "t", o->symbols, NULL};
+    s->readout[0] = (data_readout){"token", "t", o->symbols, NULL, false};
     s->scored = s->entries = o->length;
     s->sees = DATA_CAUSAL;
     s->scratch = 1;

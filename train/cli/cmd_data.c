@@ -7,6 +7,7 @@
 #include "train/cli/data_check.h"
 #include "train/cli/json.h"
 #include "train/cli/settings.h"
+#include "train/cli/train_summary.h"
 #include "train/io/number.h"
 
 typedef struct {
@@ -147,6 +148,7 @@ int cli_data(int argc, char **argv) {
         data_release(&spec);
         return cli_error(CLI_FAILED, "data", "out of memory");
     }
+    if (!r.json) cli_facts_words(&spec);
     if (r.check) code = cli_check_data(&c, &spec, &one);
     for (long e = 0; !r.check && e < r.n; e++) {
         data_fill(&one, (uint64_t)c.seed, r.split, (uint64_t)e, 1);

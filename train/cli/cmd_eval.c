@@ -95,29 +95,43 @@ static void print_json(const char *run, const qkv_run_moment *m, const qkv_train
     cli_print_json(o);
 }
 
+/* What to compare with, of a task that reads files or answers in vectors. */
+static void print_levels(const qkv_trainer_levels *l) {
+    for (int i = 0; i < l->n; i++) {
+        if (isnan(l->at[i].loss) && isnan(l->at[i].accuracy)) continue;
+        printf("  %-30s", l->at[i].who);
+        if (!isnan(l->at[i].accuracy)) printf(" accuracy %.2f %%,", 100 * l->at[i].accuracy);
+        if (isnan(l->at[i].loss))
+            printf(" no loss\n");
+        else
+            printf(" loss %.4f\n", l->at[i].loss);
+    }
+}
+
 static void print_text(const char *run, const request *r, const qkv_run_moment *m,
-                       const qkv_trainer_levels *l, const qkv_probe_interventions *v) {
+                       const qkv_trainer_levels *l, bool compared,
+                       const qkv_probe_interventions *v) {
     const qkv_trainer_scores *s = &m->scores;
     char shown[QKV_IO_PATH];
     printf("%s after %d steps, on %ld held-out examples: ",
            qkv_io_printable(run, shown, sizeof shown), m->step, r->examples);
     if (isnan(s->accuracy))
-        printf("squared error %.4f (the mean of all answers %.4f, of what is stored %.4f)", s->loss,
-               l->blind, l->unmatched);
+        printf("squared error %.4f", s->loss);
     else
         printf("accuracy %.2f %%, loss %.4f", 100 * s->accuracy, s->loss);
     if (!isnan(s->answer_attention)) printf(", attention on the answer %.3f", s->answer_attention);
     printf("\n");
+    if (isnan(s->accuracy) || compared) print_levels(l);
     if (v) print_table(v);
 }
 
-static int evaluate(qkv_trainer *t, int step, const char *run, const request *r,
-                    tensor_arena *arena) {
+static int evaluate(qkv_trainer *t, int step, const char *run, request *r, tensor_arena *arena) {
     char error[QKV_IO_ERROR] = "out of memory";
     qkv_probe_interventions v;
     qkv_trainer_levels levels;
     bool roles = !qkv_probe_attention_missing(t);
     qkv_run_moment m = qkv_run_moment_new(arena, t);
+    r->examples = data_at_most(qkv_trainer_spec(t), "test", (int)r->examples);
     if (!qkv_run_moment_look(t, "test", (int)r->examples, step, &m, error) ||
         !qkv_trainer_loss_levels(t, "test", (int)r->examples, &levels) ||
         (roles && !qkv_probe_intervene(t, "test", (int)r->examples, &v, error)))
@@ -127,7 +141,7 @@ static int evaluate(qkv_trainer *t, int step, const char *run, const request *r,
     if (r->json)
         print_json(run, &m, &levels, roles ? &v : NULL);
     else
-        print_text(run, r, &m, &levels, roles ? &v : NULL);
+        print_text(run, r, &m, &levels, qkv_trainer_spec(t)->task->levels, roles ? &v : NULL);
     return CLI_OK;
 }
 

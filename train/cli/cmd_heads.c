@@ -6,13 +6,16 @@
 #include "train/cli/draw_maps.h"
 #include "train/cli/heads_text.h"
 #include "train/cli/json.h"
+#include "train/cli/open.h"
 #include "train/io/number.h"
 
 static const cli_option options[] = {
     {"examples", "N", "held-out examples", "256"},
     {"no-ablation", NULL, "leave out what costs the most time", NULL},
     {"out", "DIR", "where the mean attention goes, as tables and a picture", "RUN/heads"},
-    {"plugin", "FILE", "the plugin with the run's task", NULL},
+    CLI_OPTION_AT,
+    CLI_OPTION_WEIGHTS,
+    CLI_OPTION_PLUGIN,
     {"json", NULL, "one line of JSON", NULL},
     {NULL, NULL, NULL, NULL}};
 
@@ -20,7 +23,7 @@ typedef struct {
     long examples;
     bool json, no_ablation;
     const char *out;
-    const struct qkv_config_plugin *plugin;
+    cli_state state;
 } request;
 
 static int take_option(void *ctx, const char *name, const char *value) {
@@ -28,7 +31,9 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
     if (strcmp(name, "no-ablation") == 0) return r->no_ablation = true, CLI_OK;
     if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
-    if (strcmp(name, "plugin") == 0) return cli_load_plugin("heads", value, &r->plugin);
+    bool taken;
+    int code = cli_take_state("heads", &r->state, name, value, &taken);
+    if (taken) return code;
     if (!qkv_io_parse_int(value, &r->examples))
         return cli_error(CLI_USAGE, "heads", "--examples: '%s' is not a whole number", value);
     if (r->examples < 2 || r->examples > 1000000)
@@ -77,9 +82,8 @@ static int report(const request *r, const char *run, int step, qkv_trainer *t,
 
 int cli_heads(int argc, char **argv) {
     char error[QKV_IO_ERROR];
-    request r = {.examples = 256};
+    request r = {.examples = 256, .state = CLI_STATE_NEWEST};
     qkv_run_progress progress;
-    qkv_run_status status;
     int first = 0;
     bool done;
     int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
@@ -87,9 +91,8 @@ int cli_heads(int argc, char **argv) {
     if (argc - first != 1)
         return cli_error(CLI_USAGE, "heads", "one run directory is needed, %d are given",
                          argc - first);
-    qkv_trainer *t =
-        qkv_run_open(&qkv_io_posix, argv[first], r.plugin, 1, &progress, &status, error);
-    if (!t) return cli_error(cli_code(status), "heads", "%s", error);
+    qkv_trainer *t = cli_open_run("heads", argv[first], &r.state, true, &progress, &code);
+    if (!t) return code;
     const qkv_probe_heads_parts parts = {true, true, !r.no_ablation};
     qkv_probe_heads h;
     tensor_arena *arena = tensor_arena_new(NULL);

@@ -12,7 +12,8 @@
 
 static const cli_option options[] = {
     {"clean", "I", "the held-out example whose values are put in", "0"},
-    {"other", "I", "the held-out example that the model reads", "1"},
+    {"other", "I", "the held-out example that the model reads; else the first with another answer",
+     NULL},
     {"out", "DIR", "where the maps go, as tables and a picture", "RUN/patch"},
     {"plugin", "FILE", "the plugin with the run's task", NULL},
     {"json", NULL, "one line of JSON", NULL},
@@ -39,12 +40,22 @@ static int take_option(void *ctx, const char *name, const char *value) {
     return CLI_OK;
 }
 
+/* The example that is read: the one asked for, or the first that answers something else. */
+static void choose_other(qkv_trainer *t, request *r) {
+    uint64_t other = 0;
+    if (r->other >= 0) return;
+    r->other = qkv_probe_patching_other(t, "test", (uint64_t)r->clean, &other) ? (long)other : 0;
+}
+
 /* What stands at each position of an example, one after the other in `out` [T][96]. */
 static void words_of(qkv_trainer *t, long example, char (*out)[96]) {
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     qkv_trainer_load(t, w, "test", (uint64_t)example, 1, 1);
-    for (int at = 0; at < qkv_trainer_spec(t)->side[DATA_SEQUENCE].T; at++)
-        data_position(&w->data, DATA_SEQUENCE, 0, at, out[at], sizeof out[at]);
+    for (int at = 0; at < qkv_trainer_spec(t)->side[DATA_SEQUENCE].T; at++) {
+        char word[sizeof *out];
+        data_position(&w->data, DATA_SEQUENCE, 0, at, word, sizeof word);
+        qkv_io_printable(word, out[at], sizeof out[at]);
+    }
 }
 
 static void layer_name(int l, char out[32]) {
@@ -159,6 +170,12 @@ static void print_json(const qkv_probe_patching *p) {
     cli_print_json(o);
 }
 
+/* An answer as it can be printed: a text's may be the end of a line. Returns out. */
+static const char *answer_of(const data_readout *r, int id, char out[DATA_SYMBOL]) {
+    char word[DATA_SYMBOL];
+    return qkv_io_printable(data_answer(r, id, word), out, DATA_SYMBOL);
+}
+
 static int report(const request *r, const char *run, qkv_trainer *t, const qkv_probe_patching *p,
                   tensor_arena *arena) {
     char dir[QKV_IO_PATH], error[QKV_IO_ERROR], answer[2][DATA_SYMBOL];
@@ -172,15 +189,14 @@ static int report(const request *r, const char *run, qkv_trainer *t, const qkv_p
     if (r->json) {
         print_json(p);
     } else {
+        const char *a = answer_of(readout, p->clean_answer, answer[0]),
+                   *b = answer_of(readout, p->other_answer, answer[1]);
         printf(
-            "Asked at position %d: clean's answer is %s, the other's %s. logit(%s) - logit(%s) is "
-            "%.2f on\n"
-            "clean and %.2f on other. How much of the way from other to clean one part's value "
-            "from clean\n"
-            "leads back (0: nothing, 1: all):\n\n",
-            p->position, data_answer(readout, p->clean_answer, answer[0]),
-            data_answer(readout, p->other_answer, answer[1]), answer[0], answer[1], p->clean,
-            p->other);
+            "Clean is held-out example %ld, other %ld. Asked at position %d, clean's answer is "
+            "'%s', the\nother's '%s'. logit('%s') - logit('%s') is %.2f on clean and %.2f on "
+            "other. How much of the\nway from other to clean one part's value from clean leads "
+            "back (0: nothing, 1: all):\n\n",
+            r->clean, r->other, p->position, a, b, a, b, p->clean, p->other);
         print_text(p, clean, other);
         print_paths(p);
         printf("\n");
@@ -192,7 +208,7 @@ static int report(const request *r, const char *run, qkv_trainer *t, const qkv_p
 
 int cli_patch(int argc, char **argv) {
     char error[QKV_IO_ERROR];
-    request r = {.other = 1};
+    request r = {.other = -1};
     qkv_run_progress progress;
     qkv_run_status status;
     int first = 0;
@@ -207,6 +223,7 @@ int cli_patch(int argc, char **argv) {
     if (!t) return cli_error(cli_code(status), "patch", "%s", error);
     qkv_probe_patching p;
     tensor_arena *arena = tensor_arena_new(NULL);
+    if (arena) choose_other(t, &r);
     if (!arena)
         code = cli_error(CLI_FAILED, "patch", "out of memory");
     else if (!qkv_probe_patching_of(t, "test", (uint64_t)r.clean, (uint64_t)r.other, arena, &p,

@@ -9,23 +9,27 @@
 #include "train/plot/plot.h"
 #include "train/run/files.h"
 
+enum { FRAMES = 40, MOST_FRAMES = 500 };
+
 static const cli_option options[] = {
     {"format", "png|svg|pdf|txt", "", "png"},
     {"only", "NAME", "one of the pictures of qkv list plots (not with --attention)", NULL},
+    {"animate", NULL, "attention and circuits over the steps, as one moving picture (a gif)", NULL},
+    {"frames", "N", "of so many steps, evenly apart (with --animate)", "40"},
     {"attention", NULL, "one example's attention, every layer and head", NULL},
     {"example", "I", "which held-out example (with --attention)", "0"},
-    {"at", "STEP", "its state after so many steps (with --attention)", "the newest"},
+    {"at", "STEP", "its state after so many steps; of an animation the last", "the newest"},
     {"answer", "NAME", "which of several answers is framed (with --attention)", NULL},
-    {"plugin", "FILE", "the plugin with the run's task or block (with --attention)", NULL},
+    {"plugin", "FILE", "the plugin with the run's task or block", NULL},
     {"out", "DIR", "where a comparison of several runs goes (not with --attention)",
      "runs/compare"},
     {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     qkv_plot_format format;
-    const char *only, *out, *answer;
-    bool attention;
-    long example;
+    const char *only, *out, *answer, *format_name;
+    bool attention, animate;
+    long example, frames;  // -1: not given
     cli_state state;
     bool said_no_gnuplot;  // one line is enough
 } request;
@@ -48,6 +52,13 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
     if (strcmp(name, "answer") == 0) return r->answer = value, CLI_OK;
     if (strcmp(name, "attention") == 0) return r->attention = true, CLI_OK;
+    if (strcmp(name, "animate") == 0) return r->animate = true, CLI_OK;
+    if (strcmp(name, "frames") == 0) {
+        if (qkv_io_parse_int(value, &r->frames) && r->frames >= 2 && r->frames <= MOST_FRAMES)
+            return CLI_OK;
+        return cli_error(CLI_USAGE, "plot", "--frames: '%s' is not between 2 and %d", value,
+                         MOST_FRAMES);
+    }
     bool taken;
     int code = cli_take_state("plot", &r->state, name, value, &taken);
     if (taken) return code;
@@ -55,8 +66,10 @@ static int take_option(void *ctx, const char *name, const char *value) {
         if (qkv_io_parse_int(value, &r->example) && r->example >= 0) return CLI_OK;
         return cli_error(CLI_USAGE, "plot", "--example: '%s' is no number of an example", value);
     }
-    if (qkv_plot_format_parse(value, &r->format)) return CLI_OK;
-    return cli_error(CLI_USAGE, "plot", "--format: '%s' is none of png, svg, pdf, txt", value);
+    r->format_name = value;
+    if (qkv_plot_format_parse(value, &r->format) && r->format != QKV_PLOT_GIF) return CLI_OK;
+    return cli_error(CLI_USAGE, "plot", "--format: '%s' is none of png, svg, pdf, txt%s", value,
+                     r->format == QKV_PLOT_GIF ? "; an animation is a gif, by --animate" : "");
 }
 
 /* Do the options go together with n runs? An exit code. */
@@ -65,16 +78,25 @@ static int check_options(const request *r, int n) {
         [QKV_PLOT_OF_RUN] = "is of one run; several are drawn in 'compare'",
         [QKV_PLOT_OF_RUNS] = "is of several runs, one is given",
         [QKV_PLOT_OF_STUDY] = "is drawn by qkv study",
-        [QKV_PLOT_OF_EXAMPLE] = "is drawn with --attention"};
+        [QKV_PLOT_OF_EXAMPLE] = "is drawn with --attention",
+        [QKV_PLOT_OF_STEPS] = "is drawn with --animate"};
     if (n < 1) return cli_error(CLI_USAGE, "plot", "at least one run directory is needed");
     if (n > 32)
         return cli_error(CLI_USAGE, "plot", "at most 32 runs can be compared, %d are given", n);
     if (r->attention && n > 1)
         return cli_error(CLI_USAGE, "plot", "--attention is of one run, %d are given", n);
+    if (r->animate && (n > 1 || r->attention || r->only || r->format_name))
+        return cli_error(CLI_USAGE, "plot", "--animate %s",
+                         n > 1            ? "is of one run"
+                         : r->attention   ? "and --attention are two pictures, ask for one"
+                         : r->format_name ? "makes a gif, --format is for stills"
+                                          : "is one picture, --only has no say");
+    if (r->frames >= 0 && !r->animate)
+        return cli_error(CLI_USAGE, "plot", "--frames goes with --animate");
     if (r->out && n == 1)
         return cli_error(CLI_USAGE, "plot", "--out is for a comparison of several runs");
-    if (r->state.at != QKV_RUN_NEWEST && !r->attention)
-        return cli_error(CLI_USAGE, "plot", "--at goes with --attention");
+    if (r->state.at != QKV_RUN_NEWEST && !r->attention && !r->animate)
+        return cli_error(CLI_USAGE, "plot", "--at goes with --attention or --animate");
     if (r->example >= 0 && !r->attention)
         return cli_error(CLI_USAGE, "plot", "--example goes with --attention");
     const qkv_plot_info *p = qkv_plot_list();
@@ -135,8 +157,20 @@ static int plot_example(request *r, const char *run) {
     return code_of(qkv_plot_example(run, r->format, report, r));
 }
 
+/* What the run looked like, step by step. */
+static int plot_animation(request *r, const char *run) {
+    char error[QKV_IO_ERROR];
+    qkv_run_opening o = {
+        .dir = run, .plugin = r->state.plugin, .threads = 1, .at = (int)r->state.at};
+    qkv_run_status status =
+        qkv_run_write_frames(&qkv_io_posix, &o, r->frames < 0 ? FRAMES : (int)r->frames, error);
+    if (status != QKV_RUN_DONE) return cli_error(cli_code(status), "plot", "%s", error);
+    if (*error) cli_error(CLI_OK, "plot", "note: %s", error);
+    return code_of(qkv_plot_animation(run, report, r));
+}
+
 int cli_plot(int argc, char **argv) {
-    request r = {.format = QKV_PLOT_PNG, .example = -1, .state = CLI_STATE_NEWEST};
+    request r = {.format = QKV_PLOT_PNG, .example = -1, .frames = -1, .state = CLI_STATE_NEWEST};
     char error[QKV_IO_ERROR];
     int first = 0;
     bool done;
@@ -153,6 +187,7 @@ int cli_plot(int argc, char **argv) {
         if (access(path, R_OK) != 0)
             return cli_error(CLI_FAILED, "plot", "'%s' is no run: %s", runs[i], strerror(errno));
     }
+    if (r.animate) return plot_animation(&r, runs[0]);
     if (r.attention) return plot_example(&r, runs[0]);
     if (n > 1)
         return code_of(

@@ -145,12 +145,18 @@ static int configure(const request *r, qkv_config *c, data_spec *spec) {
 /* ---- progress ---- */
 
 typedef struct {
+    const data_spec *spec;
     bool shown, on_terminal;
     double began, last;
     int first;                  // steps that an earlier leg had done
     char warned[QKV_IO_ERROR];  // the last warning
     int repeated;               // how often it came again
 } bar;
+
+static void say_facts(void *ctx) {
+    cli_facts_words(((bar *)ctx)->spec);
+    fflush(stdout);
+}
 
 static void show_progress(void *ctx, int step, int steps, double loss, double accuracy) {
     enum { WIDTH = 24 };
@@ -213,7 +219,8 @@ static int train(const request *r, const qkv_config *c, const data_spec *spec) {
     char error[QKV_IO_ERROR], prefix[QKV_CONFIG_TEXT_SIZE + 8];
     const char *pictures[MAX_PICTURES];
     qkv_run_summary summary = {0};
-    bar progress = {.on_terminal = cli_terminal(STDERR_FILENO) && !r->quiet, .first = -1};
+    bar progress = {
+        .spec = spec, .on_terminal = cli_terminal(STDERR_FILENO) && !r->quiet, .first = -1};
     snprintf(prefix, sizeof prefix, "runs/%s", c->task);
     list_pictures(pictures);
     qkv_run_options o = {.dir = r->out,
@@ -228,6 +235,7 @@ static int train(const request *r, const qkv_config *c, const data_spec *spec) {
                                                                            : KEEP),
                          .detect_anomaly = r->detect_anomaly,
                          .stop = &cli_stop,
+                         .begun = r->quiet || r->json ? NULL : say_facts,
                          .progress = show_progress,
                          .warn = warn,
                          .ctx = &progress};

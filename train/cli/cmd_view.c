@@ -7,21 +7,28 @@
 #include <unistd.h>
 
 #include "train/cli/cli.h"
+#include "train/io/number.h"
 
 /* Checkpoints that go into the page: as many as fit into so many bytes, the newest always. */
 enum { MOST_BYTES = 48 << 20, MOST_STATES = 64, MOST_PAGE = 64 << 20 };
 
 static const cli_option options[] = {
     {"out", "FILE", "the file to write", "RUN/view.html"},
+    {"at", "STEP", "the step at which it opens", "the newest"},
     {"page", "FILE", "the page without a run, as `make page` builds it", "beside the program"},
     {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     const char *out, *page;
+    long at;  // -1: the newest
 } request;
 
 static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
+    if (strcmp(name, "at") == 0) {
+        if (qkv_io_parse_int(value, &r->at) && r->at >= 0) return CLI_OK;
+        return cli_error(CLI_USAGE, "view", "--at: '%s' is no number of steps", value);
+    }
     *(strcmp(name, "out") == 0 ? &r->out : &r->page) = value;
     return CLI_OK;
 }
@@ -146,19 +153,19 @@ static json_t *files(const qkv_config *c) {
     return all;
 }
 
-/* {name, config, files, metrics, checkpoints}; "/" escaped, so that nothing ends the script it stands in. */
-static char *describe(const char *dir, qkv_trainer *t, int latest) {
+/* {name, at, config, files, metrics, checkpoints}; "/" escaped, so that nothing ends the script it is in. */
+static char *describe(const char *dir, qkv_trainer *t, int latest, long at) {
     char path[QKV_IO_PATH], error[QKV_IO_ERROR], shown[QKV_IO_PATH];
     void *metrics = NULL;
     size_t n = 0;
     if (qkv_io_path(path, dir, "metrics.csv", error))
         qkv_io_read_file(&qkv_io_posix, NULL, path, (size_t)1 << 28, &metrics, &n, error);
     char *config = qkv_config_to_json(qkv_trainer_config(t));
-    json_t *root =
-        json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", qkv_io_printable(dir, shown, sizeof shown),
-                  "config", config ? json_loads(config, 0, NULL) : NULL, "files",
-                  files(qkv_trainer_config(t)), "metrics", json_stringn(metrics ? metrics : "", n),
-                  "checkpoints", checkpoints(dir, latest));
+    json_t *root = json_pack(
+        "{s:s, s:I, s:o, s:o, s:o, s:o}", "name", qkv_io_printable(dir, shown, sizeof shown), "at",
+        (json_int_t)(at < 0 ? latest : at), "config", config ? json_loads(config, 0, NULL) : NULL,
+        "files", files(qkv_trainer_config(t)), "metrics", json_stringn(metrics ? metrics : "", n),
+        "checkpoints", checkpoints(dir, latest));
     char *text = root ? json_dumps(root, JSON_COMPACT | JSON_ESCAPE_SLASH) : NULL;
     json_decref(root);
     free(config);
@@ -190,11 +197,15 @@ static int view(const char *dir, const request *r, qkv_trainer *t, int latest) {
     char path[QKV_IO_PATH], error[QKV_IO_ERROR], *page = NULL, *at = NULL;
     if (sizeof(real) != sizeof(float))
         return cli_error(CLI_FAILED, "view", "the page computes in single precision only");
+    if (r->at > latest)
+        return cli_error(CLI_USAGE, "view",
+                         "--at: the run has %d steps, there is no state at step %ld", latest,
+                         r->at);
     if (!r->out && !qkv_io_path(path, dir, "view.html", error))
         return cli_error(CLI_FAILED, "view", "%s", error);
     int code = read_page(r, &page, &at);
     if (code != CLI_OK) return code;
-    char *run = describe(dir, t, latest);
+    char *run = describe(dir, t, latest, r->at);
     code = run ? write_view(r->out ? r->out : path, page, at, run)
                : cli_error(CLI_FAILED, "view", "out of memory");
     free(run);
@@ -204,7 +215,7 @@ static int view(const char *dir, const request *r, qkv_trainer *t, int latest) {
 
 int cli_view(int argc, char **argv) {
     char error[QKV_IO_ERROR];
-    request r = {NULL, NULL};
+    request r = {NULL, NULL, -1};
     int first = 0;
     bool done;
     int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);

@@ -62,9 +62,10 @@ static void check_example(const data_spec *s, const data_batch *b, findings *f) 
             scored++;
             f->classes[target < 65536 ? target : 0]++;
             int n = data_right_entries(s, &b->rows, r, t);
+            const bool none = s->readout[r].has_none && target == s->readout[r].classes - 1;
             f->unknown += n < 0;
-            f->several += n >= 0 && n != 1;
-            f->wrong_source += !stands_there(s, b, r, target, source);
+            f->several += n >= 0 && n != !none;
+            f->wrong_source += none ? source >= 0 : !stands_there(s, b, r, target, source);
         }
         f->scored += scored;
         f->wrong_count += scored != s->scored;

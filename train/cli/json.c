@@ -19,8 +19,16 @@ void cli_json_metrics(json_t *o, const qkv_run_moment *m) {
 }
 
 void cli_json_levels(json_t *o, const qkv_trainer_levels *l) {
-    json_object_set_new(o, "loss_blind", cli_json_number(l->blind));
-    json_object_set_new(o, "loss_unmatched", cli_json_number(l->unmatched));
+    char key[64];
+    json_object_set_new(o, "loss_blind", json_null());
+    json_object_set_new(o, "loss_unmatched", json_null());
+    for (int i = 0; i < l->n; i++) {
+        snprintf(key, sizeof key, "loss_%s", l->at[i].key);
+        json_object_set_new(o, key, cli_json_number(l->at[i].loss));
+        snprintf(key, sizeof key, "accuracy_%s", l->at[i].key);
+        if (!isnan(l->at[i].accuracy))
+            json_object_set_new(o, key, cli_json_number(l->at[i].accuracy));
+    }
 }
 
 void cli_print_json(json_t *o) {

@@ -20,6 +20,7 @@ void cli_summary_json(const qkv_run_summary *s, const qkv_config *c, const data_
     json_t *o = json_object();
     cli_json_metrics(o, &s->last);
     cli_json_levels(o, &s->levels);
+    cli_facts_json(o, spec);
     json_object_set_new(o, "seen", cli_json_number(cli_summary_seen(c, spec, &all)));
     json_object_set_new(o, "steps99", s->steps99 < 0 ? json_null() : json_integer(s->steps99));
     json_object_set_new(o, "steps", json_integer(s->steps));
@@ -44,30 +45,80 @@ static void print_wrapped(const char *format, ...) {
     tensor_arena_free(arena);
 }
 
+/* "; a blind guess has 3.1 %, a model that cannot match 16.7 %": of the levels, what the score
+ * measures. */
+static void list_levels(const qkv_trainer_levels *l, bool vector, char *out, size_t size) {
+    size_t n = 0;
+    *out = '\0';
+    for (int i = 0; i < l->n && n < size; i++) {
+        const data_level *k = &l->at[i];
+        const char *has = n ? "" : " has", *comma = n ? ", " : "; ";
+        if (vector)
+            n += (size_t)snprintf(out + n, size - n, "%s%s%s %.4f", comma, k->who, has, k->loss);
+        else if (!isnan(k->accuracy))
+            n += (size_t)snprintf(out + n, size - n, "%s%s%s %.1f %%", comma, k->who, has,
+                                  100 * k->accuracy);
+    }
+}
+
 /* Answers in classes: the share that is right; vectors: how far they are off. */
-static void print_score(const qkv_run_summary *s, const data_spec *spec) {
+static void print_score(const qkv_run_summary *s) {
     const qkv_trainer_scores *r = &s->last.scores;
-    char more[160] = "";
-    if (isnan(r->accuracy)) {
-        if (!isnan(s->levels.blind))
-            snprintf(more, sizeof more,
-                     "; saying the mean of all answers has %.4f, the mean of what is stored %.4f",
-                     s->levels.blind, s->levels.unmatched);
+    char more[512];
+    list_levels(&s->levels, isnan(r->accuracy), more, sizeof more);
+    if (isnan(r->accuracy))
         print_wrapped(
             "After %d steps (%.2f s) the squared error of the answers to fresh questions is "
             "%.4f%s.",
             s->steps, s->seconds, r->loss, more);
-        return;
-    }
-    size_t n = 0;
-    if (spec->chance > 0)
-        n = (size_t)snprintf(more, sizeof more, "; a blind guess has %.1f %%", 100 * spec->chance);
-    if (spec->in_context > 0)
-        snprintf(more + n, sizeof more - n, ", a model that cannot match %.1f %%",
-                 100 * spec->in_context);
-    print_wrapped("After %d steps (%.2f s) %.1f %% of the answers to fresh questions are right%s.",
-                  s->steps, s->seconds, 100 * r->accuracy, more);
+    else
+        print_wrapped(
+            "After %d steps (%.2f s) %.1f %% of the answers to fresh questions are right%s.",
+            s->steps, s->seconds, 100 * r->accuracy, more);
 }
+
+/* ---- before training ---- */
+
+void cli_facts_words(const data_spec *spec) {
+    data_fact fact[DATA_MAXFACTS];
+    data_level level[DATA_MAXLEVELS];
+    char text[1024] = "";
+    size_t n = 0;
+    const int facts = data_facts(spec, fact);
+    for (int i = 0; i < facts && n < sizeof text; i++)
+        if (fact[i].number > 0)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%.0f %s",
+                                  n ? ", " : "Data: ", fact[i].number, fact[i].words);
+    if (!n) return;
+    print_wrapped("%s.", text);
+    const int levels = data_levels(spec, DATA_TEST, level);
+    n = 0;
+    for (int i = 0; i < levels && n < sizeof text; i++) {
+        const bool share = !isnan(level[i].accuracy);
+        if (!share && isnan(level[i].loss)) continue;
+        n += (size_t)snprintf(text + n, sizeof text - n, share ? "%s%s %.1f %%" : "%s%s %.4f nats",
+                              n ? ", " : "What can be had without looking: ", level[i].who,
+                              share ? 100 * level[i].accuracy : level[i].loss);
+    }
+    if (n) print_wrapped("%s.", text);
+}
+
+void cli_facts_json(json_t *o, const data_spec *spec) {
+    data_fact fact[DATA_MAXFACTS];
+    const int n = data_facts(spec, fact);
+    json_t *counted = json_object();
+    for (int i = 0; i < n; i++)
+        json_object_set_new(counted, fact[i].key,
+                            fact[i].number == floor(fact[i].number)
+                                ? json_integer((json_int_t)fact[i].number)
+                                : cli_json_number(fact[i].number));
+    if (n)
+        json_object_set_new(o, "data", counted);
+    else
+        json_decref(counted);
+}
+
+/* ---- after it ---- */
 
 /* What the reader should know about the task before he believes the numbers. */
 static void print_task(const qkv_config *c, const data_spec *spec) {
@@ -86,7 +137,7 @@ void cli_summary_words(const qkv_run_summary *s, const qkv_config *c, const data
     const qkv_trainer_scores *r = &s->last.scores;
     const qkv_probe_circuits *k = &s->last.circuits;
     char shown[QKV_IO_PATH];
-    print_score(s, spec);
+    print_score(s);
     print_task(c, spec);
     if (s->ended_early) printf("It ended there by --until-accuracy or --patience.\n");
     if (s->steps99 >= 0) printf("99 %% was first reached at step %d.\n", s->steps99);

@@ -265,7 +265,7 @@ static bool prepare(qkv_page *p, qkv_page_run *r, const qkv_config *c, const dat
             if (!r->drawn.ids[i][k] || !r->changed.ids[i][k])
                 return qkv_io_fail(p->error, "out of memory");
         }
-    r->progress = (qkv_run_layout_state){0, -1, (double)INFINITY};
+    r->progress = (qkv_run_layout_state){.best_step = -1, .best_loss = (double)INFINITY};
     if (!qkv_run_layout_init(&r->layout, r->t, &r->progress) || !keep(r, true))
         return qkv_io_fail(p->error, "out of memory");
     return true;

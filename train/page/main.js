@@ -498,6 +498,7 @@
         for (const c of brought.checkpoints)
             run.step = (await call("restore", {file: bytes(c), same: true})).step;
         await opened(run, brought.name);
+        if (brought.at < run.step) goTo(brought.at);
         document.title = "qkv: " + brought.name;
         by("foot").append(
             " This is the run " + brought.name + " with " + brought.checkpoints.length +

@@ -98,7 +98,7 @@ const qkvStories = (() => {
         sharing: [
             {
                 say:
-                    "Each key asks for its partner (2 for 3, 3 for 2), which is stored beside it. With Q = K half is the most that is possible: a key resembles itself most.",
+                    "Each key asks for its partner (2 for 3, 3 for 2), which is stored beside it. With Q = K training gets half: a key resembles itself most.",
                 set: {task: "partner", tie: "qk"},
                 act: train
             },
@@ -187,7 +187,7 @@ const qkvStories = (() => {
         heads: [
             {
                 say:
-                    "One place asks two questions at once. One head: one softmax, so one of the two is answered.",
+                    "One place asks two questions at once. One head: one weighted mean, of which one of the two is answered.",
                 set: {task: "two", heads: "1"},
                 act: {...train, speed: "200"}
             },

@@ -1,6 +1,6 @@
 # A picture of a qkv run. This file and the data beside it are all that is needed to draw it again:
 #
-#     gnuplot NAME.gp      or, in another format, gnuplot -c NAME.gp svg|pdf|txt
+#     gnuplot NAME.gp      or, in another format, gnuplot -c NAME.gp svg|pdf|txt (an animation is a gif)
 #
 # from any directory: the picture goes beside this file.
 # Edit it freely. `qkv plot` writes it anew, but keeps an edited one as NAME.gp~ .
@@ -29,9 +29,11 @@ pdf(w, h) = sprintf("set terminal pdfcairo size %gin,%gin enhanced font 'sans-se
 fontscale 0.75 linewidth 1.6", \
     w / 96., h / 96.)
 txt(w, h) = sprintf("set terminal dumb nofeed mono noenhanced size 79,%d", h / 29)
-terminal(w, h) = FORMAT eq "png" ? png(w, h) : FORMAT eq "svg" ? svg(w, h) : \
+gif(w, h) = sprintf("set terminal gif animate delay 12 loop 0 enhanced font 'sans-serif,12' \
+size %d,%d", w, h)
+terminal(w, h) = FORMAT eq "gif" ? gif(w, h) : FORMAT eq "png" ? png(w, h) : FORMAT eq "svg" ? svg(w, h) : \
     FORMAT eq "pdf" ? pdf(w, h) : FORMAT eq "txt" ? txt(w, h) : \
-    "exit error 'the format must be png, svg, pdf or txt'"
+    "exit error 'the format must be png, svg, pdf, txt or gif'"
 canvas(name, w, h) = terminal(w, h)."; set output '".name.".".FORMAT."'"
 TEXT = FORMAT eq "txt"
 NEXT = TEXT ? "\n" : " "     # where a long title may be broken

@@ -25,6 +25,9 @@ qkv_plot_status qkv_plot_series(qkv_io_text *out, const char *run, const char *s
 /* dir/source.csv as it is, its labels made harmless. SKIPPED if there is none. */
 qkv_plot_status qkv_plot_copy(qkv_io_text *out, const char *dir, const char *source, char *why);
 
+/* run/probe/source.csv, a block for each panel of each step. SKIPPED if there is none. */
+qkv_plot_status qkv_plot_frames(qkv_io_text *out, const char *run, const char *source, char *why);
+
 /* First the levels that all runs share, then one block a run: a line with its name and the columns,
  * then its rows. */
 qkv_plot_status qkv_plot_several(qkv_io_text *out, const char *const *runs, int n,

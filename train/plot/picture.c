@@ -42,6 +42,7 @@ bool qkv_plot_picture_whole(int dir, const char *name, qkv_plot_format format) {
         case QKV_PLOT_PNG: whole = ends_with(tail, n, "\0\0\0\0IEND\xae\x42\x60\x82", 12); break;
         case QKV_PLOT_SVG: whole = ends_with(tail, n, "</svg>", 6); break;
         case QKV_PLOT_PDF: whole = ends_with(tail, n, "%%EOF", 5); break;
+        case QKV_PLOT_GIF: whole = ends_with(tail, n, "\0;", 2); break;
         case QKV_PLOT_TXT: whole = n >= 0 && has_lines(fd); break;
     }
     close(fd);

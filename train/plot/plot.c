@@ -10,19 +10,20 @@
 #include "train/plot/gnuplot.h"
 #include "train/plot/scripts.h"
 
-enum { SERIES, MAPS, RUNS, TABLE, ONE, MOST_RUNS = 32, STEM = 32 };
+enum { SERIES, MAPS, RUNS, TABLE, ONE, FRAMES, MOST_RUNS = 32, STEM = 32 };
 
 typedef struct {
     int kind;
     const char *source;
 } origin;
 
-#define PLOT(name, kind, source, shows)      \
-    {#name, shows,                           \
-     (kind) == RUNS    ? QKV_PLOT_OF_RUNS    \
-     : (kind) == TABLE ? QKV_PLOT_OF_STUDY   \
-     : (kind) == ONE   ? QKV_PLOT_OF_EXAMPLE \
-                       : QKV_PLOT_OF_RUN},
+#define PLOT(name, kind, source, shows)       \
+    {#name, shows,                            \
+     (kind) == RUNS     ? QKV_PLOT_OF_RUNS    \
+     : (kind) == TABLE  ? QKV_PLOT_OF_STUDY   \
+     : (kind) == ONE    ? QKV_PLOT_OF_EXAMPLE \
+     : (kind) == FRAMES ? QKV_PLOT_OF_STEPS   \
+                        : QKV_PLOT_OF_RUN},
 static const qkv_plot_info list[] = {
 #include "train/plot/plots.def"
     {NULL, NULL, QKV_PLOT_OF_RUN}};
@@ -45,7 +46,7 @@ typedef struct {
     void *ctx;
 } job;
 
-static const char *const formats[] = {"png", "svg", "pdf", "txt"};
+static const char *const formats[] = {"png", "svg", "pdf", "txt", "gif"};
 
 const qkv_plot_info *qkv_plot_list(void) { return list; }
 
@@ -98,6 +99,7 @@ static qkv_plot_status write_data(qkv_plot_draft *d, const job *j, int plot, cha
         case ONE:
         case MAPS: status = write_maps(d, j, plot, &csv, why); break;
         case TABLE: status = qkv_plot_copy(&csv, j->runs[0], o->source, why); break;
+        case FRAMES: status = qkv_plot_frames(&csv, j->runs[0], o->source, why); break;
         case RUNS: status = qkv_plot_several(&csv, j->runs, j->n, o->source, why); break;
     }
     status = put(d, list[plot].name, "csv", &csv, status, why);
@@ -218,6 +220,10 @@ qkv_plot_status qkv_plot_run(const char *run, qkv_plot_format format, const char
 qkv_plot_status qkv_plot_example(const char *run, qkv_plot_format format, qkv_plot_report *report,
                                  void *ctx) {
     return draw_one(run, QKV_PLOT_OF_EXAMPLE, NULL, format, report, ctx);
+}
+
+qkv_plot_status qkv_plot_animation(const char *run, qkv_plot_report *report, void *ctx) {
+    return draw_one(run, QKV_PLOT_OF_STEPS, NULL, QKV_PLOT_GIF, report, ctx);
 }
 
 qkv_plot_status qkv_plot_study(const char *dir, const char *name, qkv_plot_format format,

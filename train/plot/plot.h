@@ -1,7 +1,7 @@
 /* plot.h - the pictures of a run directory, drawn by gnuplot.
  *
- * Each picture is NAME.png (or .svg, .pdf, .txt) in the run's plots/ directory; beside it stay
- * NAME.gp, which drew it, and NAME.csv, the numbers in it: `gnuplot NAME.gp` draws it again. A
+ * Each picture is NAME.png (or .svg, .pdf, .txt; an animation is a .gif) in the run's plots/ directory;
+ * beside it stay NAME.gp, which drew it, and NAME.csv, the numbers in it: `gnuplot NAME.gp` draws it again. A
  * NAME.gp that was edited is kept as NAME.gp~ . A picture that fails leaves the one from before,
  * with its script and its data, as it was.
  *
@@ -15,7 +15,13 @@
 extern "C" {
 #endif
 
-typedef enum { QKV_PLOT_PNG, QKV_PLOT_SVG, QKV_PLOT_PDF, QKV_PLOT_TXT } qkv_plot_format;
+typedef enum {
+    QKV_PLOT_PNG,
+    QKV_PLOT_SVG,
+    QKV_PLOT_PDF,
+    QKV_PLOT_TXT,
+    QKV_PLOT_GIF  // of an animation, and of nothing else
+} qkv_plot_format;
 
 typedef enum {
     QKV_PLOT_OK,
@@ -32,9 +38,10 @@ typedef void qkv_plot_report(void *ctx, const char *name, qkv_plot_status status
 /* What there is to draw, in the order of drawing; a NULL name ends the list. */
 typedef enum {
     QKV_PLOT_OF_RUN,
-    QKV_PLOT_OF_RUNS,    // of several, by qkv_plot_compare
-    QKV_PLOT_OF_STUDY,   // by qkv_plot_study
-    QKV_PLOT_OF_EXAMPLE  // by qkv_plot_example
+    QKV_PLOT_OF_RUNS,     // of several, by qkv_plot_compare
+    QKV_PLOT_OF_STUDY,    // by qkv_plot_study
+    QKV_PLOT_OF_EXAMPLE,  // by qkv_plot_example
+    QKV_PLOT_OF_STEPS     // by qkv_plot_animation
 } qkv_plot_of;
 
 typedef struct {
@@ -44,7 +51,7 @@ typedef struct {
 } qkv_plot_info;
 const qkv_plot_info *qkv_plot_list(void);
 
-/* "png", "svg", "pdf" or "txt" into *format; 0 for anything else. And the name of a format. */
+/* "png", "svg", "pdf", "txt" or "gif" into *format; 0 for anything else. And the name of a format. */
 int qkv_plot_format_parse(const char *text, qkv_plot_format *format);
 const char *qkv_plot_format_name(qkv_plot_format format);
 
@@ -66,6 +73,9 @@ qkv_plot_status qkv_plot_compare(const char *const *runs, int n, const char *dir
 /* Draws run/plots/example.* from run/probe/example-*.csv: an example's attention. */
 qkv_plot_status qkv_plot_example(const char *run, qkv_plot_format format, qkv_plot_report *report,
                                  void *ctx);
+
+/* Draws run/plots/animation.gif from run/probe/frames.csv: attention and circuits over the steps. */
+qkv_plot_status qkv_plot_animation(const char *run, qkv_plot_report *report, void *ctx);
 
 /* Draws a study's picture, "bars" or "lines", from dir/bars.csv or dir/lines.csv into `dir`/plots. */
 qkv_plot_status qkv_plot_study(const char *dir, const char *name, qkv_plot_format format,

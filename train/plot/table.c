@@ -1,4 +1,4 @@
-/* table.c - reading a table of a run, making its texts harmless, and drawing one as it is. */
+/* table.c - reading a table of a run, making its texts harmless, and drawing one as it is, or in blocks. */
 #include <stdio.h>
 #include <string.h>
 
@@ -38,14 +38,15 @@ void qkv_plot_label(qkv_io_text *out, const char *text, int most) {
     qkv_io_text_put(out, "\"", 1);
 }
 
-static void write_row(qkv_io_text *out, const qkv_io_table *t, int row) {
+/* gnuplot 5.4 takes an empty last field for any text of the line: with `titled` it is a quoted one. */
+static void write_row(qkv_io_text *out, const qkv_io_table *t, int row, bool titled) {
     double x;
     for (int col = 0; col < t->cols; col++) {
         const char *cell = qkv_io_table_cell(t, row, col);
         if (col) qkv_io_text_add(out, ",");
         if (qkv_io_parse_real(cell, &x))
             qkv_io_text_add(out, "%s", cell);
-        else if (*cell)
+        else if (*cell || titled)
             qkv_plot_label(out, cell, 80);
     }
     qkv_io_text_add(out, "\n");
@@ -54,6 +55,32 @@ static void write_row(qkv_io_text *out, const qkv_io_table *t, int row) {
 qkv_plot_status qkv_plot_copy(qkv_io_text *out, const char *dir, const char *source, char *why) {
     qkv_io_table t;
     qkv_plot_status status = qkv_plot_table_read(&t, out->arena, dir, source, why);
-    for (int row = -1; status == QKV_PLOT_OK && row < t.rows; row++) write_row(out, &t, row);
+    for (int row = -1; status == QKV_PLOT_OK && row < t.rows; row++) write_row(out, &t, row, false);
     return status;
+}
+
+/* A row with the same step and panel as the one before belongs to its block. */
+static bool begins_block(const qkv_io_table *t, int row, int step, int panel) {
+    return row > 0 &&
+           (strcmp(qkv_io_table_cell(t, row, step), qkv_io_table_cell(t, row - 1, step)) ||
+            strcmp(qkv_io_table_cell(t, row, panel), qkv_io_table_cell(t, row - 1, panel)));
+}
+
+qkv_plot_status qkv_plot_frames(qkv_io_text *out, const char *run, const char *source, char *why) {
+    char probe[QKV_IO_PATH];
+    qkv_io_table t;
+    if (!qkv_io_path(probe, run, "probe", why)) return QKV_PLOT_FAILED;
+    qkv_plot_status status = qkv_plot_table_read(&t, out->arena, probe, source, why);
+    if (status != QKV_PLOT_OK) return status;
+    int step = qkv_io_table_column(&t, "step"), panel = qkv_io_table_column(&t, "panel");
+    if (t.torn || step < 0 || panel < 0)
+        return qkv_io_fail(why, "%s.csv %s", source,
+                           t.torn ? "ends within a row" : "lacks a column: step, or panel"),
+               QKV_PLOT_DAMAGED;
+    qkv_io_text_add(out, "# ");  // the names of the columns
+    for (int row = -1; row < t.rows; row++) {
+        if (begins_block(&t, row, step, panel)) qkv_io_text_add(out, "\n\n");
+        write_row(out, &t, row, true);
+    }
+    return QKV_PLOT_OK;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tensor/gemm.h"
+#include "train/probe/look.h"
 
 const char *const qkv_probe_circuit_names[QKV_PROBE_CIRCUITS] = {"qk_key", "qk_value", "ov_value",
                                                                  "ov_key"};
@@ -147,13 +148,24 @@ static void scale(real *x, size_t n, double factor) {
     for (size_t i = 0; i < n; i++) x[i] *= (real)factor;
 }
 
-/* The factor between q k^T and the scores. */
-static double score_factor(qkv_trainer *t, const char *attn) {
+double qkv_probe_score_factor(qkv_trainer *t, const ag_param_entry *temperature) {
     const qkv_config *c = qkv_trainer_config(t);
-    const ag_param_entry *temperature = parameter(t, attn, "temperature");
-    if (c->scale == NN_SCALE_ZERO) return 0;
-    if (c->scale == NN_SCALE_NONE || c->scale == NN_SCALE_VALUE) return 1;
-    return (temperature ? (double)temperature->val.x[0] : 1) / sqrt(c->d_k);
+    const double root = 1 / sqrt(c->d_k), learned = temperature ? (double)temperature->val.x[0] : 0;
+    const data_spec *s = qkv_trainer_spec(t);
+    int seen = 0;
+    switch ((nn_scale)c->scale) {
+        case NN_SCALE_SQRT: return root;
+        case NN_SCALE_NONE:
+        case NN_SCALE_VALUE: return 1;
+        case NN_SCALE_ZERO: return 0;
+        case NN_SCALE_LEARNED: return learned / sqrt(c->d_k);
+        case NN_SCALE_EXP: return exp(learned) / sqrt(c->d_k);
+        case NN_SCALE_LOG:
+            for (int i = 0; i < s->side[s->store].T; i++)
+                seen += qkv_probe_sees(t, s->side[DATA_SEQUENCE].T - 1, i);
+            return log(seen > 1 ? seen : 1) * root;
+    }
+    return 1;
 }
 
 static void read_qk(qkv_trainer *t, const char *attn, int head, qkv_probe_circuits *out) {
@@ -177,7 +189,8 @@ static void read_qk(qkv_trainer *t, const char *attn, int head, qkv_probe_circui
         gemm_mul(GEMM_SET, out->cols[i], E, D, view(table), dense(out->matrix[1], E), k, E);
         gemm_mul(GEMM_SET, N, out->cols[i], E, dense(q, E), (gemm_view){k, 1, E}, out->map[i],
                  out->cols[i]);
-        scale(out->map[i], (size_t)N * (size_t)out->cols[i], score_factor(t, attn));
+        scale(out->map[i], (size_t)N * (size_t)out->cols[i],
+              qkv_probe_score_factor(t, parameter(t, attn, "temperature")));
     }
 }
 

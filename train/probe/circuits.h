@@ -50,6 +50,9 @@ const char *qkv_probe_circuits_missing(qkv_trainer *t);
 /* Reads the circuits of one head as the parameters stand now. No allocation. */
 void qkv_probe_circuits_read(qkv_trainer *t, int layer, int head, qkv_probe_circuits *out);
 
+/* What the scores are q k^T times, at the last position; `temperature` is the learned one, or NULL. */
+double qkv_probe_score_factor(qkv_trainer *t, const ag_param_entry *temperature);
+
 /* The symbols along a map's rows and columns. */
 const data_stream *qkv_probe_circuit_rows(const data_spec *s, qkv_probe_circuit c);
 const data_stream *qkv_probe_circuit_cols(const data_spec *s, qkv_probe_circuit c);

@@ -5,6 +5,7 @@
 
 #include "data/coref.h"
 #include "tensor/gemm.h"
+#include "train/probe/circuits.h"
 #include "train/probe/look.h"
 
 enum { KIND = 8, NOUNS = 2 * KIND, WORDS = DATA_COREF_WORDS };
@@ -120,9 +121,7 @@ static bool find(qkv_trainer *t, circuits *c) {
                     .D = o->d_model,
                     .K = o->heads * o->d_k,
                     .V = o->heads * o->d_v};
-    const ag_param_entry *temperature = qkv_probe_matrix(t, 0, "temperature");
-    bool scaled = o->scale == NN_SCALE_SQRT || o->scale == NN_SCALE_LEARNED;
-    c->factor = (scaled ? 1 / sqrt(o->d_k) : 1) * (temperature ? (double)temperature->val.x[0] : 1);
+    c->factor = qkv_probe_score_factor(t, qkv_probe_matrix(t, 0, "temperature"));
     return c->words && c->wq && c->wk && c->wv && c->wo && c->u;
 }
 

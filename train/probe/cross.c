@@ -104,6 +104,8 @@ bool qkv_probe_run_cross(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     tally sum = {.random = rng_stream((uint64_t)qkv_trainer_config(t)->seed, "cross", 0)};
     if (strcmp(task, "cross") != 0)
         return qkv_io_fail(error, "this probe is of the task 'cross', not of '%s'", task);
+    if (qkv_trainer_spec(t)->store != DATA_MEMORY)
+        return qkv_io_fail(error, "the pairs are joined to the questions: there is no memory");
     if (!qkv_trainer_has_attention(t) || !qkv_trainer_any_worker(t)->out.logits[0])
         return qkv_io_fail(error, "the model has no attention to the memory, or no classes");
     bool (*const changes[])(qkv_trainer *, qkv_trainer_worker *, tally *) = {

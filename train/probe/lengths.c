@@ -1,14 +1,19 @@
 /* lengths.c - the trained model among other numbers of pairs than it was trained with.
  *
+ * "lengths.nN.accuracy" and .answer_attention; "lengths.nN.sharper": the accuracy when the last layer's
+ * scores are multiplied by ln n / ln n0 in this test alone, n and n0 the places that the last question
+ * sees here and saw in training. If that helps, attention was diluted; if not, the wrong key is ahead.
+ *
  * A second trainer of another length is made, and the parameters are copied into it by name: they
  * do not depend on the length unless positions are learned. Untouched: the first trainer. */
+#include <math.h>
 #include <string.h>
 
 #include "train/probe/look.h"
 #include "train/probe/measure.h"
 
 enum { EXAMPLES = 500 };
-static const int lengths[] = {2, 4, 8, 12, 16, 24, 31};
+static const int lengths[] = {2, 4, 8, 12, 16, 24, 31, 64, 128, 256};
 
 static bool copy_parameters(qkv_trainer *from, qkv_trainer *to, char *error) {
     ag_params *known = qkv_trainer_params(from), *wanted = qkv_trainer_params(to);
@@ -32,18 +37,48 @@ static bool resize(qkv_trainer *t, int n, qkv_config *c, data_spec *spec) {
     return qkv_config_resolve(c, spec, why);
 }
 
+static int places(const qkv_trainer *t) {
+    const data_spec *s = qkv_trainer_spec(t);
+    int seen = 0;
+    for (int i = 0; i < s->side[s->store].T; i++)
+        seen += qkv_probe_sees(t, s->side[DATA_SEQUENCE].T - 1, i);
+    return seen;
+}
+
+static void multiply(ag_node *node, void *factor) {
+    for (size_t i = 0; i < node->val.n; i++) node->val.x[i] *= *(const real *)factor;
+}
+
+/* The accuracy with scores that are sharper by the longer row; NaN where there are no scores. */
+static bool test_sharper(qkv_trainer *t, qkv_trainer *other, double *accuracy, char *error) {
+    ag_node *scores = qkv_probe_scores_node(other, qkv_trainer_any_worker(other));
+    const int here = places(other), there = places(t);
+    real factor = here > 1 && there > 1 ? (real)(log(here) / log(there)) : 1;
+    qkv_trainer_scores s;
+    *accuracy = (double)NAN;
+    if (!scores) return true;
+    bool ok = ag_hook(scores, multiply, &factor) &&
+              qkv_trainer_evaluate(other, "test", 0, EXAMPLES, &s, error);
+    ag_unhook(scores, multiply, &factor);
+    if (ok) *accuracy = s.accuracy;
+    return ok;
+}
+
 static bool test_at(qkv_trainer *t, int n, const qkv_config *c, data_spec *spec,
                     qkv_probe_measures *out, char *error) {
     qkv_trainer_scores s;
+    double sharper;
     qkv_trainer *other = qkv_trainer_new(NULL, c, spec, 1, error);
     data_release(spec);
     if (other) qkv_probe_set_gate(other, qkv_probe_gate_is_open(t));
     bool ok = other && copy_parameters(t, other, error) &&
-              qkv_trainer_evaluate(other, "test", 0, EXAMPLES, &s, error);
+              qkv_trainer_evaluate(other, "test", 0, EXAMPLES, &s, error) &&
+              test_sharper(t, other, &sharper, error);
     qkv_trainer_free(other);
     if (!ok) return false;
     qkv_probe_measure_add(out, s.accuracy, "lengths.n%d.accuracy", n);
     qkv_probe_measure_add(out, s.answer_attention, "lengths.n%d.answer_attention", n);
+    if (!isnan(sharper)) qkv_probe_measure_add(out, sharper, "lengths.n%d.sharper", n);
     return true;
 }
 

@@ -76,13 +76,29 @@ static bool choose(job *j, const char *split, uint64_t clean, uint64_t other) {
     for (int t = 0; t < T; t++)
         if (row_at(j, t, &asked[t]) < 0) asked[t] = -1;
     if (!run(j, split, other)) return false;
-    for (j->out->position = 0; j->out->position < T; j->out->position++) {
-        const int t = j->out->position;
-        if (asked[t] < 0 || row_at(j, t, &j->out->other_answer) < 0) continue;
+    j->out->position = T;  // none
+    for (int t = T - 1, answer; t >= 0 && j->out->position == T; t--) {
+        if (asked[t] < 0 || row_at(j, t, &answer) < 0 || answer == asked[t]) continue;
+        j->out->position = t;
         j->out->clean_answer = asked[t];
-        if (asked[t] != j->out->other_answer) return true;
+        j->out->other_answer = answer;
     }
     return true;
+}
+
+bool qkv_probe_patching_other(qkv_trainer *t, const char *split, uint64_t clean, uint64_t *other) {
+    enum { TRIES = 100 };
+    qkv_probe_patching p = {.T = qkv_trainer_spec(t)->side[DATA_SEQUENCE].T};
+    tensor_arena *arena = tensor_arena_new(NULL);
+    job j = {.t = t, .w = qkv_trainer_any_worker(t), .out = &p, .arena = arena};
+    bool found = false;
+    for (uint64_t i = 0; arena && !found && i < TRIES; i++) {
+        *other = i;
+        found = i != clean && choose(&j, split, clean, i) && p.position < p.T;
+        tensor_arena_reset(arena);
+    }
+    tensor_arena_free(arena);
+    return found;
 }
 
 static real *copy(tensor_arena *arena, const ag_node *node) {

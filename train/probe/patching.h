@@ -34,11 +34,16 @@ typedef struct {
     const char *no_path;
 } qkv_probe_patching;
 
-/* Examples `clean` and `other` of a split, at their first scored position at which both have an
- * answer and differ. False with a sentence in error: there is none, or the model gives no classes or
+/* Examples `clean` and `other` of a split, at their last scored position at which both have an answer
+ * and differ: there the model has seen most. False with a sentence in error: there is none, or the model
+ * gives no classes or
  * has no attention to look at. The arena keeps the results. */
 bool qkv_probe_patching_of(qkv_trainer *t, const char *split, uint64_t clean, uint64_t other,
                            tensor_arena *arena, qkv_probe_patching *out, char *error);
+
+/* The first of a split's first hundred examples that has such a position together with `clean`; false:
+ * there is none. */
+bool qkv_probe_patching_other(qkv_trainer *t, const char *split, uint64_t clean, uint64_t *other);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 /* slots.c - tasks with several questions: which are answered, and which head looks for which
  * answer. "slots.first": accuracy of the readout "first"; "slots.all": all right;
- * "slots.head0.first": what head 0 of the last layer pays to where that readout's answer stands. */
+ * "slots.head0.first": what head 0 of the last layer pays to where that readout's answer stands.
+ * "slots.apart": 1 if each readout's answer has the most attention from another head, else 0. */
 #include <stdio.h>
 
 #include "train/probe/look.h"
@@ -37,6 +38,20 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
     return true;
 }
 
+/* Is the head that looks most at an answer another one for each of them? */
+static bool are_apart(const qkv_trainer *t, const tally *sum) {
+    const int R = qkv_trainer_spec(t)->n_readouts, H = qkv_trainer_config(t)->heads;
+    int best[DATA_MAXREADOUTS];
+    for (int r = 0; r < R; r++) {
+        best[r] = 0;
+        for (int h = 1; h < H; h++)
+            if (sum->attention[h * R + r] > sum->attention[best[r] * R + r]) best[r] = h;
+        for (int k = 0; k < r; k++)
+            if (best[k] == best[r]) return false;
+    }
+    return true;
+}
+
 static void report(qkv_trainer *t, const tally *sum, qkv_probe_measures *out) {
     const data_spec *s = qkv_trainer_spec(t);
     double asked[DATA_MAXREADOUTS];
@@ -47,6 +62,7 @@ static void report(qkv_trainer *t, const tally *sum, qkv_probe_measures *out) {
     }
     qkv_probe_measure_add(out, (double)sum->all / (double)(sum->rows ? sum->rows : 1), "slots.all");
     if (!qkv_trainer_has_attention(t) || !sum->attention) return;
+    qkv_probe_measure_add(out, are_apart(t, sum), "slots.apart");
     for (int h = 0; h < qkv_trainer_config(t)->heads; h++)
         for (int r = 0; r < s->n_readouts; r++)
             qkv_probe_measure_add(out, sum->attention[h * s->n_readouts + r] / asked[r],

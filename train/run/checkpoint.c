@@ -21,7 +21,8 @@ qkv_run_progress qkv_run_progress_start(void) {
 
 bool qkv_run_save(const qkv_io *io, const qkv_trainer *t, const qkv_run_progress *p,
                   const char *path, char *error) {
-    qkv_run_layout_state s = {p->step, p->best_step, p->best_loss};
+    qkv_run_layout_state s = {
+        .step = p->step, .best_step = p->best_step, .best_loss = p->best_loss};
     qkv_run_layout l;
     char *config = qkv_config_to_json(qkv_trainer_config(t));
     bool ok = qkv_run_layout_init(&l, t, &s) && config;

@@ -16,8 +16,8 @@ static bool is_one_of(const char *name, const char *const *list) {
 
 /* Is it a file that a run writes? */
 static bool is_run_file(const qkv_run_options *o, const char *name) {
-    static const char *const names[] = {"config.json", "metrics.csv", "levels.csv", "clock.csv",
-                                        QKV_RUN_BEST,  QKV_RUN_START, NULL};
+    static const char *const names[] = {"config.json", "metrics.csv", "levels.csv",  "data.csv",
+                                        "clock.csv",   QKV_RUN_BEST,  QKV_RUN_START, NULL};
     (void)o;
     return is_one_of(name, names) || strncmp(name, "step-", 5) == 0 || qkv_io_is_temporary(name);
 }
@@ -29,7 +29,7 @@ static bool is_probe_file(const qkv_run_options *o, const char *name) {
 
 /* PICTURE.gp, .csv, and the picture itself. */
 static bool is_picture(const qkv_run_options *o, const char *name) {
-    static const char *const endings[] = {"gp", "csv", "png", "svg", "pdf", "txt", NULL};
+    static const char *const endings[] = {"gp", "csv", "png", "svg", "pdf", "txt", "gif", NULL};
     for (const char *const *p = o->pictures; p && *p; p++) {
         size_t n = strlen(*p);
         if (strncmp(name, *p, n) == 0 && name[n] == '.' && is_one_of(name + n + 1, endings))

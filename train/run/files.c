@@ -16,15 +16,15 @@ static bool write_text(const qkv_io *io, const char *dir, const char *name, cons
     return qkv_io_path(path, dir, name, error) && qkv_io_write_file(io, path, text, n, error);
 }
 
-/* "chance (ln 32)"; of three answers "chance (3 ln 16)". */
-static void label_of(const data_spec *s, const char *name, double share, bool vector,
-                     char out[64]) {
+/* "chance (ln 32)" of one who picks evenly among 32; of three answers "chance (3 ln 16)". */
+static void label_of(const data_spec *s, const data_level *l, char out[64]) {
     char times[16] = "";
+    const bool even = fabs(l->loss + s->n_readouts * log(l->accuracy)) < 1e-9;
     if (s->n_readouts > 1) snprintf(times, sizeof times, "%d ", s->n_readouts);
-    if (vector)
-        snprintf(out, 64, "the mean of %s", name);
+    if (even)
+        snprintf(out, 64, "%s (%sln %.0f)", l->label, times, 1 / l->accuracy);
     else
-        snprintf(out, 64, "%s (%sln %.0f)", name, times, 1 / share);
+        snprintf(out, 64, "%s", l->label);
 }
 
 /* What a loss is compared with: loss, the accuracy that goes with it, its name, and what the loss
@@ -35,19 +35,14 @@ static bool add_levels(qkv_trainer *t, qkv_io_text *out) {
     qkv_trainer_levels l;
     if (!qkv_trainer_loss_levels(t, "valid", qkv_trainer_config(t)->eval_examples, &l))
         return false;
-    const struct {
-        const char *name, *of_vectors;
-        double share, loss;
-    } known[] = {{"chance", "all answers", s->chance, l.blind},
-                 {"cannot match", "what is stored", s->in_context, l.unmatched}};
     qkv_io_text_add(out, "loss,accuracy,label,measure\n");
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    for (int i = 0; i < l.n; i++) {
         char label[64];
-        if (!isfinite(known[i].loss)) continue;
-        label_of(s, vector ? known[i].of_vectors : known[i].name, known[i].share, vector, label);
-        qkv_io_text_number(out, known[i].loss);
+        if (!isfinite(l.at[i].loss)) continue;
+        label_of(s, &l.at[i], label);
+        qkv_io_text_number(out, l.at[i].loss);
         qkv_io_text_add(out, ",");
-        if (!vector) qkv_io_text_number(out, known[i].share);
+        if (!isnan(l.at[i].accuracy)) qkv_io_text_number(out, l.at[i].accuracy);
         qkv_io_text_add(out, ",\"%s\",\"%s\"\n", label,
                         vector              ? "squared error"
                         : s->n_readouts > 1 ? "cross-entropy, all answers together (nats)"
@@ -56,18 +51,31 @@ static bool add_levels(qkv_trainer *t, qkv_io_text *out) {
     return true;
 }
 
+/* What the task counted in its data; nothing: there is no such file. */
+static void add_facts(const data_spec *s, qkv_io_text *out) {
+    data_fact fact[DATA_MAXFACTS];
+    const int n = data_facts(s, fact);
+    for (int i = 0; i < n; i++) {
+        qkv_io_text_add(out, "%s%s,", i ? "" : "name,number\n", fact[i].key);
+        qkv_io_text_number(out, fact[i].number);
+        qkv_io_text_add(out, "\n");
+    }
+}
+
 bool qkv_run_write_descriptions(const qkv_io *io, qkv_trainer *t, const char *dir, char *error) {
     char *json = qkv_config_to_json(qkv_trainer_config(t));
     if (!json) return qkv_io_fail(error, "out of memory");
     tensor_arena *arena = tensor_arena_new(NULL);
-    qkv_io_text config = {.arena = arena, .failed = !arena}, levels = config;
+    qkv_io_text config = {.arena = arena, .failed = !arena}, levels = config, facts = config;
     qkv_io_text_add(&config, "%s\n", json);
     free(json);
     bool ok = add_levels(t, &levels);
-    if (!ok || levels.failed || config.failed) qkv_io_fail(error, "out of memory");
-    ok = ok && !levels.failed && !config.failed &&
-         write_text(io, dir, "config.json", config.at, config.n, error);
+    add_facts(qkv_trainer_spec(t), &facts);
+    ok = ok && !levels.failed && !config.failed && !facts.failed;
+    if (!ok) qkv_io_fail(error, "out of memory");
+    ok = ok && write_text(io, dir, "config.json", config.at, config.n, error);
     ok = ok && write_text(io, dir, "levels.csv", levels.at, levels.n, error);
+    if (ok && facts.n) ok = write_text(io, dir, "data.csv", facts.at, facts.n, error);
     tensor_arena_free(arena);
     return ok;
 }
@@ -89,7 +97,7 @@ bool qkv_run_is_probe(const char *name) {
         snprintf(known, sizeof known, "example-%d.csv", k);
         if (strcmp(name, known) == 0) return true;
     }
-    return strcmp(name, "missing.csv") == 0;
+    return strcmp(name, "missing.csv") == 0 || strcmp(name, "frames.csv") == 0;
 }
 
 static bool write_attention(const qkv_io *io, qkv_trainer *t, qkv_probe_map_change change,

@@ -230,6 +230,7 @@ static qkv_run_status train_and_probe(run *l, const qkv_run_past *past, qkv_run_
         !qkv_run_record_open(&l->record, l->io, l->t, l->dir, past, l->error))
         return QKV_RUN_FAILED;
     if (!l->resumed && !write_beginning(l)) return QKV_RUN_FAILED;
+    if (l->o->begun) l->o->begun(l->o->ctx);
     qkv_run_status s = train(l);
     char ignored[QKV_IO_ERROR];
     bool closed = qkv_run_record_close(&l->record, s == QKV_RUN_DONE ? l->error : ignored);

@@ -3,6 +3,7 @@
  *   config.json                  every resolved option
  *   metrics.csv                  what was measured at each evaluated step
  *   levels.csv                   the losses of models that know a part of the answer
+ *   data.csv                     what was counted in the data, of tasks that read files
  *   step-00000600.safetensors    checkpoints; best.safetensors: the one of lowest held-out loss;
  *                                start.safetensors: where it began, if --from another run
  *   clock.csv                    seconds at each checkpoint
@@ -48,6 +49,8 @@ typedef struct {
     bool detect_anomaly;  // look at every number of every step (qkv_trainer_detect_anomaly)
     const volatile sig_atomic_t
         *stop;  // not 0: finish the step, save, return QKV_RUN_STOPPED; may be NULL
+    void (*begun)(
+        void *ctx);  // before the first step, once the directory is the run's; may be NULL
     void (*progress)(void *ctx, int step, int steps, double loss,
                      double accuracy);              // after each step; may be NULL
     void (*warn)(void *ctx, const char *sentence);  // a save that failed; may be NULL

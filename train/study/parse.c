@@ -105,11 +105,25 @@ static bool parse_variants(qkv_study *s, json_t *root, char *error) {
 
 /* ---- bands, the picture, the whole ---- */
 
+/* "before" or "after" under the key; otherwise what it is without. */
+static bool parse_set(qkv_study *s, json_t *o, const char *key, qkv_study_set otherwise,
+                      qkv_study_set *out, char *error) {
+    const char *word = qkv_study_member_text(s, o, key, "", error);
+    if (!word) return false;
+    *out = !*word                        ? otherwise
+           : strcmp(word, "before") == 0 ? QKV_STUDY_SET_BEFORE
+                                         : QKV_STUDY_SET_AFTER;
+    return *out != QKV_STUDY_SET_AFTER || !*word || strcmp(word, "after") == 0 ||
+           qkv_io_fail(error, "'%s' must be 'before' or 'after' the numbers were seen", key);
+}
+
 static bool parse_bands(qkv_study *s, json_t *root, char *error) {
-    static const char *const members[] = {"variant", "group",       "measure",    "least",
-                                          "most",    "seeds_least", "seeds_most", NULL};
+    static const char *const members[] = {"variant",     "group",      "measure", "least", "most",
+                                          "seeds_least", "seeds_most", "set",     NULL};
     json_t *bands, *v;
     size_t i;
+    qkv_study_set all;
+    if (!parse_set(s, root, "bands_set", QKV_STUDY_SET_UNSAID, &all, error)) return false;
     if (!qkv_study_member_list(root, "bands", &bands, error)) return false;
     if (!(s->band = qkv_study_member_take(s, json_array_size(bands), sizeof *s->band, error)))
         return false;
@@ -124,7 +138,8 @@ static bool parse_bands(qkv_study *s, json_t *root, char *error) {
             !qkv_study_member_limit(v, "most", (double)INFINITY, &b->most, error) ||
             !qkv_study_member_limit(v, "seeds_most", 1, &b->seeds_most, error) ||
             !qkv_study_member_limit(v, "seeds_least", json_object_get(v, "seeds_most") ? 0 : 1,
-                                    &b->seeds_least, error))
+                                    &b->seeds_least, error) ||
+            !parse_set(s, v, "set", all, &b->set, error))
             return false;
         if (find_variant(s, b->group, b->variant) < 0)
             return qkv_io_fail(error, "a band is about '%.60s', which is no variant", b->variant);
@@ -178,9 +193,9 @@ static bool is_file_name(const char *name) {
 }
 
 static bool parse_root(qkv_study *s, json_t *root, char *error) {
-    static const char *const members[] = {"name",    "claim",    "seeds",  "first_seed", "base",
-                                          "groups",  "variants", "probes", "columns",    "bands",
-                                          "picture", "seen",     "holds",  "fails",      NULL};
+    static const char *const members[] = {
+        "name",    "claim", "seeds",     "first_seed", "base", "groups", "variants", "probes",
+        "columns", "bands", "bands_set", "picture",    "seen", "holds",  "fails",    NULL};
     if (!qkv_study_member_object(root, "a study", members, error)) return false;
     s->name = qkv_study_member_text(s, root, "name", NULL, error);
     if (s->name && !is_file_name(s->name))

@@ -171,6 +171,16 @@ static const char *full_name(const curve *c, tensor_arena *arena) {
     return text.failed ? c->name : text.at;
 }
 
+/* Has the curve a point anywhere? */
+static bool has_point(const qkv_study *s, const qkv_study_results *r, const curve *c) {
+    double x = -(double)INFINITY, y[3];
+    while (isfinite(x = next_x(s, r, c, x))) {
+        point(s, r, c, x, y);
+        if (!isnan(y[0])) return true;
+    }
+    return false;
+}
+
 /* The curves that have a point. */
 static int list_curves(const qkv_study *s, const qkv_study_results *r, tensor_arena *arena,
                        curve *out) {
@@ -183,7 +193,7 @@ static int list_curves(const qkv_study *s, const qkv_study_results *r, tensor_ar
             bool inside = strchr(shown->measure, '#') != NULL;
             const char *name = inside ? s->variant[v].name : s->variant[v].group;
             curve c = {*name ? name : shown->as, shown, v, inside};
-            if ((inside || first) && isfinite(next_x(s, r, &c, -(double)INFINITY))) out[n++] = c;
+            if ((inside || first) && has_point(s, r, &c)) out[n++] = c;
         }
         variants += n > before;
     }

@@ -10,6 +10,7 @@
  *    "probes": ["interventions"],
  *    "columns": ["steps99", {"measure": "answer_attention", "as": "attention on the answer"}],
  *    "bands": [{"variant": "tied Q=K", "group": "...", "measure": "accuracy", "most": 0.55}],
+ *    "bands_set": "before",
  *    "picture": {"kind": "bars", "measures": ["accuracy"], "title": "...", "label": "..."},
  *    "seen": "text with {variant|measure|format}", "holds": "...", "fails": "..."}
  *
@@ -27,7 +28,11 @@
  * A column with "least" or "most" counts: of how many seeds the measure is inside, and between which
  * shares that number puts the true one, with 95 % confidence (Wilson, "Probable Inference", 1927,
  * equation 5). That is for outcomes of two kinds, learned or not, of which a mean says little. A band
- * holds if every seed is inside; with "seeds_least", "seeds_most": if that share of them is.
+ * holds if every seed is inside; with "seeds_least", "seeds_most": if that share of them is. "set"
+ * ("before" or "after") says of one band, "bands_set" of all others, whether it was written down before
+ * its numbers were seen: only such a band could have refuted what it says.
+ *
+ * A format is the number of decimals, "%", or a limit (">= 0.95"): then the seeds inside it are counted.
  *
  * Pictures: "bars" has a bar for each variant (several measures: for each of them, under the
  * variant's name). "lines" is over "x": an option or a measure (a curve for each group), or
@@ -59,10 +64,14 @@ typedef struct {
     double least, most;
 } qkv_study_shown;
 
+/* Was a band written down before anything was measured? */
+typedef enum { QKV_STUDY_SET_UNSAID, QKV_STUDY_SET_BEFORE, QKV_STUDY_SET_AFTER } qkv_study_set;
+
 typedef struct {
     const char *group, *variant, *measure;  // group "": every group
     double least, most;                     // -inf, inf: open
     double seeds_least, seeds_most;         // share of the seeds that are inside; 1, 1: all
+    qkv_study_set set;
 } qkv_study_band;
 
 typedef struct {

@@ -16,16 +16,29 @@ static void add_failures(const qkv_study *s, const qkv_study_results *r, qkv_io_
     }
 }
 
-/* The measure as the table calls it. */
+/* The measure as the table calls it, where it does not count seeds. */
 static const char *called(const qkv_study *s, const char *measure) {
     for (int c = 0; c < s->n_columns; c++)
-        if (strcmp(s->column[c].measure, measure) == 0) return s->column[c].as;
+        if (!s->column[c].counted && strcmp(s->column[c].measure, measure) == 0)
+            return s->column[c].as;
     return measure;
+}
+
+/* When all bands were set; UNSAID: not all at one time, or nobody says. */
+static qkv_study_set set_all(const qkv_study *s) {
+    for (int i = 1; i < s->n_bands; i++)
+        if (s->band[i].set != s->band[0].set) return QKV_STUDY_SET_UNSAID;
+    return s->n_bands ? s->band[0].set : QKV_STUDY_SET_UNSAID;
 }
 
 static void add_bands(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
     static const char *const words[] = {"holds", "FAILS", "not measured"};
-    if (s->n_bands) qkv_io_text_add(out, "\nBands, for every seed unless said otherwise:\n");
+    static const char *const set[] = {"", "set before the numbers were seen",
+                                      "set after a first look at numbers"};
+    const qkv_study_set all = set_all(s);
+    if (s->n_bands)
+        qkv_io_text_add(out, "\nBands, for every seed unless said otherwise%s%s:\n",
+                        all ? "; " : "", set[all]);
     for (int i = 0; i < s->n_bands; i++) {
         const qkv_study_band *b = &s->band[i];
         char least[QKV_IO_NUMBER], most[QKV_IO_NUMBER], said[512];
@@ -39,10 +52,12 @@ static void add_bands(const qkv_study *s, const qkv_study_results *r, qkv_io_tex
                          : "in [",
                  below ? "" : least, below || above ? "" : ", ", above ? "" : most,
                  below || above ? "" : "]");
-        const size_t n = strlen(said);
         if (b->seeds_least < 1)
-            snprintf(said + n, sizeof said - n, ", with %.0f to %.0f %% of the seeds",
-                     100 * b->seeds_least, 100 * b->seeds_most);
+            snprintf(said + strlen(said), sizeof said - strlen(said),
+                     ", with %.0f to %.0f %% of the seeds", 100 * b->seeds_least,
+                     100 * b->seeds_most);
+        if (!all && b->set)
+            snprintf(said + strlen(said), sizeof said - strlen(said), " (%s)", set[b->set]);
         qkv_io_text_add(out, "  %-12s ", words[qkv_study_band_judge(s, r, b)]);
         qkv_io_text_wrap(out, said, 15, 17, 80);
         qkv_io_text_put(out, "\n", 1);
@@ -61,8 +76,19 @@ static int variant_named(const qkv_study *s, const char *text) {
     return -1;
 }
 
+/* "3 of 4 seeds (30 to 95 %)": how many have the measure inside the limit ">= 0.95", "<= 0.5". */
+static void add_count(const qkv_study *s, const qkv_study_results *r, int variant,
+                      const char *measure, const char *limit, qkv_io_text *out) {
+    const double x = strtod(limit + 2, NULL), open = (double)INFINITY;
+    const bool least = *limit == '>';
+    const qkv_study_count c =
+        qkv_study_counted(s, r, variant, measure, least ? x : -open, least ? open : x);
+    qkv_io_text_add(out, "%d of %d seeds (%.0f to %.0f %%)", c.inside, c.n, 100 * c.low,
+                    100 * c.high);
+}
+
 /* "variant|measure|format": the mean over seeds; format %: as percentage, or the number of
- * decimals. */
+ * decimals, or a limit: the seeds inside it are counted. */
 static void add_placeholder(const qkv_study *s, const qkv_study_results *r, const char *inside,
                             qkv_io_text *out) {
     char text[200], *rest = NULL;
@@ -73,6 +99,8 @@ static void add_placeholder(const qkv_study *s, const qkv_study_results *r, cons
     double x = v >= 0 && measure ? qkv_study_summarise(s, r, v, measure).mean : (double)NAN;
     if (isnan(x))
         qkv_io_text_add(out, "(not measured)");
+    else if (format && (strncmp(format, ">=", 2) == 0 || strncmp(format, "<=", 2) == 0))
+        add_count(s, r, v, measure, format, out);
     else if (format && strcmp(format, "%") == 0)
         qkv_io_text_add(out, "%.1f %%", 100 * x);
     else if (format)

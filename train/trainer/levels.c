@@ -60,18 +60,21 @@ static bool levels_of_vectors(qkv_trainer *t, const char *split, int count,
     for (int d = 0; ok && d < t->config.d_model; d++)
         squared_mean += v.sum[d] / rows * (v.sum[d] / rows);
     if (ok && v.rows)
-        *out = (qkv_trainer_levels){v.squares / rows - squared_mean, v.off_mean / rows};
+        *out = (qkv_trainer_levels){
+            2,
+            {{"blind", "the mean of all answers", "saying the mean of all answers", (double)NAN,
+              v.squares / rows - squared_mean},
+             {"unmatched", "the mean of what is stored", "the mean of what is stored", (double)NAN,
+              v.off_mean / rows}}};
     tensor_arena_free(arena);
     return ok;
 }
 
 bool qkv_trainer_loss_levels(qkv_trainer *t, const char *split, int count,
                              qkv_trainer_levels *out) {
-    const data_spec *s = &t->spec;
-    const double none = (double)NAN;
-    *out = (qkv_trainer_levels){none, none};
+    *out = (qkv_trainer_levels){0};
     if (t->config.readout == NN_READOUT_VECTOR) return levels_of_vectors(t, split, count, out);
-    if (s->chance > 0) out->blind = 0 - s->n_readouts * log(s->chance);
-    if (s->in_context > 0) out->unmatched = 0 - s->n_readouts * log(s->in_context);
+    const data_split which = data_split_of(split);
+    out->n = data_levels(&t->spec, which == DATA_SPLITS ? DATA_TEST : which, out->at);
     return true;
 }

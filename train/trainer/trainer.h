@@ -101,11 +101,12 @@ double qkv_trainer_rate(const qkv_trainer *t, int step);
 /* Applies the gradient last computed. */
 void qkv_trainer_update(qkv_trainer *t, int step, const qkv_trainer_step *s);
 
-/* Losses to compare with, of the same sum over readouts as the loss; NaN: unknown. For
- * NN_READOUT_VECTOR, of `count` examples and today's embeddings. False: a graph's error, or memory. */
+/* What to compare with: what the task knows; for NN_READOUT_VECTOR the squared errors of one who says
+ * the mean of all answers ("blind") or of what is stored ("unmatched"), of `count` examples and
+ * today's embeddings. False: a graph's error, or memory. */
 typedef struct {
-    double blind;      // of one who guesses; who says the mean of all answers
-    double unmatched;  // of one who knows what is stored, but not which is asked for
+    int n;
+    data_level at[DATA_MAXLEVELS];
 } qkv_trainer_levels;
 bool qkv_trainer_loss_levels(qkv_trainer *t, const char *split, int count, qkv_trainer_levels *out);
 
