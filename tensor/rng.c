@@ -5,12 +5,37 @@
 
 static const uint64_t MULTIPLIER = 6364136223846793005u;
 
+static inline uint32_t permuted(uint64_t state) {
+    uint32_t xorshifted = (uint32_t)(((state >> 18) ^ state) >> 27);
+    uint32_t turn = (uint32_t)(state >> 59);
+    return (xorshifted >> turn) | (xorshifted << (-turn & 31));
+}
+
 uint32_t rng_u32(rng *r) {
     uint64_t old = r->state;
     r->state = old * MULTIPLIER + r->inc;
-    uint32_t xorshifted = (uint32_t)(((old >> 18) ^ old) >> 27);
-    uint32_t turn = (uint32_t)(old >> 59);
-    return (xorshifted >> turn) | (xorshifted << (-turn & 31));
+    return permuted(old);
+}
+
+/* LEAP states side by side, each of which goes LEAP steps at once: the loops become vectors. */
+void rng_fill(rng *r, uint32_t *out, size_t n) {
+    enum { LEAP = 16 };
+    uint64_t state[LEAP], mul = 1, add = 0;
+    rng ahead = *r;
+    for (int i = 0; i < LEAP; i++) {
+        state[i] = ahead.state;
+        rng_u32(&ahead);
+        mul *= MULTIPLIER;
+        add = add * MULTIPLIER + r->inc;
+    }
+    size_t at = 0;
+    for (; at + LEAP <= n; at += LEAP)
+        for (int i = 0; i < LEAP; i++) {
+            out[at + (size_t)i] = permuted(state[i]);
+            state[i] = state[i] * mul + add;
+        }
+    r->state = state[0];
+    for (; at < n; at++) out[at] = rng_u32(r);
 }
 
 rng rng_seed(uint64_t state, uint64_t sequence) {

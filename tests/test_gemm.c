@@ -190,11 +190,14 @@ static void large_and_flat(void **state) {
 static void blocks_of_large_matrices(void **state) {
     (void)state;
     static const int sizes[][3] = {
-        {64, 256, 257}, {63, 255, 300}, {130, 320, 140}, {300, 70, 300}, {257, 513, 129}};
+        {64, 256, 257}, {63, 255, 300}, {130, 320, 140}, {300, 70, 300}, {227, 258, 257}};
     for (int s = 0; s < 5; s++)
         for (int how = 0; how < N_LAYOUTS * N_LAYOUTS; how++)
             compare_layouts((layout)(how / N_LAYOUTS), (layout)(how % N_LAYOUTS), sizes[s][0],
                             sizes[s][1], sizes[s][2]);
+    // more columns than a block has
+    for (int how = 0; how < 4; how++)
+        compare_layouts((layout)(how / 2), (layout)(how % 2), 65, 2049 + 17, 257);
 }
 
 /* c = bias + a b; and c = or += -1/2 a b, which is the product of -1/2 a. */

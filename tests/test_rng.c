@@ -150,6 +150,18 @@ static void advance_equals_drawing(void **state) {
     }
 }
 
+/* Any number at once, in any pieces, is what one after the other gives. */
+static void filling_equals_drawing(void **state) {
+    (void)state;
+    rng one = rng_stream(7, "fill", 1), many = one;
+    uint32_t out[100];
+    for (size_t n = 0; n <= 100; n++) {
+        rng_fill(&many, out, n);
+        for (size_t i = 0; i < n; i++) assert_int_equal(out[i], rng_u32(&one));
+        assert_true(one.state == many.state && one.inc == many.inc);
+    }
+}
+
 static void advance_adds_up_modulo_2_to_64(void **state) {
     (void)state;
     rng random = rng_stream(5, "delta", 0);
@@ -220,6 +232,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bound_0_draws_nothing),
     cmocka_unit_test(fractions_are_below_one),
     cmocka_unit_test(fractions_are_uniform),
+    cmocka_unit_test(filling_equals_drawing),
     cmocka_unit_test(advance_equals_drawing),
     cmocka_unit_test(advance_adds_up_modulo_2_to_64),
     cmocka_unit_test(chosen_are_distinct),

@@ -47,7 +47,17 @@ static draws draws_from(const ag_node *node, size_t from) {
     return d;
 }
 
-static real draw(draws *d) { return !d->drops ? 1 : rng_u32(&d->r) < d->dropped ? 0 : d->kept; }
+/* The next n of them. */
+static void draw(draws *d, size_t n, real *m) {
+    enum { PIECE = 512 };
+    uint32_t drawn[PIECE];
+    for (size_t some; n > 0; m += some, n -= some) {
+        some = n < PIECE ? n : PIECE;
+        if (d->drops) rng_fill(&d->r, drawn, some);
+        for (size_t i = 0; i < some; i++)
+            m[i] = !d->drops ? 1 : drawn[i] < d->dropped ? 0 : d->kept;
+    }
+}
 
 /* y = m x, and dx += m dy: 0 where m is, whatever the other is. y may be x. */
 static void times(const real *m, const real *x, size_t n, real *y) {
@@ -69,7 +79,7 @@ static void times_back(const real *m, const real *dy, size_t n, bool first, real
 
 static void forward(ag_node *node) {
     draws d = draws_from(node, 0);
-    for (size_t i = 0; i < node->val.n; i++) node->save[i] = draw(&d);
+    draw(&d, node->val.n, node->save);
     times(node->save, node->in[0]->val.x, node->val.n, node->val.x);
 }
 
@@ -94,7 +104,7 @@ static piece piece_of_row(const ag_node *node, const ag_band *b, int r) {
 static bool next_piece(piece *p, int cols) {
     p->at += p->n;
     p->n = cols - p->at < 256 ? cols - p->at : 256;
-    for (int i = 0; i < p->n; i++) p->m[i] = draw(&p->d);
+    if (p->n > 0) draw(&p->d, (size_t)p->n, p->m);
     return p->n > 0;
 }
 

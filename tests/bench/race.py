@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times a training step of qkv and of its peers in turn, in one run, and prints one table.
 
-  race.py QKV [PRESET...] [--threads N] [--rounds R] [--seconds S] [--torch PYTHON] [--jax PYTHON]
+  race.py QKV [SIZE...] [--threads N] [--rounds R] [--seconds S] [--torch PYTHON] [--jax PYTHON]
 
 A peer takes part if its Python (python3 unless given) can import it. Each figure is the least of the rounds' medians,
 ms a step: CPU time with one thread, all pinned to one processor; wall time with more. The limit is the step's
@@ -15,8 +15,13 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PRESETS = {"tiny": (32, 16, 32, 2, 64), "small": (64, 32, 64, 4, 64),  # B, T, D, heads, V
-           "medium": (32, 128, 128, 4, 128), "large": (8, 512, 512, 8, 512)}
+SIZES = {"tiny": (32, 16, 32, 2, 64, 1), "small": (64, 32, 64, 4, 64, 1),  # B, T, D, heads, V, layers
+         "medium": (32, 128, 128, 4, 128, 1), "large": (8, 512, 512, 8, 512, 1),
+         "text": (12, 64, 128, 4, 96, 4),  # what a small model of text has: context 64, printable ASCII
+         **{f"T{T}": (max(1, 8192 // T), T, 64, 4, 64, 1) for T in (256, 512, 1024, 2048, 4096)}}
+# Only when asked for: one sequence, of which qkv without streaming would keep planes of 4 GiB.
+ASKED = {"T16384": (1, 16384, 64, 4, 64, 1)}
+NAMES = ("batch", "time", "d-model", "heads", "vocab", "layers")
 
 
 def environment():
@@ -39,14 +44,15 @@ def can_import(python, module):
 def contestants(a):
     pinned, rest = a.threads == 1, ["--threads", str(a.threads), "--seconds", str(a.seconds)]
 
-    def qkv(preset):
-        line = run([a.qkv, "bench", "--preset", preset, "--json", *rest], pinned)[0]
+    def qkv(sizes):
+        options = [word for name, n in zip(NAMES, sizes) for word in (f"--{name}", str(n))]
+        line = run([a.qkv, "bench", *options, "--json", *rest], pinned)[0]
         return line["cpu_ms_median" if pinned else "ms_median"], line["peak_rss_mib"]
 
     def peer(name, python):
-        def step(preset):
-            sizes = map(str, PRESETS[preset])
-            line = run([python, os.path.join(HERE, "peer.py"), name, *sizes, *rest], pinned)[0]
+        def step(sizes):
+            *sizes, layers = map(str, sizes)
+            line = run([python, os.path.join(HERE, "peer.py"), name, *sizes, "--layers", layers, *rest], pinned)[0]
             return line["ms"], line["peak_rss_mib"]
         return step
 
@@ -61,30 +67,31 @@ def contestants(a):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("qkv")
-    parser.add_argument("presets", nargs="*", metavar="PRESET", help=" ".join(PRESETS) + "; default: all")
+    parser.add_argument("sizes", nargs="*", metavar="SIZE", help=" ".join(SIZES | ASKED) + "; default: all but the last")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--torch", default="python3", metavar="PYTHON")
     parser.add_argument("--jax", default="python3", metavar="PYTHON")
     a = parser.parse_intermixed_args()
-    if unknown := [p for p in a.presets if p not in PRESETS]:
-        sys.exit(f"race.py: no preset '{unknown[0]}' (there are {', '.join(PRESETS)})")
+    there = SIZES | ASKED
+    if unknown := [p for p in a.sizes if p not in there]:
+        sys.exit(f"race.py: no size '{unknown[0]}' (there are {', '.join(there)})")
     gemm = run([a.qkv, "bench", "--gemm", "--seconds", "0.1", "--json"], True)[0]
     peak = a.threads * gemm["gflops"] / gemm["of_peak"]
     who = list(contestants(a))
     print(f"{'CPU' if a.threads == 1 else 'wall'} ms a step, {a.threads} thread(s), limit at {peak:.0f} GFLOP/s; "
           f"times qkv's; memory in MiB")
     print(f"{'':8}{'limit':>16}" + "".join(f"{name:>23}" for name, _ in who))
-    for preset in a.presets or PRESETS:
-        B, T, D, _, V = PRESETS[preset]
-        limit = (6 * (12 * D * D + D * V) * B * T + 12 * B * T * T * D) / peak / 1e6
+    for size in a.sizes or SIZES:
+        B, T, D, _, V, L = there[size]
+        limit = (6 * (12 * L * D * D + D * V) * B * T + 12 * L * B * T * T * D) / peak / 1e6
         best = {}
         for _ in range(a.rounds):
             for name, step in who:
-                best[name] = min(step(preset), best.get(name, (float("inf"), 0)))
+                best[name] = min(step(there[size]), best.get(name, (float("inf"), 0)))
         own = best["qkv"][0]
-        print(f"{preset:8}{limit:9.3f} {limit / own:5.2f}x"
+        print(f"{size:8}{limit:9.3f} {limit / own:5.2f}x"
               + "".join(f"{ms:10.3f} {ms / own:5.2f}x {mib:5.0f}" for ms, mib in best.values()), flush=True)
 
 
