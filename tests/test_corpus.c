@@ -170,7 +170,7 @@ static void what_is_wrong_is_said_with_line_and_column(void **state) {
         {"a => b\na? c? => b c\n", "f.txt, line 2: 2 words ask; in the first example 1"},
         {"a => 1 2 3 4 5 6 7 8 9\n", "f.txt, line 1: 9 answers; at most 8 are read"},
         {"a => b\n",
-         "f.txt: of 1 examples (0 repeat another, 0 have a word that no line to train on has) none "
+         "f.txt: of 1 examples (0 repeat another, 1 have a word that no line to train on has) none "
          "is "
          "left for validation; give more lines, or a file for each"},
     };
