@@ -191,6 +191,10 @@ accuracy: $(ACCURACY)
 	$(PYTHON) tests/accuracy/accuracy.py $(ACCURACY) --elements $(ELEMENTS) --table docs/accuracy.md
 	$(PYTHON) tests/accuracy/accuracy.py $(ACCURACY) --control
 
+# ARCH=portable: the same bits from several compilers, for several processors and C libraries.
+portable:
+	@sh tests/portable.sh $(B)/portable $(WASM_SRC)
+
 # Speed beside PyTorch and JAX, where they can be imported by TORCH and JAX; BENCH: options of tests/bench/race.py.
 TORCH  ?= python3
 JAX    ?= python3
@@ -316,6 +320,6 @@ help:
 	@echo 'make clean        removes $(B)/'
 	@echo 'Variables: CC CFLAGS LDFLAGS ARCH=native|portable|x86-64-v3|... PREFIX DESTDIR WERROR=1'
 
-.PHONY: all page install uninstall test pictures accuracy coverage covered bench torture fuzz referee demo check clean deps deps-check deps-page headers help FORCE
+.PHONY: all page install uninstall test pictures portable accuracy coverage covered bench torture fuzz referee demo check clean deps deps-check deps-page headers help FORCE
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
