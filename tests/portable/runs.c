@@ -11,8 +11,7 @@ static const struct {
     const char *name, *options;
 } runs[] = {
     {"default", ""},
-    {"two-layers",
-     "task=induction\nnorm=layer\nmlp=64\ndropout=0.1\nembed_dropout=0.1\nsteps=40\n"},
+    {"two-layers", "task=induction\nnorm=layer\nd_ff=64\ndropout=0.1\nsteps=40\n"},
     {"sgd", "optimizer=sgd\nlr=0.5\nsteps=60\n"},
     {"adamw", "optimizer=adamw\nweight_decay=0.1\nclip=1\nschedule=cosine\nsteps=60\n"},
     {"muon", "optimizer=muon\nlr=0.02\nsteps=60\n"},
