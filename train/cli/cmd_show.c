@@ -158,6 +158,7 @@ static int entry_far_from(const view *v, int i, int key, int value) {
     int *const *ids = v->w->data.rows.ids[v->spec->store], n = 0, at = 0;
     for (int p = 0; p < v->spec->entries; p++)
         if (data_is_entry(v->spec, ids[key], ids[value], p)) at = p == i ? n : at, n++;
+    if (n < 2) return -1;
     for (int p = 0, k = 0; p < v->spec->entries; p++)
         if (data_is_entry(v->spec, ids[key], ids[value], p) && k++ == (at + n / 2) % n) return p;
     return -1;

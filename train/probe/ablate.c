@@ -185,8 +185,10 @@ bool qkv_probe_ablate_heads(qkv_trainer *t, const char *split, int count, tensor
     if (!qkv_probe_see(t, split, count, count, add_means, &sum, error)) return false;
     for (int k = 0; k < sum.n_nodes; k++) {
         const size_t T = (size_t)sum.node[k]->val.shape.dim[1], W = (size_t)width(sum.node[k]);
-        for (size_t i = 0; i < T * W; i++)
-            if (sum.have[k][i / W]) sum.mean[k][i] /= (double)sum.have[k][i / W];
+        for (size_t i = 0; i < T * W; i++) {
+            const size_t place = i / W;
+            if (sum.have[k][place]) sum.mean[k][i] /= (double)sum.have[k][place];
+        }
     }
     if (!qkv_probe_see(t, split, count, count, try_parts, &sum, error)) return false;
     const double scored = sum.scored ? (double)sum.scored : (double)NAN;

@@ -58,7 +58,7 @@ static bool are_apart(const qkv_trainer *t, const tally *sum, const double *aske
 
 static void report(qkv_trainer *t, const tally *sum, qkv_probe_measures *out) {
     const data_spec *s = qkv_trainer_spec(t);
-    double asked[DATA_MAXREADOUTS];
+    double asked[DATA_MAXREADOUTS] = {0};
     for (int r = 0; r < s->n_readouts; r++) {
         asked[r] = sum->asked[r] ? (double)sum->asked[r] : 1;
         qkv_probe_measure_add(out, (double)sum->right[r] / asked[r], "slots.%.30s",
