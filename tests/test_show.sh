@@ -146,6 +146,13 @@ without_output_matrix() {
     train bare --no-wo --no-wq --no-wk && ran 0 show bare && line 'Answer:' && line '> '
 }
 
+# In a text every place asks: the last one is explained, which sees the most, and a line's end breaks none.
+a_text_is_explained_at_its_end() {
+    cp "$root/examples/text.txt" . && train text --task text --data text.txt --time 24 && ran 0 show text &&
+        line 'The question stands at 23:' && line '(the question itself)' &&
+        [ "$(grep -c '^ \{4,5\}[0-9]' out)" -ge 24 ] || say 'not each place has its line'
+}
+
 no_colour_into_a_file() {
     train plain && ran 0 show plain || return 1
     ! grep -q "$(printf '\033')" out || say "escapes in a file"
@@ -161,4 +168,4 @@ mistakes_are_said() {
 }
 
 suite every_number_is_right the_head_that_looks_most a_trained_one_is_right each_task_has_its_words \
-    without_output_matrix no_colour_into_a_file mistakes_are_said
+    without_output_matrix a_text_is_explained_at_its_end no_colour_into_a_file mistakes_are_said

@@ -52,12 +52,14 @@ static const char *bold(const view *v) { return v->colour ? "\033[1m" : ""; }
 static const char *plain(const view *v) { return v->colour ? "\033[0m" : ""; }
 
 static const char *position(const view *v, data_side_name side, int p, char *out, size_t size) {
-    return data_position(&v->w->data, side, 0, p, out, size);
+    char word[128];
+    return qkv_io_printable(data_position(&v->w->data, side, 0, p, word, sizeof word), out, size);
 }
 
 static const char *answer_text(const view *v, int id, char out[DATA_SYMBOL]) {
     if (id < 0) return strcpy(out, "-");
-    return data_answer(&v->spec->readout[v->readout], id, out);
+    char word[DATA_SYMBOL];
+    return qkv_io_printable(data_answer(&v->spec->readout[v->readout], id, word), out, DATA_SYMBOL);
 }
 
 static void print_tokens(const view *v) {
