@@ -191,8 +191,8 @@ accuracy: $(ACCURACY)
 	$(PYTHON) tests/accuracy/accuracy.py $(ACCURACY) --elements $(ELEMENTS) --table docs/accuracy.md
 	$(PYTHON) tests/accuracy/accuracy.py $(ACCURACY) --control
 
-# ARCH=portable: the same bits from several compilers, for several processors and C libraries.
-portable:
+# ARCH=portable: the same bits from several compilers, for several processors and C libraries (deps-portable).
+portable: $(filter deps-portable,$(MAKECMDGOALS))
 	@sh tests/portable.sh $(B)/portable $(WASM_SRC)
 
 # Speed beside PyTorch and JAX, where they can be imported by TORCH and JAX; BENCH: options of tests/bench/race.py.
@@ -285,6 +285,7 @@ APT       := gcc g++ make libc6-dev libjansson-dev libcmocka-dev libpcg-cpp-dev 
 APT_PAGE  := clang lld wasi-libc libclang-rt-14-dev-wasm32
 APT_TEST  := pkg-config python3 python3-numpy python3-mpmath man-db mandoc bsdutils parallel bash locales \
   $(APT_PAGE) chromium chromium-driver python3-selenium
+APT_PORTABLE := clang lld musl-tools qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 APT_CHECK := clang clang-format clang-tidy cppcheck nodejs
 deps:
 	@sh tests/deps.sh $(APT) $(if $(filter test,$(MAKECMDGOALS)),$(APT_TEST))
@@ -292,9 +293,11 @@ deps-check:
 	@sh tests/deps.sh $(APT_CHECK)
 deps-page:
 	@sh tests/deps.sh $(APT_PAGE)
+deps-portable:
+	@sh tests/deps.sh $(APT_PORTABLE)
 # `make deps demo` and `make deps test` install first, also under -j.
-ifneq ($(filter deps deps-check deps-page,$(MAKECMDGOALS)),)
-$(B)/flags $(B)/gen/plot_scripts.c $(B)/gen/studies.c $(B)/wasm/flags: | $(filter deps deps-check deps-page,$(MAKECMDGOALS))
+ifneq ($(filter deps deps-check deps-page deps-portable,$(MAKECMDGOALS)),)
+$(B)/flags $(B)/gen/plot_scripts.c $(B)/gen/studies.c $(B)/wasm/flags: | $(filter deps deps-check deps-page deps-portable,$(MAKECMDGOALS))
 endif
 
 # The public headers, one a line.
@@ -311,6 +314,7 @@ help:
 	@echo 'make coverage     what of the source the tests reach, by gcov; fails below a floor'
 	@echo 'make referee      random graphs over all ops against PyTorch (N=10000)'
 	@echo 'make accuracy     every op against mpmath over the whole range of numbers; writes docs/accuracy.md (ELEMENTS=)'
+	@echo 'make portable     ARCH=portable: the same bits from several compilers, processors, C libraries (make deps-portable)'
 	@echo 'make bench        a training step beside PyTorch and JAX (TORCH=, JAX=: their pythons; BENCH="--threads 2")'
 	@echo 'make torture      2000 kills, 10000 power losses, hostile names, full disks (KILLS=, STATES=)'
 	@echo 'make fuzz         clang and libFuzzer on the readers of files and options (RUNS=)'
@@ -320,6 +324,6 @@ help:
 	@echo 'make clean        removes $(B)/'
 	@echo 'Variables: CC CFLAGS LDFLAGS ARCH=native|portable|x86-64-v3|... PREFIX DESTDIR WERROR=1'
 
-.PHONY: all page install uninstall test pictures portable accuracy coverage covered bench torture fuzz referee demo check clean deps deps-check deps-page headers help FORCE
+.PHONY: all page install uninstall test pictures portable accuracy coverage covered bench torture fuzz referee demo check clean deps deps-check deps-page deps-portable headers help FORCE
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
