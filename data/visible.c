@@ -1,0 +1,174 @@
+/* visible.c - which characters show, and what stands for those that do not. Source of the ranges:
+ * The Unicode Standard, general categories and Default_Ignorable_Code_Point, UAX #11. */
+#include "data/visible.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "data/utf8.h"
+
+typedef struct {
+    uint32_t first, last;
+} range;
+
+/* Controls, blanks, what is ignored by default, private use, what is no character. */
+static const range hidden[] = {
+    {0x0, 0x1f},        {0x7f, 0xa0},        {0xad, 0xad},       {0x34f, 0x34f},
+    {0x61c, 0x61c},     {0x115f, 0x1160},    {0x1680, 0x1680},   {0x17b4, 0x17b5},
+    {0x180b, 0x180f},   {0x2000, 0x200f},    {0x2028, 0x202f},   {0x205f, 0x206f},
+    {0x2800, 0x2800},   {0x3000, 0x3000},    {0x3164, 0x3164},   {0xe000, 0xf8ff},
+    {0xfdd0, 0xfdef},   {0xfe00, 0xfe0f},    {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
+    {0xfff0, 0xfffb},   {0xfffe, 0xffff},    {0x13430, 0x1343f}, {0x1bca0, 0x1bca3},
+    {0x1d173, 0x1d17a}, {0xe0000, 0x10ffff},
+};
+
+/* What moves a terminal, or what stands beside it. */
+static const range steering[] = {
+    {0x0, 0x1f},      {0x7f, 0x9f},     {0x61c, 0x61c},   {0x200e, 0x200f},
+    {0x2028, 0x202e}, {0x2066, 0x206f}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f},
+};
+
+/* Combining marks (with gaps that are not assigned). */
+static const range marks[] = {
+    {0x300, 0x34e},   {0x350, 0x36f},   {0x483, 0x489},   {0x591, 0x5bd},   {0x5bf, 0x5bf},
+    {0x5c1, 0x5c2},   {0x5c4, 0x5c5},   {0x5c7, 0x5c7},   {0x610, 0x61a},   {0x64b, 0x65f},
+    {0x670, 0x670},   {0x6d6, 0x6dc},   {0x6df, 0x6e4},   {0x6e7, 0x6e8},   {0x6ea, 0x6ed},
+    {0x711, 0x711},   {0x730, 0x74a},   {0x7a6, 0x7b0},   {0x7eb, 0x7f3},   {0x7fd, 0x7fd},
+    {0x816, 0x819},   {0x81b, 0x823},   {0x825, 0x827},   {0x829, 0x82d},   {0x859, 0x85b},
+    {0x898, 0x89f},   {0x8ca, 0x8e1},   {0x8e3, 0x903},   {0x93a, 0x93c},   {0x93e, 0x94f},
+    {0x951, 0x957},   {0x962, 0x963},   {0x981, 0x983},   {0x9bc, 0x9bc},   {0x9be, 0x9cd},
+    {0x9d7, 0x9d7},   {0x9e2, 0x9e3},   {0x9fe, 0xa03},   {0xa3c, 0xa51},   {0xa70, 0xa71},
+    {0xa75, 0xa75},   {0xa81, 0xa83},   {0xabc, 0xabc},   {0xabe, 0xacd},   {0xae2, 0xae3},
+    {0xafa, 0xb03},   {0xb3c, 0xb3c},   {0xb3e, 0xb57},   {0xb62, 0xb63},   {0xb82, 0xb82},
+    {0xbbe, 0xbcd},   {0xbd7, 0xbd7},   {0xc00, 0xc04},   {0xc3c, 0xc3c},   {0xc3e, 0xc56},
+    {0xc62, 0xc63},   {0xc81, 0xc83},   {0xcbc, 0xcbc},   {0xcbe, 0xcd6},   {0xce2, 0xce3},
+    {0xd00, 0xd03},   {0xd3b, 0xd3c},   {0xd3e, 0xd4d},   {0xd57, 0xd57},   {0xd62, 0xd63},
+    {0xd81, 0xd83},   {0xdca, 0xddf},   {0xdf2, 0xdf3},   {0xe31, 0xe31},   {0xe34, 0xe3a},
+    {0xe47, 0xe4e},   {0xeb1, 0xeb1},   {0xeb4, 0xebc},   {0xec8, 0xecd},   {0xf18, 0xf19},
+    {0xf35, 0xf35},   {0xf37, 0xf37},   {0xf39, 0xf39},   {0xf3e, 0xf3f},   {0xf71, 0xf84},
+    {0xf86, 0xf87},   {0xf8d, 0xfbc},   {0xfc6, 0xfc6},   {0x102b, 0x103e}, {0x1056, 0x1059},
+    {0x105e, 0x1060}, {0x1062, 0x1064}, {0x1067, 0x106d}, {0x1071, 0x1074}, {0x1082, 0x108d},
+    {0x108f, 0x108f}, {0x109a, 0x109d}, {0x135d, 0x135f}, {0x1712, 0x1715}, {0x1732, 0x1734},
+    {0x1752, 0x1753}, {0x1772, 0x1773}, {0x17b6, 0x17d3}, {0x17dd, 0x17dd}, {0x1885, 0x1886},
+    {0x18a9, 0x18a9}, {0x1920, 0x193b}, {0x1a17, 0x1a1b}, {0x1a55, 0x1a7f}, {0x1ab0, 0x1b04},
+    {0x1b34, 0x1b44}, {0x1b6b, 0x1b73}, {0x1b80, 0x1b82}, {0x1ba1, 0x1bad}, {0x1be6, 0x1bf3},
+    {0x1c24, 0x1c37}, {0x1cd0, 0x1cd2}, {0x1cd4, 0x1ce8}, {0x1ced, 0x1ced}, {0x1cf4, 0x1cf4},
+    {0x1cf7, 0x1cf9}, {0x1dc0, 0x1dff}, {0x20d0, 0x20f0}, {0x2cef, 0x2cf1}, {0x2d7f, 0x2d7f},
+    {0x2de0, 0x2dff}, {0x302a, 0x302f}, {0x3099, 0x309a}, {0xa66f, 0xa672}, {0xa674, 0xa67d},
+    {0xa69e, 0xa69f}, {0xa6f0, 0xa6f1}, {0xa802, 0xa802}, {0xa806, 0xa806}, {0xa80b, 0xa80b},
+    {0xa823, 0xa827}, {0xa82c, 0xa82c}, {0xa880, 0xa881}, {0xa8b4, 0xa8c5}, {0xa8e0, 0xa8f1},
+    {0xa8ff, 0xa8ff}, {0xa926, 0xa92d}, {0xa947, 0xa953}, {0xa980, 0xa983}, {0xa9b3, 0xa9c0},
+    {0xa9e5, 0xa9e5}, {0xaa29, 0xaa36}, {0xaa43, 0xaa43}, {0xaa4c, 0xaa4d}, {0xaa7b, 0xaa7d},
+    {0xaab0, 0xaab0}, {0xaab2, 0xaab4}, {0xaab7, 0xaab8}, {0xaabe, 0xaabf}, {0xaac1, 0xaac1},
+    {0xaaeb, 0xaaef}, {0xaaf5, 0xaaf6}, {0xabe3, 0xabea}, {0xabec, 0xabed}, {0xfb1e, 0xfb1e},
+    {0xfe20, 0xfe2f},
+};
+
+static const range wide[] = {
+    {0x1100, 0x115f},   {0x231a, 0x231b},   {0x2e80, 0x303e},   {0x3041, 0xa4cf},
+    {0xa960, 0xa97c},   {0xac00, 0xd7a3},   {0xf900, 0xfaff},   {0xfe30, 0xfe6f},
+    {0xff01, 0xff60},   {0xffe0, 0xffe6},   {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff},
+    {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd},
+};
+
+enum { SIGN_OF_BLANK = 0x2423, CIRCLE = 0x25cc };
+
+#define IN(c, table) is_in(c, table, sizeof table / sizeof *table)
+static bool is_in(uint32_t c, const range *r, size_t n) {
+    while (n > 1) {
+        const size_t half = n / 2;
+        if (c >= r[half].first)
+            r += half, n -= half;
+        else
+            n = half;
+    }
+    return c >= r->first && c <= r->last;
+}
+
+/* The number of a well-formed character of so many bytes. */
+static uint32_t number_of(const char *s, size_t length) {
+    static const unsigned char lead[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+    uint32_t c = (unsigned char)*s & lead[length];
+    for (size_t i = 1; i < length; i++) c = c << 6 | ((unsigned char)s[i] & 0x3f);
+    return c;
+}
+
+size_t data_visible_length(const char *s, size_t n) {
+    const size_t length = data_utf8_length(s, n);
+    return length && !IN(number_of(s, length), steering) ? length : 0;
+}
+
+static size_t piece_of(const char *s, size_t n, bool first, bool blanks, char out[16]);
+
+/* Could the backslash at s, with what will follow it, be taken for what stands for something else? */
+static bool misleads(const char *s, size_t n, bool blanks) {
+    char next[16];
+    if (n < 2) return false;
+    if (s[1] == '\\' || (s[1] && strchr("ntrx", s[1]))) return true;
+    if (s[1] == 'u') return n > 2 && s[2] == '{';
+    piece_of(s + 1, n - 1, false, blanks, next);
+    return *next == '\\';
+}
+
+/* What stands for the character at s, which is the first or not; its bytes are taken. */
+static size_t piece_of(const char *s, size_t n, bool first, bool blanks, char out[16]) {
+    const size_t length = data_utf8_length(s, n);
+    const uint32_t c = length ? number_of(s, length) : 0;
+    if (!length)
+        snprintf(out, 16, "\\x%02x", (unsigned char)*s);
+    else if (c == ' ' && blanks)
+        strcpy(out, "\xe2\x90\xa3");
+    else if (c == '\n' || c == '\t' || c == '\r')
+        strcpy(out, c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r");
+    else if (IN(c, hidden) || c == CIRCLE || (c == SIGN_OF_BLANK && blanks))
+        snprintf(out, 16, "\\u{%x}", (unsigned)c);
+    else
+        snprintf(out, 16, "%s%.*s",
+                 c == '\\' && misleads(s, n, blanks) ? "\\"
+                 : first && IN(c, marks)             ? "\xe2\x97\x8c"
+                                                     : "",
+                 (int)length, s);
+    return length ? length : 1;
+}
+
+static char *show(const char *text, size_t n, bool blanks, char *out, size_t size) {
+    char piece[16];
+    size_t at = 0, cut = 0;  // up to `cut` there is still room for what says that more follows
+    for (size_t i = 0; i < n;) {
+        i += piece_of(text + i, n - i, i == 0, blanks, piece);
+        const size_t length = strlen(piece);
+        if (at + length >= size) {
+            at = cut;
+            memcpy(out + at, "...", 3);
+            at += 3;
+            break;
+        }
+        memcpy(out + at, piece, length);
+        at += length;
+        if (at + 3 < size) cut = at;
+    }
+    out[at] = '\0';
+    return out;
+}
+
+char *data_visible(const char *word, size_t n, char *out, size_t size) {
+    return show(word, n, true, out, size);
+}
+
+char *data_visible_text(const char *text, char *out, size_t size) {
+    return show(text, strlen(text), false, out, size);
+}
+
+int data_visible_width(const char *text) {
+    int width = 0;
+    for (size_t left = strlen(text); left > 0;) {
+        const size_t length = data_utf8_length(text, left), step = length ? length : 1;
+        const uint32_t c = length ? number_of(text, length) : 0;
+        width += IN(c, marks) ? 0 : IN(c, wide) ? 2 : 1;
+        text += step;
+        left -= step;
+    }
+    return width;
+}
