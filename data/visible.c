@@ -3,7 +3,6 @@
 #include "data/visible.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -87,17 +86,9 @@ static bool is_in(uint32_t c, const range *r, size_t n) {
     return c >= r->first && c <= r->last;
 }
 
-/* The number of a well-formed character of so many bytes. */
-static uint32_t number_of(const char *s, size_t length) {
-    static const unsigned char lead[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-    uint32_t c = (unsigned char)*s & lead[length];
-    for (size_t i = 1; i < length; i++) c = c << 6 | ((unsigned char)s[i] & 0x3f);
-    return c;
-}
-
 size_t data_visible_length(const char *s, size_t n) {
     const size_t length = data_utf8_length(s, n);
-    return length && !IN(number_of(s, length), steering) ? length : 0;
+    return length && !IN(data_utf8_number(s, length), steering) ? length : 0;
 }
 
 static size_t piece_of(const char *s, size_t n, bool first, bool blanks, char out[16]);
@@ -115,7 +106,7 @@ static bool misleads(const char *s, size_t n, bool blanks) {
 /* What stands for the character at s, which is the first or not; its bytes are taken. */
 static size_t piece_of(const char *s, size_t n, bool first, bool blanks, char out[16]) {
     const size_t length = data_utf8_length(s, n);
-    const uint32_t c = length ? number_of(s, length) : 0;
+    const uint32_t c = length ? data_utf8_number(s, length) : 0;
     if (!length)
         snprintf(out, 16, "\\x%02x", (unsigned char)*s);
     else if (c == ' ' && blanks)
@@ -165,7 +156,7 @@ int data_visible_width(const char *text) {
     int width = 0;
     for (size_t left = strlen(text); left > 0;) {
         const size_t length = data_utf8_length(text, left), step = length ? length : 1;
-        const uint32_t c = length ? number_of(text, length) : 0;
+        const uint32_t c = length ? data_utf8_number(text, length) : 0;
         width += IN(c, marks) ? 0 : IN(c, wide) ? 2 : 1;
         text += step;
         left -= step;
