@@ -147,7 +147,8 @@ one_example_is_labelled_whole() {
     svg attributes --attention || return 1
     name=$(sed -n '2s/^[^"]*"\([^"]*\)".*/\1/p' attributes/probe/example-0.csv)
     [ ${#name} -gt 16 ] &&
-        has attributes/plots/example.svg ">$name<" 'the position that looks' 'Frame: where the right'
+        has attributes/plots/example.svg ">$name<" 'the position that looks' 'Frame: where the right' \
+            '>layer 0 head 0: '
 }
 
 an_entry_that_asks_keeps_its_name() {

@@ -291,6 +291,8 @@ const qkvExample = (() => {
             }
             c.e.classList.toggle("question", c.side === 0 && c.position === words.question);
         }
+        by("swap-words").hidden = !exchanges("other");
+        by("put-word").hidden = !exchanges("put");
         by("undo").disabled = !qkvState.changed();
         by("hide-values").checked = (state.hide & 2) !== 0;
         by("hide-keys").checked = (state.hide & 1) !== 0;
@@ -396,10 +398,22 @@ const qkvExample = (() => {
         compare(after, before);
     }
 
+    function wordsLesson({before, after}) {
+        const moved = most(before.look) !== most(after.look),
+              said = before.look.answers[0].top[0][0], says = after.look.answers[0].top[0][0];
+        return "You changed words: attention " + (moved ? "moved" : "stayed") + ", the answer " +
+            (said !== says ? "changed. " : "stayed. ") +
+            (!moved && says !== said && says === text(run.store, most(after.look)) ?
+                 "It looks where it looked, and says what stands there now." :
+                 "");
+    }
+
     /* What follows from a change of keys alone, or of values alone; "" for anything else. */
     function lesson(frame) {
         const streams = new Set(state.set.filter((s) => s[0] === run.store).map((s) => s[1])),
               looks = frame.after && frame.after.look.at;
+        if (looks && run.roles.key < 0 && words.exchange.answer >= 0 && !qkvState.changedModel())
+            return wordsLesson(frame);
         if (streams.size !== 1 || qkvState.changedModel() || !looks || run.roles.key < 0) return "";
         const moved = most(frame.before.look) !== most(frame.after.look),
               answer = frame.before.look.answers[0].class !== frame.after.look.answers[0].class;
@@ -445,6 +459,25 @@ const qkvExample = (() => {
                 (said[0] === says[0] ? ", the answer stayed." : ", the answer changed."));
     }
 
+    /* Of a line of words, where keys and values are not told apart: can the word that answers be exchanged
+     * with another of the line, or be replaced by one that answers another line? */
+    const exchanges = (what) => run.roles.key < 0 && words.exchange[what] >= 0;
+
+    /* Exchanges the two words, with all their features. */
+    function swapWords() {
+        const {answer, other} = words.exchange;
+        run.sides[run.store].streams.forEach((s, k) => {
+            const at = now(run.store, k, answer);
+            put(run.store, k, answer, now(run.store, k, other));
+            put(run.store, k, other, at);
+        });
+        changed();
+    }
+    function putWord() {
+        put(run.store, 0, words.exchange.answer, words.exchange.put);
+        changed();
+    }
+
     /* Exchanges the symbols of the entry asked for and of one far from it. */
     function swapTwo(role, look) {
         const i = look.source >= 0 ? look.source : 0,
@@ -458,5 +491,17 @@ const qkvExample = (() => {
     window.addEventListener("pointerup", onUp);
     window.addEventListener("pointercancel", onUp);
 
-    return {build, show, showWords, swapTwo, text, lesson, touched, get words() { return words; }};
+    return {
+        build,
+        show,
+        showWords,
+        swapTwo,
+        swapWords,
+        putWord,
+        exchanges,
+        text,
+        lesson,
+        touched,
+        get words() { return words; }
+    };
 })();
