@@ -2,7 +2,7 @@
 "use strict";
 
 const qkvExample = (() => {
-    const {by, make, svg, setText, number} = qkvText, {state} = qkvState;
+    const {by, make, svg, word, setText, number} = qkvText, {state} = qkvState;
     let run = null, words = null, changed = null, cards = [], answers = new Set(), picked = null,
         dragged = null;
 
@@ -329,13 +329,13 @@ const qkvExample = (() => {
             parts.push(
                 make("span", {
                     class: "big" + (known ? (right ? " right" : " wrong") : ""),
-                    text: "says " + a.top[0][0]
+                    text: "says " + word(a.top[0][0])
                 }),
-                " " + number(a.top[0][1]) + (known && !right ? "; right is " + a.wanted : ""));
+                " " + number(a.top[0][1]) + (known && !right ? "; right is " + word(a.wanted) : ""));
             if (was)
                 parts.push(make("span", {
                     class: "small",
-                    text: "  before: " + was.top[0][0] + " " + number(was.top[0][1])
+                    text: "  before: " + word(was.top[0][0]) + " " + number(was.top[0][1])
                 }));
             if (after.answers.length === 1) {
                 const top = make("div", {class: "top5"});
@@ -448,13 +448,13 @@ const qkvExample = (() => {
         if (p.hidden) return;
         const a = most(before), b = most(after), said = before.answers[0].top[0],
               says = after.answers[0].top[0];
-        const place = (i, ids) => "position " + i + " (" + text(run.store, i, ids) + ")";
+        const place = (i, ids) => "position " + i + " (" + word(text(run.store, i, ids)) + ")";
         setText(
             p,
             "Before: looks most at " + place(a, words.drawn) + ", " + number(before.at[a].weight) +
-                ", and says " + said[0] + " (" + number(said[1]) +
+                ", and says " + word(said[0]) + " (" + number(said[1]) +
                 "). Now: " + (a === b ? "still at " : "at ") + place(b, words.changed) + ", " +
-                number(after.at[b].weight) + ", and says " + says[0] + " (" + number(says[1]) +
+                number(after.at[b].weight) + ", and says " + word(says[0]) + " (" + number(says[1]) +
                 "). " + (a === b ? "Attention stayed" : "Attention moved") +
                 (said[0] === says[0] ? ", the answer stayed." : ", the answer changed."));
     }
