@@ -127,6 +127,10 @@ circuits_say_who_is_asked_for() {
     svg partner --only circuits || return 1
     has partner/plots/circuits.svg 'queries find their key' 'values are answered' 'frame: the key that' &&
         lacks partner/plots/circuits.svg diagonal || return 1
+    for said in 'queries find their key' 'values are answered'; do # before and after training
+        [ "$(grep -c "[0-9] $said" partner/plots/circuits.svg)" -eq 2 ] || say "not said twice: $said"
+    done
+    ! grep -l ',$' ./*/plots/*.csv >ends || say "gnuplot misreads an empty last field: $(cat ends)"
     # The partner of key 2 is key 3; a value is its own.
     awk -F, '$1 == 0 && $5 == 1 { if ($4 == "") exit 1; if ($3 != ($2 % 2 ? $2 - 1 : $2 + 1)) bad = 1; n++ }
         $1 == 2 && $5 == 1 && $2 != $3 { bad = 1 }
