@@ -14,20 +14,10 @@ from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.common.utils import is_connectable
 
 PAGE, QKV, NATIVE, DIR = (os.path.abspath(a) for a in sys.argv[1:5])
 SHOTS = os.environ.get('SHOTS')  # a directory for pictures of the page, if wanted
 DEFAULT = 600
-
-
-class Driver(webdriver.chrome.service.Service):
-    """chromedriver by its number: not every machine knows the name localhost."""
-
-    service_url = property(lambda self: 'http://127.0.0.1:%d' % self.port)
-
-    def is_connectable(self):
-        return is_connectable(self.port, '127.0.0.1')
 
 
 class Browser:
@@ -38,7 +28,7 @@ class Browser:
         for word in ('--headless=new', '--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu', '--hide-scrollbars'):
             options.add_argument(word)
         options.set_capability('goog:loggingPrefs', {'browser': 'ALL', 'performance': 'ALL'})
-        self.driver = webdriver.Chrome(service=Driver('/usr/bin/chromedriver'), options=options)
+        self.driver = webdriver.Chrome(service=webdriver.chrome.service.Service('/usr/bin/chromedriver'), options=options)
         self.driver.set_script_timeout(60)
         self.cdp('Browser.setDownloadBehavior', behavior='allow', downloadPath=DIR)
         self.screen(1400, 1000)

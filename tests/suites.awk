@@ -5,7 +5,7 @@ BEGIN {
         "same_[a-z]+|says|svg|whole) "
 }
 function judge() {
-    if (asks ~ judges && asks ~ / && / && asks !~ / \|\| | && (return|continue|exit)/ && $0 !~ /^}/)
+    if (asks ~ judges && asks ~ / && / && asks !~ / \|\| | && (return|continue|exit)/ && !/^}/)
         print asked ": the shell sees only the last command of this list fail"
     asks = ""
 }
