@@ -1,8 +1,8 @@
 # suites.awk - a shell test fails by any command that fails (suite.sh), but the shell forgives all of `a && b`
 # but the last, unless the list ends the function. Says where a test asks something in such a list.
 BEGIN {
-    judges = "^ +(!|\\[|grep|cmp|diff|test|alone|await|failed|gives|has|lacks|line|prints|python|ran|refused|" \
-        "same_[a-z]+|says|svg|whole) "
+    judges = "^ +(!|\\[|grep|cmp|diff|test|alone|await|failed|gives|has|lacks|line|prints|python|ran|" \
+        "refused|same_[a-z]+|says|svg|whole) "
 }
 function judge() {
     if (asks ~ judges && asks ~ / && / && asks !~ / \|\| | && (return|continue|exit)/ && !/^}/)
