@@ -61,8 +61,8 @@ summary() {
     [ -z "$failed" ]
 }
 
-# suite NAME...: runs the functions of these names, each a test, under `set -e` in a shell of its own. It fails
-# by any command that fails, by returning something else than 0, or by having said why.
+# suite NAME...: runs the functions of these names, each a test, under `set -e` in a shell of its own. It
+# fails by any command that fails, by returning something else than 0, or by having said why.
 suite() {
     echo "registered $#"
     for test; do

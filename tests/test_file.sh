@@ -63,7 +63,7 @@ bad_roles() {
         echo 'a|1 b|2 a? => 1 2' >own.txt &&
         refused 2 'have 2' train --data own.txt --roles key=word,value=feature1 || return 1
     echo 'a|1 b|2 a|1? => 1' >own.txt
-    refused 2 'line 1: the word that asks, number 3, has a value itself' \
+    refused 2 'line 1, column 9: the word that asks has a value itself' \
         train --data own.txt --roles key=word,value=feature1 &&
         ran 0 plot it && grep -qF 'its words have no features that could be keys and values (--roles)' err
 }

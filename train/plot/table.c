@@ -25,8 +25,8 @@ void qkv_plot_label(qkv_io_text *out, const char *text, int most) {
     for (int shown = 0; *text; shown++) {
         size_t n = qkv_io_character(text), step = n ? n : 1;
         const char *as = *text == ','                 ? "\xe2\x80\x9a"
-                         : *text == '"'               ? "'"
-                         : *text == '\\'              ? "/"
+                         : *text == '"'               ? "\xca\xba"
+                         : *text == '\\'              ? "\xe2\x88\x96"
                          : n                          ? NULL
                          : (unsigned char)*text < ' ' ? " "
                                                       : "?";
