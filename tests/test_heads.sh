@@ -45,7 +45,10 @@ at_an_earlier_step() {
     "$qkv" train --config run/config.json --steps 15 --out short --quiet &&
         "$qkv" heads short --examples 64 --json >a && "$qkv" heads run --at 15 --examples 64 --json >b &&
         cmp a b && "$qkv" heads run --examples 64 --json >c && ! cmp -s b c &&
-        says 'no state at step 41' heads run --at 41
+        says 'no state at step 41' heads run --at 41 || return 1
+    short() { "$qkv" patch "$@" --clean 2 --other 5 --json | sed 's/"step":[0-9]*//'; }
+    short short >a && short run --at 15 >b && short run --weights "$(echo short/step-*)" >c &&
+        cmp a b && cmp a c && short run >c && ! cmp -s b c && says 'no state at step 41' patch run --at 41
 }
 
 # Of your own examples and text, too: two examples with different answers are found, a line's end is printed

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "train/cli/cli.h"
 #include "train/cli/draw_maps.h"
 #include "train/cli/heads_text.h"
 #include "train/cli/json.h"
@@ -84,14 +83,11 @@ int cli_heads(int argc, char **argv) {
     char error[QKV_IO_ERROR];
     request r = {.examples = 256, .state = CLI_STATE_NEWEST};
     qkv_run_progress progress;
-    int first = 0;
+    const char *run;
     bool done;
-    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
     if (code != CLI_OK || done) return code;
-    if (argc - first != 1)
-        return cli_error(CLI_USAGE, "heads", "one run directory is needed, %d are given",
-                         argc - first);
-    qkv_trainer *t = cli_open_run("heads", argv[first], &r.state, true, &progress, &code);
+    qkv_trainer *t = cli_open_run("heads", run, &r.state, true, &progress, &code);
     if (!t) return code;
     const qkv_probe_heads_parts parts = {true, true, !r.no_ablation};
     qkv_probe_heads h;
@@ -101,7 +97,7 @@ int cli_heads(int argc, char **argv) {
     else if (!qkv_probe_heads_of(t, "test", (int)r.examples, parts, arena, &h, error))
         code = cli_error(CLI_FAILED, "heads", "%s", error);
     else
-        code = report(&r, argv[first], progress.step, t, &h, arena);
+        code = report(&r, run, progress.step, t, &h, arena);
     tensor_arena_free(arena);
     qkv_trainer_free(t);
     return code;

@@ -182,20 +182,16 @@ int cli_sample(int argc, char **argv) {
     char error[QKV_IO_ERROR] = "out of memory";
     request r = {.tokens = 200, .temperature = 1, .seed = 1, .state = CLI_STATE_NEWEST};
     qkv_run_progress progress;
-    int first = 0;
+    const char *run;
     bool done;
-    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
     if (code != CLI_OK || done) return code;
-    if (argc - first != 1)
-        return cli_error(CLI_USAGE, "sample", "one run directory is needed, %d are given",
-                         argc - first);
-    qkv_trainer *t = cli_open_run("sample", argv[first], &r.state, true, &progress, &code);
+    qkv_trainer *t = cli_open_run("sample", run, &r.state, true, &progress, &code);
     if (!t) return code;
     session s = {.r = &r, .arena = tensor_arena_new(NULL)};
     s.sampler = s.arena ? qkv_probe_sampler_new(t, true, error) : NULL;
     s.text = data_text_of(qkv_trainer_spec(t));
-    if (!s.sampler || !sample(&s, argv[first], error))
-        code = cli_error(CLI_FAILED, "sample", "%s", error);
+    if (!s.sampler || !sample(&s, run, error)) code = cli_error(CLI_FAILED, "sample", "%s", error);
     qkv_probe_sampler_free(s.sampler);
     tensor_arena_free(s.arena);
     qkv_trainer_free(t);

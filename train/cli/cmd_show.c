@@ -165,15 +165,12 @@ static int show(cli_shown *v, const request *r) {
 
 int cli_show(int argc, char **argv) {
     request r = {.head = -1, .state = CLI_STATE_NEWEST};
-    int first = 0;
+    const char *run;
     bool done;
-    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
     if (code != CLI_OK || done) return code;
-    if (argc - first != 1)
-        return cli_error(CLI_USAGE, "show", "one run directory is needed, %d are given",
-                         argc - first);
     qkv_run_progress progress;
-    qkv_trainer *t = cli_open_run("show", argv[first], &r.state, true, &progress, &code);
+    qkv_trainer *t = cli_open_run("show", run, &r.state, true, &progress, &code);
     if (!t) return code;
     const char *no_colour = getenv("NO_COLOR");
     cli_shown v = {.t = t,
