@@ -80,7 +80,8 @@ bool data_configure(const data_task *task, const data_options *options, data_spe
 bool data_configure_from(const data_task *task, const data_options *options,
                          const data_files *files, data_spec *spec, char *error, size_t size) {
     const char *wrong = data_options_wrong(task->options);
-    *spec = (data_spec){.task = task, .files = files, .roles = {-1, -1, -1, -1, -1, NULL, NULL}};
+    *spec =
+        (data_spec){.task = task, .files = files, .roles = {-1, -1, -1, -1, -1, NULL, NULL, NULL}};
     if (!wrong) {
         if (options)
             spec->options = *options;

@@ -45,6 +45,7 @@ roles() {
     python '
 v = o["interventions"]["changed"]
 assert o["accuracy"] > 0.95 and o["ov_diag"] == 1 and o["in_context"] > 0.95, o
+assert o["qk_diag"] == 1, o  # of the five that are asked for; "and" and "which" are not
 keys = [c for c in v if c["name"].startswith("keys")][0]
 values = [c for c in v if c["name"].startswith("values")][0]
 assert keys["looks_at_j"] > 0.9 and keys["says_j"] > 0.9, keys
