@@ -93,8 +93,9 @@ static bool load(const data_spec *s, options *o, data_corpus *c, char *error, si
         {.name = o->valid, .split = DATA_VALID},
         {.name = o->test, .split = DATA_TEST},
     };
-    const bool ok = data_sources_read(s->files, source, n, o->checksum, error, size) &&
-                    data_corpus_read(NULL, source, n, o->share, roles, c, error, size);
+    bool ok = data_sources_read(s->files, source, n, o->checksum, error, size);
+    for (int i = 0; ok && i < n; i++) ok = data_source_is_text(&source[i], error, size);
+    ok = ok && data_corpus_read(NULL, source, n, o->share, roles, c, error, size);
     data_sources_release(s->files, source, n);
     return ok;
 }
