@@ -194,8 +194,8 @@ static void circuits_of_variations_are_the_model(void **state) {
     check_model_but(ALONE "heads=2 positions=alibi scale=exp softmax_one=true", PLACE);
 }
 
-/* Learned positions and sinusoids: what the question's place adds to its query is part of the maps. An entry's
- * place is not: those of learned positions are set to 0 here. */
+/* What the question's place adds to its query is part of the maps. An entry's place is not: those of learned
+ * positions are set to 0 here. */
 static void the_place_of_the_question_counts(void **state) {
     (void)state;
     qkv_trainer *t = trainer_with(ALONE "heads=2 positions=learned");
@@ -255,9 +255,9 @@ static void set(qkv_trainer *t, const char *name, int row, int col, double x) {
     p->val.x[row * p->val.shape.dim[1] + col] = (real)x;
 }
 
-/* Built by hand: eight channels for each of key, value, first and second question. Head 0 answers the first
- * question and head 1 the second, or `crossed`: head 0 finds the first's key, but says what it fetches as the
- * second's answer, and the other way round. */
+/* Built by hand: eight channels for each of key, value, first and second question. Head 0 answers
+ * the first question and head 1 the second, or `crossed`: head 0 finds the first's key, but says
+ * what it fetches as the second's answer, and the other way round. */
 static qkv_trainer *built(bool crossed) {
     enum { N = 8 };
     static const char *const tables[] = {"embed.key", "embed.value", "embed.first", "embed.second"};

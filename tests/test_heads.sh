@@ -46,8 +46,8 @@ patch() {
 circuits() {
     needs python3 || return
     "$qkv" train --task two --steps 300 --pairs 4 --keys 8 --values 8 --out two --quiet &&
-        "$qkv" heads two --no-ablation >out &&
-        grep -q 'layer0.attn *head 1  second' out && "$qkv" heads two --no-ablation --json >json && python3 -c '
+        "$qkv" heads two --no-ablation >out && grep -q 'layer0.attn *head 1  second' out &&
+        "$qkv" heads two --no-ablation --json >json && python3 -c '
 import json
 of = {(c["head"], c["question"]): c for c in json.load(open("json"))["circuits"]}
 own = 0 if of[0, "first"]["qk_margin"] > of[1, "first"]["qk_margin"] else 1

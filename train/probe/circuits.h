@@ -6,13 +6,14 @@
  *   OV over values  [N_v,N_v]  E_v Wv Wo U: what does a fetched value make the model say?
  *   OV over keys    [N_k,N_v]  E_k Wv Wo U: do keys leak into the answer?
  *
- * The matrices of one head of one layer. A question stands at the last position, and has what all questions
- * have, its position's vector and the bias of W^Q; of several that are asked at once ("first" and "second" of
- * the task two) each has its own maps, and an equal part of that. So the scores are the sum of the maps'
- * entries, up to what does not depend on the entry's symbols: where it stands (positions, ALiBi), and what a
- * softmax ignores (the bias of W^K). Attention is taken as it is when scores are allowed (--scores-from). Where
- * no such sum exists, or the logits are none, there are no circuits, and qkv_probe_circuits_missing() says why.
- * With a feed-forward beside the residual stream OV is what reaches the logits directly.
+ * The matrices of one head of one layer. A question stands at the last position, and has what all
+ * questions have, its position's vector and the bias of W^Q; of several that are asked at once
+ * ("first" and "second" of the task two) each has its own maps, and an equal part of that. So the
+ * scores are the sum of the maps' entries, up to what does not depend on the entry's symbols: where
+ * it stands (positions, ALiBi), and what a softmax ignores (the bias of W^K). Attention is taken as
+ * it is when scores are allowed (--scores-from). Where no such sum exists, or the logits are none,
+ * there are no circuits, and qkv_probe_circuits_missing() says why. With a feed-forward beside the
+ * residual stream OV is what reaches the logits directly.
  * Source: Elhage et al., "A Mathematical Framework for Transformer Circuits", 2021. */
 #ifndef QKV_PROBE_CIRCUITS_H
 #define QKV_PROBE_CIRCUITS_H

@@ -1,12 +1,13 @@
 /* head_circuits.c - each head's own circuits, question by question.
  *
- * "circuits.head0.first.qk": the margin of head 0's QK for the question "first", the score of the key that is
- * asked for less the mean of the others; "circuits.head0.first.ov": of its OV, the logit of the value that was
- * fetched, as the answer "first". A question's finder is the head with the greatest margin of QK. Means over
- * questions: "circuits.finds", "circuits.says": the margins of the finder; "circuits.finds_all",
- * "circuits.says_all": the share of symbols for which its greatest entry is the right one;
- * "circuits.others_find", "circuits.others_say": the margins of the other heads; "circuits.same": the finder's
- * OV has the greatest margin, too. "circuits.apart": 1 if each question has another finder, else 0. */
+ * "circuits.head0.first.qk": the margin of head 0's QK for the question "first", the score of the
+ * key that is asked for less the mean of the others; "circuits.head0.first.ov": of its OV, the logit
+ * of the value that was fetched, as the answer "first". A question's finder is the head with the
+ * greatest margin of QK. Means over questions: "circuits.finds", "circuits.says": the margins of the
+ * finder; "circuits.finds_all", "circuits.says_all": the share of symbols for which its greatest
+ * entry is the right one; "circuits.others_find", "circuits.others_say": the margins of the other
+ * heads; "circuits.same": the finder's OV has the greatest margin, too. "circuits.apart": 1 if each
+ * question has another finder, else 0. */
 #include "train/probe/head_circuits.h"
 
 #include <math.h>
