@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/visible.h"
+
 const data_task *const data_tasks[] = {
 #define DATA_TASK(name) &data_task_##name,
 #include "data/tasks.def"
@@ -162,21 +164,13 @@ int data_facts(const data_spec *s, data_fact out[DATA_MAXFACTS]) {
 
 int data_symbols(const data_stream *s) { return s->marker >= 0 ? s->marker : s->vocab; }
 
-/* A word that is too long ends in "...", between two characters. */
-static void shorten(const char *word, char out[DATA_SYMBOL]) {
-    size_t n = DATA_SYMBOL - 4;
-    while (n > 0 && ((unsigned char)word[n] & 0xc0) == 0x80) n--;
-    memcpy(out, word, n);
-    strcpy(out + n, "...");
-}
-
+/* A word that is no text, as a byte 0, has one byte all the same. */
 static char *show(const char *prefix, const char *const *words, int id, char out[DATA_SYMBOL]) {
-    if (words && strlen(words[id]) >= DATA_SYMBOL)
-        shorten(words[id], out);
-    else if (words)
-        snprintf(out, DATA_SYMBOL, "%s", words[id]);
-    else
-        snprintf(out, DATA_SYMBOL, "%s%d", prefix, id);
+    if (words) {
+        const size_t n = strlen(words[id]);
+        return data_visible(words[id], n ? n : 1, out, DATA_SYMBOL);
+    }
+    snprintf(out, DATA_SYMBOL, "%s%d", prefix, id);
     return out;
 }
 
@@ -204,10 +198,12 @@ char *data_position(const data_batch *b, data_side_name side, int example, int t
     const data_side *s = &b->spec->side[side];
     size_t n = 0;
     out[0] = '\0';
-    for (int i = 0; i < s->n_streams && n < size; i++) {
+    for (int i = 0; i < s->n_streams; i++) {
         char symbol[DATA_SYMBOL];
         data_symbol(&s->stream[i], b->rows.ids[side][i][example * s->T + t], symbol);
-        if (*symbol) n += (size_t)snprintf(out + n, size - n, "%s%s", n ? " " : "", symbol);
+        if (!*symbol) continue;
+        if (n + strlen(symbol) + sizeof " ..." >= size) return strcpy(out + n, "..."), out;
+        n += (size_t)snprintf(out + n, size - n, "%s%s", n ? " " : "", symbol);
     }
     return out;
 }

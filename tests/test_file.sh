@@ -41,7 +41,8 @@ awk 'BEGIN { split("apple pear plum fig melon", item); split("red green blue bla
 roles() {
     [ -e shop ] || ran 0 train --data shop.txt --roles key=word,value=feature1 --layers 1 --heads 1 \
         --d-ff 0 --norm none --steps 300 --out shop || return 1
-    ran 0 eval shop --json && python '
+    ran 0 eval shop --json
+    python '
 v = o["interventions"]["changed"]
 assert o["accuracy"] > 0.95 and o["ov_diag"] == 1 and o["in_context"] > 0.95, o
 keys = [c for c in v if c["name"].startswith("keys")][0]
@@ -62,14 +63,15 @@ bad_roles() {
         echo 'a|1 b|2 a? => 1 2' >own.txt &&
         refused 2 'have 2' train --data own.txt --roles key=word,value=feature1 || return 1
     echo 'a|1 b|2 a|1? => 1' >own.txt
-    refused 2 'line 1: the word that asks, number 3, has a value itself' \
+    refused 2 'line 1, column 9: the word that asks has a value itself' \
         train --data own.txt --roles key=word,value=feature1 &&
         ran 0 plot it && grep -qF 'its words have no features that could be keys and values (--roles)' err
 }
 # Without roles: words exchanged, and attention on the answer only where there is one.
 words() {
     [ -e long ] || ran 0 train --data it.txt --steps 150 --out long || return 1
-    ran 0 eval long --json && python '
+    ran 0 eval long --json
+    python '
 c = {x["name"]: x for x in o["exchanges"]["changed"]}
 assert o["exchanges"]["examples"] == 32 and c["clean"]["says_t"] > 0.9 and c["clean"]["moved"] == 0, c
 assert c["other_answer"]["says_t"] < 0.1 and c["other_word"]["says_t"] > 0.8, c

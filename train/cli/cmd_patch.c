@@ -55,11 +55,8 @@ static void choose_other(qkv_trainer *t, request *r) {
 static void words_of(qkv_trainer *t, long example, int T, char (*out)[96]) {
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     qkv_trainer_load(t, w, "test", (uint64_t)example, 1, 1);
-    for (int at = 0; at < T; at++) {
-        char word[sizeof *out];
-        data_position(&w->data, DATA_SEQUENCE, 0, at, word, sizeof word);
-        qkv_io_printable(word, out[at], sizeof out[at]);
-    }
+    for (int at = 0; at < T; at++)
+        data_position(&w->data, DATA_SEQUENCE, 0, at, out[at], sizeof out[at]);
 }
 
 static void layer_name(int l, char out[32]) {
@@ -89,7 +86,7 @@ static void add_maps(const qkv_probe_patching *p, char (*word)[96], cli_maps *ma
 }
 
 static void print_text(const qkv_probe_patching *p, char (*clean)[96], char (*other)[96]) {
-    char name[32];
+    char name[32], a[80], b[80];
     printf("%-4s %-20s %-20s", "at", "clean", "other");
     for (int l = 0; l <= p->layers; l++) {
         layer_name(l, name);
@@ -97,7 +94,8 @@ static void print_text(const qkv_probe_patching *p, char (*clean)[96], char (*ot
     }
     printf("\n");
     for (int t = 0; t < p->T; t++) {
-        printf("%-4d %-20.20s %-20.20s", t, clean[t], other[t]);
+        printf("%-4d %s %s", t, qkv_io_fit(clean[t], 20, a, sizeof a),
+               qkv_io_fit(other[t], 20, b, sizeof b));
         for (int l = 0; l <= p->layers; l++) printf(" %9.3f", p->stream[l * p->T + t]);
         printf("\n");
     }
@@ -175,12 +173,6 @@ static void print_json(const qkv_probe_patching *p, int step) {
     cli_print_json(o);
 }
 
-/* An answer as it can be printed: a text's may be the end of a line. Returns out. */
-static const char *answer_of(const data_readout *r, int id, char out[DATA_SYMBOL]) {
-    char word[DATA_SYMBOL];
-    return qkv_io_printable(data_answer(r, id, word), out, DATA_SYMBOL);
-}
-
 static int report(const request *r, const char *run, int step, qkv_trainer *t,
                   const qkv_probe_patching *p, tensor_arena *arena) {
     char dir[QKV_IO_PATH], error[QKV_IO_ERROR], answer[2][DATA_SYMBOL];
@@ -194,8 +186,8 @@ static int report(const request *r, const char *run, int step, qkv_trainer *t,
     if (r->json) {
         print_json(p, step);
     } else {
-        const char *a = answer_of(readout, p->clean_answer, answer[0]),
-                   *b = answer_of(readout, p->other_answer, answer[1]);
+        const char *a = data_answer(readout, p->clean_answer, answer[0]),
+                   *b = data_answer(readout, p->other_answer, answer[1]);
         char shown[QKV_IO_PATH];
         printf("%s after %d steps\n", qkv_io_printable(run, shown, sizeof shown), step);
         printf(

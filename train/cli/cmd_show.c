@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "data/visible.h"
 #include "train/cli/open.h"
 #include "train/io/number.h"
 #include "train/probe/explain.h"
@@ -52,14 +53,12 @@ static const char *bold(const view *v) { return v->colour ? "\033[1m" : ""; }
 static const char *plain(const view *v) { return v->colour ? "\033[0m" : ""; }
 
 static const char *position(const view *v, data_side_name side, int p, char *out, size_t size) {
-    char word[128];
-    return qkv_io_printable(data_position(&v->w->data, side, 0, p, word, sizeof word), out, size);
+    return data_position(&v->w->data, side, 0, p, out, size);
 }
 
 static const char *answer_text(const view *v, int id, char out[DATA_SYMBOL]) {
     if (id < 0) return strcpy(out, "-");
-    char word[DATA_SYMBOL];
-    return qkv_io_printable(data_answer(&v->spec->readout[v->readout], id, word), out, DATA_SYMBOL);
+    return data_answer(&v->spec->readout[v->readout], id, out);
 }
 
 static void print_tokens(const view *v) {
@@ -71,7 +70,7 @@ static void print_tokens(const view *v) {
         printf("%-10s", names[side]);
         for (int p = 0; p < data_length(&v->w->data, (data_side_name)side, 0); p++) {
             position(v, (data_side_name)side, p, text, sizeof text);
-            int n = (int)strlen(text) + 3;
+            int n = data_visible_width(text) + 3;
             if (column && column + n > 68) printf("\n%-10s", ""), column = 0;
             printf("%s%s", column ? " | " : "", text);
             column += n;
@@ -80,21 +79,24 @@ static void print_tokens(const view *v) {
     }
 }
 
+enum { PLACE = 19, SAID = 10 };  // columns of what stands at a position, and of what it says
+
 static void print_table(const view *v, const qkv_probe_explanation *e) {
-    char text[128], symbol[DATA_SYMBOL];
+    char text[128], symbol[DATA_SYMBOL], place[PLACE * 4], said[SAID * 4];
     printf("\n    %-22s %9s %9s %8s  %-10s %s\n", "position", "q.k", "score", "weight", "says",
            "|weight v|");
     for (int p = 0; p < e->S; p++) {
         const qkv_probe_step_of *s = &e->at[p];
         bool right = p == e->source;
         position(v, v->spec->store, p, text, sizeof text);
+        qkv_io_fit(text, PLACE, place, sizeof place);
         if (!s->visible) {
-            printf("    %2d %-19.19s %9s %9s %8s\n", p, text, "-", "hidden", "0");
+            printf("    %2d %s %9s %9s %8s\n", p, place, "-", "hidden", "0");
             continue;
         }
-        printf("%s%s %2d %-19.19s %9.3f %9.3f %8.3f  %-10.10s %.3f%s%s\n", right ? bold(v) : "",
-               right ? " > " : "   ", p, text, s->product, s->score, s->weight,
-               answer_text(v, s->says, symbol), s->length,
+        printf("%s%s %2d %s %9.3f %9.3f %8.3f  %s %.3f%s%s\n", right ? bold(v) : "",
+               right ? " > " : "   ", p, place, s->product, s->score, s->weight,
+               qkv_io_fit(answer_text(v, s->says, symbol), SAID, said, sizeof said), s->length,
                p == e->question && v->spec->store == DATA_SEQUENCE ? "   (the question itself)"
                : p == e->distractor                                ? "   (the distractor)"
                                                                    : "",
@@ -135,7 +137,7 @@ static void exchange(view *v, int stream, int i, int j) {
 static bool print_change(view *v, const char *what, const qkv_probe_explanation *before, int stream,
                          int i, int j) {
     qkv_probe_explanation e;
-    char text[128], said[DATA_SYMBOL];
+    char text[128], said[DATA_SYMBOL], place[PLACE * 4];
     exchange(v, stream, i, j);
     bool ok = explain(v, &e);
     if (ok) {
@@ -144,9 +146,9 @@ static bool print_change(view *v, const char *what, const qkv_probe_explanation 
                moved ? "moves with them" : "stays", changed ? "changes" : "stays");
         for (int k = 0; k < 2; k++) {
             int p = k ? j : i;
-            printf("    %2d %-19.19s  score %8.3f   weight %.3f\n", p,
-                   position(v, v->spec->store, p, text, sizeof text), e.at[p].score,
-                   e.at[p].weight);
+            position(v, v->spec->store, p, text, sizeof text);
+            printf("    %2d %s  score %8.3f   weight %.3f\n", p,
+                   qkv_io_fit(text, PLACE, place, sizeof place), e.at[p].score, e.at[p].weight);
         }
         printf("    answer %s, with probability %.3f\n", answer_text(v, e.answer, said),
                e.confidence);
