@@ -331,7 +331,8 @@ const qkvExample = (() => {
                     class: "big" + (known ? (right ? " right" : " wrong") : ""),
                     text: "says " + word(a.top[0][0])
                 }),
-                " " + number(a.top[0][1]) + (known && !right ? "; right is " + word(a.wanted) : ""));
+                " " + number(a.top[0][1]) +
+                    (known && !right ? "; right is " + word(a.wanted) : ""));
             if (was)
                 parts.push(make("span", {
                     class: "small",
@@ -454,8 +455,8 @@ const qkvExample = (() => {
             "Before: looks most at " + place(a, words.drawn) + ", " + number(before.at[a].weight) +
                 ", and says " + word(said[0]) + " (" + number(said[1]) +
                 "). Now: " + (a === b ? "still at " : "at ") + place(b, words.changed) + ", " +
-                number(after.at[b].weight) + ", and says " + word(says[0]) + " (" + number(says[1]) +
-                "). " + (a === b ? "Attention stayed" : "Attention moved") +
+                number(after.at[b].weight) + ", and says " + word(says[0]) + " (" +
+                number(says[1]) + "). " + (a === b ? "Attention stayed" : "Attention moved") +
                 (said[0] === says[0] ? ", the answer stayed." : ", the answer changed."));
     }
 

@@ -25,7 +25,8 @@ const qkvText = (() => {
     };
 
     /* A word within a sentence: one that is written from right to left moves nothing beside it. */
-    const word = (text) => /[\u0590-\u08ff\ufb1d-\ufefc]/.test(text) ? "\u2068" + text + "\u2069" : text;
+    const word = (text) =>
+        /[\u0590-\u08ff\ufb1d-\ufefc]/.test(text) ? "\u2068" + text + "\u2069" : text;
 
     function setText(e, text) {
         if (e.textContent !== text) e.textContent = text;
