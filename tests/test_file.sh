@@ -40,7 +40,7 @@ awk 'BEGIN { split("apple pear plum fig melon", item); split("red green blue bla
     } }' >shop.txt
 roles() {
     [ -e shop ] || ran 0 train --data shop.txt --roles key=word,value=feature1 --layers 1 --heads 1 \
-        --d-ff 0 --steps 300 --out shop || return 1
+        --d-ff 0 --norm none --steps 300 --out shop || return 1
     ran 0 eval shop --json
     python '
 v = o["interventions"]["changed"]

@@ -61,17 +61,17 @@ static void add_maps(const qkv_probe_heads *h, cli_maps *maps) {
 }
 
 static int report(const request *r, const char *run, int step, qkv_trainer *t,
-                  const qkv_probe_heads *h, tensor_arena *arena) {
+                  const qkv_probe_heads *h, const qkv_probe_head_circuits *c, tensor_arena *arena) {
     char shown[QKV_IO_PATH], dir[QKV_IO_PATH], error[QKV_IO_ERROR];
     cli_maps maps = {.arena = arena};
     if (r->json) {
-        json_t *o = cli_heads_json(t, h);
+        json_t *o = cli_heads_json(t, h, c);
         json_object_set_new(o, "step", json_integer(step));
         cli_print_json(o);
     } else {
         printf("%s after %d steps, %d held-out examples: accuracy %.2f %%\n",
                qkv_io_printable(run, shown, sizeof shown), step, h->examples, 100 * h->accuracy);
-        cli_heads_print(t, h);
+        cli_heads_print(t, h, c);
         printf("\n");
     }
     if (!qkv_io_path(dir, run, "heads", error)) return cli_error(CLI_FAILED, "heads", "%s", error);
@@ -91,13 +91,14 @@ int cli_heads(int argc, char **argv) {
     if (!t) return code;
     const qkv_probe_heads_parts parts = {true, true, !r.no_ablation};
     qkv_probe_heads h;
+    qkv_probe_head_circuits circuits;
     tensor_arena *arena = tensor_arena_new(NULL);
-    if (!arena)
+    if (!arena || !qkv_probe_head_circuits_of(t, arena, &circuits))
         code = cli_error(CLI_FAILED, "heads", "out of memory");
     else if (!qkv_probe_heads_of(t, "test", (int)r.examples, parts, arena, &h, error))
         code = cli_error(CLI_FAILED, "heads", "%s", error);
     else
-        code = report(&r, run, progress.step, t, &h, arena);
+        code = report(&r, run, progress.step, t, &h, &circuits, arena);
     tensor_arena_free(arena);
     qkv_trainer_free(t);
     return code;

@@ -169,15 +169,14 @@ static void add_maps(qkv_io_text *out, qkv_trainer *t) {
 }
 
 static void add_circuits(qkv_io_text *out, const qkv_page_run *r) {
-    const data_spec *s = qkv_trainer_spec(r->t);
     qkv_io_text_add(out, "\"circuits\":[");
     for (qkv_probe_circuit i = 0; r->has_circuits && i < QKV_PROBE_CIRCUITS; i++) {
         qkv_io_text_add(out, i ? ",{" : "{");
         add_field(out, true, "name", qkv_probe_circuit_names[i]);
         qkv_io_text_add(out, ",\"rows\":");
-        add_symbols(out, qkv_probe_circuit_rows(s, i), r->now.circuits.rows[i]);
+        add_symbols(out, r->now.circuits.row[i], r->now.circuits.rows[i]);
         qkv_io_text_add(out, ",\"cols\":");
-        add_symbols(out, qkv_probe_circuit_cols(s, i), r->now.circuits.cols[i]);
+        add_symbols(out, r->now.circuits.col[i], r->now.circuits.cols[i]);
         qkv_io_text_add(out, "}");
     }
     qkv_io_text_add(out, "],\"right\":[");

@@ -167,8 +167,7 @@ static void finding(const qkv_probe_circuits *c, qkv_probe_circuit i, char *out,
                  i == QKV_PROBE_QK_VALUE ? c->qk_ratio : c->ov_ratio);
 }
 
-void qkv_probe_circuit_map(const data_spec *s, const qkv_probe_circuits *c, qkv_probe_circuit i,
-                           qkv_io_text *out) {
+void qkv_probe_circuit_map(const qkv_probe_circuits *c, qkv_probe_circuit i, qkv_io_text *out) {
     char row[DATA_SYMBOL], col[DATA_SYMBOL], title[80];
     finding(c, i, title, sizeof title);
     qkv_io_text_add(out, "row,col,value,target,row_label,col_label,title\n");
@@ -177,8 +176,7 @@ void qkv_probe_circuit_map(const data_spec *s, const qkv_probe_circuits *c, qkv_
             bool right =
                 i == QKV_PROBE_QK_KEY ? k == c->right[r] : i == QKV_PROBE_OV_VALUE && k == r;
             add_cell(out, r, k, (double)c->map[i][r * c->cols[i] + k], right,
-                     data_symbol(qkv_probe_circuit_rows(s, i), r, row),
-                     data_symbol(qkv_probe_circuit_cols(s, i), k, col));
+                     data_symbol(c->row[i], r, row), data_symbol(c->col[i], k, col));
             add_title(out, r, k, title);
         }
 }

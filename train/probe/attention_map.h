@@ -26,8 +26,7 @@ bool qkv_probe_attention_map(qkv_trainer *t, qkv_probe_map_change change, qkv_io
 const char *qkv_probe_attention_missing(qkv_trainer *t);
 
 /* A circuit that has been read; the title says what the model makes of it. */
-void qkv_probe_circuit_map(const data_spec *s, const qkv_probe_circuits *c, qkv_probe_circuit i,
-                           qkv_io_text *out);
+void qkv_probe_circuit_map(const qkv_probe_circuits *c, qkv_probe_circuit i, qkv_io_text *out);
 
 /* Which maps of an example: at most so many, the heads of all layers, or of those from `first_layer` on. */
 typedef struct {

@@ -30,8 +30,7 @@ enum {
     QKV_PROBE_INTERVENTIONS
 };
 
-/* The words of the worker's example e, by data_answers_of_words(); of several possible ones j is
- * drawn, or without `random` the first. Exchanges two words with all their features. */
+/* Q and K of example X, V of example Y: t is where X's answer stands. */
 typedef struct {
     int pairs;
     double says_y_at_t;     // answer is what Y stores where X looks
@@ -66,8 +65,7 @@ bool qkv_probe_ablate(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker *w
 
 /* ---- examples that are lines of words ---- */
 
-/* The words of the worker's example e, by data_answers_of_words(); of several possible ones j is
- * drawn, or without `random` the first. Exchanges two words with all their features. */
+/* Where the answer t and another word j stand, and a word of another line that may be put there; -1: none. */
 typedef struct {
     int t, j, put;
 } qkv_probe_words;

@@ -146,7 +146,7 @@ bool qkv_run_write_probes(const qkv_io *io, qkv_trainer *t, const qkv_probe_circ
     }
     for (qkv_probe_circuit i = 0; ok && circuits && i < QKV_PROBE_CIRCUITS; i++) {
         text.n = 0;
-        qkv_probe_circuit_map(qkv_trainer_spec(t), circuits, i, &text);
+        qkv_probe_circuit_map(circuits, i, &text);
         snprintf(name, sizeof name, "%s-%s.csv", qkv_probe_circuit_names[i], when);
         ok = !text.failed && write_text(io, dir, name, text.at, text.n, error);
     }

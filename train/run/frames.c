@@ -56,7 +56,7 @@ static bool add_circuits(frame *f) {
     qkv_probe_circuits_read(f->t, 0, 0, &c);
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         qkv_io_text map = {.arena = f->maps};
-        qkv_probe_circuit_map(qkv_trainer_spec(f->t), &c, shown[i].circuit, &map);
+        qkv_probe_circuit_map(&c, shown[i].circuit, &map);
         if (!add_map(f, shown[i].kind, &map)) return false;
     }
     return true;
