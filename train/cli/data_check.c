@@ -66,8 +66,7 @@ static void check_example(const data_spec *s, const data_batch *b, findings *f) 
             const bool none = s->readout[r].has_none && target == s->readout[r].classes - 1;
             f->unknown += n < 0;
             f->several += n >= 0 && n != !none;
-            f->wrong_source +=
-                source >= 0 && (none || !stands_there(s, b, r, target, source));
+            f->wrong_source += source >= 0 && (none || !stands_there(s, b, r, target, source));
             f->unsaid += source < 0 && !none;
         }
         f->scored += scored;

@@ -23,9 +23,8 @@ bool qkv_run_record_open(qkv_run_record *r, const qkv_io *io, qkv_trainer *t, co
     if (arena) qkv_run_metrics_header(t, &header);
     bool ok = !header.failed || qkv_io_fail(error, "out of memory");
     ok = ok && (past->keep || qkv_io_append(&r->metrics, header.at, header.n, error));
-    ok = ok &&
-         (past->keep_clock || qkv_io_append(&r->clock, QKV_RUN_CLOCK_HEADER,
-                                            strlen(QKV_RUN_CLOCK_HEADER), error));
+    ok = ok && (past->keep_clock || qkv_io_append(&r->clock, QKV_RUN_CLOCK_HEADER,
+                                                  strlen(QKV_RUN_CLOCK_HEADER), error));
     tensor_arena_free(arena);
     return ok;
 }
