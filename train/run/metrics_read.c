@@ -132,6 +132,7 @@ bool qkv_run_clock_read(const char *text, size_t n, int step, qkv_run_past *out,
     long at = 0;
     double x = 0;
     while (at <= step && next_line(text, text + n, &l)) {
+        if (memchr(l.at, '\0', (size_t)(l.end - l.at))) break;  // a hole that a power loss left
         const bool whole = l.number == 1
                                ? n >= header && memcmp(text, QKV_RUN_CLOCK_HEADER, header) == 0
                                : fields(&l) == 2 && field(&l, 0, field_of_step) &&
