@@ -20,6 +20,10 @@ static const cli_option options[] = {
     {"attention", NULL, "one example's attention, every layer and head", NULL},
     {"example", "I", "which held-out example (with --attention)", "0"},
     {"prompt", "TEXT", "this text instead, of a run on text (with --attention)", NULL},
+    {"change", "CHANGE",
+     "I,J exchanges what stands at two positions, I=WORD puts a word at one; the last layer before "
+     "and after (with --attention)",
+     NULL},
     {"at", "STEP", "its state after so many steps; of an animation the last", "the newest"},
     {"answer", "NAME", "which of several answers is framed (with --attention)", NULL},
     {"plugin", "FILE", "the plugin with the run's task or block", NULL},
@@ -29,7 +33,7 @@ static const cli_option options[] = {
 
 typedef struct {
     qkv_plot_format format;
-    const char *only, *out, *answer, *prompt, *format_name;
+    const char *only, *out, *answer, *prompt, *change, *format_name;
     bool attention, animate;
     long example, frames;  // -1: not given
     cli_state state;
@@ -53,6 +57,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
     }
     if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
     if (strcmp(name, "prompt") == 0) return r->prompt = value, CLI_OK;
+    if (strcmp(name, "change") == 0) return r->change = value, CLI_OK;
     if (strcmp(name, "answer") == 0) return r->answer = value, CLI_OK;
     if (strcmp(name, "attention") == 0) return r->attention = true, CLI_OK;
     if (strcmp(name, "animate") == 0) return r->animate = true, CLI_OK;
@@ -102,6 +107,8 @@ static int check_options(const request *r, int n) {
         return cli_error(CLI_USAGE, "plot", "--at goes with --attention or --animate");
     if (r->example >= 0 && !r->attention)
         return cli_error(CLI_USAGE, "plot", "--example goes with --attention");
+    if (r->example >= 0 && r->prompt)
+        return cli_error(CLI_USAGE, "plot", "--example and --prompt are two examples, ask for one");
     const qkv_plot_info *p = qkv_plot_list();
     while (r->only && p->name && strcmp(p->name, r->only)) p++;
     qkv_plot_of drawn = r->attention ? QKV_PLOT_OF_EXAMPLE
@@ -160,7 +167,7 @@ static int plot_example(request *r, const char *run) {
     if (!t) return code;
     int readout = cli_readout("plot", qkv_trainer_spec(t), r->answer);
     bool written = readout >= 0 && load_example(r, t, error) &&
-                   qkv_run_write_example(&qkv_io_posix, t, run, readout, error);
+                   qkv_run_write_example(&qkv_io_posix, t, run, readout, r->change, error);
     qkv_trainer_free(t);
     if (readout < 0) return CLI_USAGE;
     if (!written) return cli_error(CLI_FAILED, "plot", "%s", error);

@@ -144,7 +144,7 @@ static void write_map(qkv_io_text *out, const qkv_plot_map *m, const qkv_plot_ma
             qkv_io_text_put(out, ",", 1);
             qkv_plot_label(out, col, NAME);
             qkv_io_text_put(out, ",", 1);
-            if (r == 0 && c == 0) qkv_plot_label(out, qkv_plot_map_title(m), TITLE);
+            qkv_plot_label(out, r == 0 && c == 0 ? qkv_plot_map_title(m) : "", TITLE);
             qkv_io_text_put(out, "\n", 1);
         }
     }
