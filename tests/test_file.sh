@@ -20,6 +20,14 @@ levels_of_eval() {
     train run --data it.txt && ran 0 eval run && line 'on 32 held-out examples' &&
         line 'some word of the line accuracy 8.33 %, loss 2.4849'
 }
+# An answer that stands nowhere in what is shown is no fault.
+checked() {
+    awk 'BEGIN { for (i = 0; i < 40; i++) print "good film" i " => positive\nbad film" i " => negative" }' >s.txt
+    ran 0 data file --data s.txt --check && line 'right source not checked: the task does not say' &&
+        line 'verdict sound' &&
+        ran 0 data text --data "$root/examples/text.txt" --check && line 'right source not checked' &&
+        line 'verdict sound' && ran 0 data file --data it.txt --check && line 'right source yes (0 rows'
+}
 # Several answers: their losses add up, as the model's do; others have no data.
 several() {
     train www --data who_when_why.txt --layers 1 --heads 4 && grep -q '^5.2983.*,"chance"' www/levels.csv &&
@@ -144,4 +152,4 @@ elsewhere() {
     [ ! -e no ]
 }
 
-suite facts levels_of_eval several roles bad_roles words change study elsewhere
+suite facts levels_of_eval checked several roles bad_roles words change study elsewhere
