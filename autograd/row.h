@@ -21,6 +21,15 @@ VEC_INLINE void row_add(real *x, ptrdiff_t i, ptrdiff_t n, vreal v) {
 }
 #define ROW_EACH(i, n) for (ptrdiff_t i = 0; i < (ptrdiff_t)(n); i += VEC)
 
+/* Where one pass over a row waits for what the last one found, some rows are taken at a time, pass by pass:
+ * it is found when the others have had theirs. How many of so many rows of n; all of them stay in the
+ * first-level cache. */
+enum { ROW_SOME = 16 };
+static inline size_t row_some(int n, size_t rows) {
+    const size_t most = n <= 4096 / ROW_SOME ? ROW_SOME : n <= 2048 ? 4096 / (size_t)n : 1;
+    return rows < most ? rows : most;
+}
+
 /* The greatest of so_far and x[0..n-1]; NaN is passed over. Four at a time, as none waits for another. */
 VEC_INLINE real row_max(const real *x, int n, real so_far) {
     vreal m = vec_set(so_far), second = m, third = m, fourth = m;
