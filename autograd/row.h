@@ -5,15 +5,21 @@
 
 #include "tensor/exp.h"
 
-/* Elements i .. i+VEC-1 of a row of n; those beyond its end are `rest`, and are not written. */
-VEC_INLINE vreal row_get(const real *x, int i, int n, real rest) {
-    return vec_load_upto(x + i, n - i, rest);
+/* Elements i .. i+VEC-1 of a row of n; those beyond its end are `rest`, and are not written. They ask in
+ * such a way that a compiler can see when the answer changes, and make two loops of ROW_EACH. */
+VEC_INLINE vreal row_get(const real *x, ptrdiff_t i, ptrdiff_t n, real rest) {
+    return i <= n - VEC ? vec_load(x + i) : vec_load_part(x + i, (int)(n - i), rest);
 }
-VEC_INLINE void row_put(real *x, int i, int n, vreal v) { vec_store_upto(x + i, n - i, v); }
-VEC_INLINE void row_add(real *x, int i, int n, vreal v) {
+VEC_INLINE void row_put(real *x, ptrdiff_t i, ptrdiff_t n, vreal v) {
+    if (i <= n - VEC)
+        vec_store(x + i, v);
+    else
+        vec_store_part(x + i, (int)(n - i), v);
+}
+VEC_INLINE void row_add(real *x, ptrdiff_t i, ptrdiff_t n, vreal v) {
     row_put(x, i, n, row_get(x, i, n, 0) + v);
 }
-#define ROW_EACH(i, n) for (int i = 0; i < (n); i += VEC)
+#define ROW_EACH(i, n) for (ptrdiff_t i = 0; i < (ptrdiff_t)(n); i += VEC)
 
 /* The greatest of so_far and x[0..n-1]; NaN is passed over. Four at a time, as none waits for another. */
 VEC_INLINE real row_max(const real *x, int n, real so_far) {

@@ -1,4 +1,5 @@
-/* utf8.h - where one character of UTF-8 text ends, and which it is. Source: The Unicode Standard, table 3-7. */
+/* utf8.h - where one character of UTF-8 text ends, and which it is. Source: The Unicode Standard,
+ * table 3-7. */
 #ifndef DATA_UTF8_H
 #define DATA_UTF8_H
 

@@ -82,6 +82,32 @@ assert "interventions" not in o' && ran 0 show long && line 'The words of 1 and 
         ran 0 eval yes && line 'No words are exchanged' && ! grep -q 'attention on the answer' out
 }
 
+# A change of one's own: two words exchanged, or another one put, in show and as a picture, before and after.
+change() {
+    [ -e long ] || ran 0 train --data it.txt --steps 150 --out long || return 1
+    ran 0 show long --change 1,6 && line 'What stands at 1 and 6 exchanged: attention' && cp out given &&
+        ran 0 show long && tail -n 3 out >own &&
+        while IFS= read -r said; do grep -qxF "$said" given || return 1; done <own &&
+        ran 0 plot long --attention --change 1,6 --format txt && [ ! -s err ] || return 1
+    set -- $(sed -n '/^sequence/s/|//gp' given)
+    first=$3 second=$8
+    [ "$(ls long/probe/example-*.csv | wc -l)" -eq 8 ] &&
+        grep -q '"layer 1 head 0: before, says [^ ]* [01]' long/probe/example-0.csv &&
+        grep -q '"layer 1 head 3: changed, says [^ ]* [01]' long/probe/example-7.csv &&
+        grep -q "^1,1,.*,\"$first\",\"$first\"" long/probe/example-6.csv &&
+        grep -q "^1,1,.*,\"$second\",\"$second\"" long/probe/example-7.csv &&
+        ! grep -q '^[0-9]*,[0-9]*,[^,]*,1,' long/probe/example-7.csv &&
+        ran 0 show long --change "1=$second" && line 'Another word at 1: attention' &&
+        grep -q "^     1 $second  " out || return 1
+    cp -r long/probe kept
+    for wrong in 1 1,1 1,99 -1,2 1,2,3 x=y 1= "1=nothing"; do
+        refused 2 "'" show long --change "$wrong" && refused 1 "'" plot long --attention --change "$wrong" ||
+            return 1
+    done
+    diff -r long/probe kept && refused 2 'belongs to --attention' plot long --change 1,2 && roles &&
+        ran 0 show shop --change 0=green && line 'Another word at 0: attention'
+}
+
 # A study's file stands beside it; results of another content are not mixed in; a missing file is said.
 study() {
     mkdir -p apart && cp it.txt apart && cat >apart/own.json <<END
@@ -100,4 +126,4 @@ END
         study apart/own.json --out none
 }
 
-suite facts levels_of_eval several roles bad_roles words study
+suite facts levels_of_eval several roles bad_roles words change study

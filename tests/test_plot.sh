@@ -89,7 +89,19 @@ damaged_maps_are_exit_3() {
     sed -i '4s/,[^,]*//' cut/probe/attention-after.csv
     ran 3 plot cut --only attention --format txt && has err 'row 3' || return 1
     cp pairs/probe/attention-after.csv cut/probe && sed -i '3s/$/,more/' cut/metrics.csv
-    ran 3 plot cut --only loss --format svg && has err 'row 2'
+    ran 3 plot cut --only loss --format svg && has err 'row 2' || return 1
+    for change in '3p' '3s/^[0-9]*/x/' '3s/,[^,]*/,x/' '3s/^[0-9]*//'; do
+        rm -rf cut && cp -r pairs cut && sed -i "$change" cut/metrics.csv
+        ran 3 plot cut --only loss --format svg && has err "'cut/metrics.csv' is damaged" || return 1
+    done
+    rm -rf cut && cp -r pairs cut && truncate -s -1 cut/levels.csv
+    ran 3 plot cut --only loss --format svg && has err 'levels.csv ends within a row' || return 1
+    for change in '$d' '1s/{/[/' '2p'; do
+        rm -rf cut && cp -r pairs cut && sed -i "$change" cut/config.json
+        ran 3 plot cut --only loss --format svg && has err "'cut/config.json'" || return 1
+    done
+    rm cut/config.json
+    ran 1 plot cut --only loss --format svg && has err config.json
 }
 
 # The last row of a run that was killed may be torn, and its number wrong: it is not drawn.
@@ -131,7 +143,8 @@ one_example_is_labelled_whole() {
     svg attributes --attention || return 1
     name=$(sed -n '2s/^[^"]*"\([^"]*\)".*/\1/p' attributes/probe/example-0.csv)
     [ ${#name} -gt 16 ] &&
-        has attributes/plots/example.svg ">$name<" 'the position that looks' 'Frame: where the right'
+        has attributes/plots/example.svg ">$name<" 'the position that looks' 'Frame: where the right' \
+            '>layer 0 head 0: '
 }
 
 an_entry_that_asks_keeps_its_name() {

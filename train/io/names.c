@@ -45,7 +45,7 @@ char *qkv_io_printable(const char *text, char *out, size_t size) {
     return out;
 }
 
-/* As many characters of the text, from its beginning, as do not take more columns than `most`: their bytes. */
+/* The bytes of as many characters, from the beginning, as take no more columns than `most`. */
 static size_t fitting(const char *text, int most, int *width) {
     size_t n = 0, left = strlen(text);
     *width = 0;

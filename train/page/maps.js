@@ -138,9 +138,9 @@ const qkvMaps = (() => {
     /* Maps side by side, as many as fit, each with its title above. */
     function grid(canvas, list, most) {
         const width = canvas.clientWidth, alone = list.length === 1;
-        const least = list.length && list[0].title.startsWith("before") ? 200 : 260;
-        const across = Math.max(1, Math.min(list.length, Math.floor(width / least))),
-              w = width / across;
+        const pairs = list.length > 0 && list[0].title.startsWith("before");
+        const fit = Math.max(1, Math.min(list.length, Math.floor(width / (pairs ? 200 : 260))));
+        const across = pairs && fit > 1 ? fit - fit % 2 : fit, w = width / across;
         const lines = Math.ceil(list.length / across), title = alone && !list[0].title ? 0 : 16;
         const pen = canvas.getContext("2d");
         const tall = (m) => Math.min(

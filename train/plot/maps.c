@@ -51,7 +51,6 @@ static bool measure(qkv_plot_map *m, int row, int col, char *why) {
         if (r >= m->rows) m->rows = r + 1;
         if (c >= m->cols) m->cols = c + 1;
     }
-    if (t->torn) return qkv_io_fail(why, "%s.csv ends within a row", m->file);
     if (t->rows && t->rows == m->rows * m->cols) return true;
     return qkv_io_fail(why, "%s.csv has %d cells for %d rows and %d columns", m->file, t->rows,
                        m->rows, m->cols);

@@ -16,7 +16,9 @@ qkv_plot_status qkv_plot_table_read(qkv_io_table *t, tensor_arena *arena, const 
     if (!qkv_io_path(stem, dir, name, why) ||
         snprintf(path, sizeof path, "%s.csv", stem) >= (int)sizeof path)
         return QKV_PLOT_FAILED;
-    return meaning[qkv_io_table_read(t, &qkv_io_posix, arena, path, why)];
+    qkv_plot_status status = meaning[qkv_io_table_read(t, &qkv_io_posix, arena, path, why)];
+    if (status != QKV_PLOT_OK || !t->torn || strcmp(name, "metrics") == 0) return status;
+    return qkv_io_fail(why, "%s.csv ends within a row", name), QKV_PLOT_DAMAGED;
 }
 
 /* gnuplot 5.4 ends a text at a comma even within quotes: U+201A looks the same. */
@@ -73,10 +75,8 @@ qkv_plot_status qkv_plot_frames(qkv_io_text *out, const char *run, const char *s
     qkv_plot_status status = qkv_plot_table_read(&t, out->arena, probe, source, why);
     if (status != QKV_PLOT_OK) return status;
     int step = qkv_io_table_column(&t, "step"), panel = qkv_io_table_column(&t, "panel");
-    if (t.torn || step < 0 || panel < 0)
-        return qkv_io_fail(why, "%s.csv %s", source,
-                           t.torn ? "ends within a row" : "lacks a column: step, or panel"),
-               QKV_PLOT_DAMAGED;
+    if (step < 0 || panel < 0)
+        return qkv_io_fail(why, "%s.csv lacks a column: step, or panel", source), QKV_PLOT_DAMAGED;
     qkv_io_text_add(out, "# ");  // the names of the columns
     for (int row = -1; row < t.rows; row++) {
         if (begins_block(&t, row, step, panel)) qkv_io_text_add(out, "\n\n");

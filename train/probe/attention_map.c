@@ -200,7 +200,7 @@ static void add_head(const qkv_trainer_worker *w, const ag_node *weights, int he
         }
 }
 
-int qkv_probe_example_maps(qkv_trainer *t, int readout, int most, tensor_arena *arena,
+int qkv_probe_example_maps(qkv_trainer *t, const qkv_probe_maps_of *of, tensor_arena *arena,
                            qkv_io_text *out) {
     static const struct {
         const char *format, *title;
@@ -214,21 +214,24 @@ int qkv_probe_example_maps(qkv_trainer *t, int readout, int most, tensor_arena *
     int n = 0;
     ag_set_run(w->graph, (ag_run){.training = false});
     if (!ag_forward(w->graph)) return -1;
-    for (int layer = 0; layer < c->layers; layer++)
+    for (int layer = of->first_layer; layer < c->layers; layer++)
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-            char name[64], title[64];
+            char name[64], title[128];
             snprintf(name, sizeof name, kinds[k].format, layer);
             const ag_node *weights = ag_find(w->graph, name);
             for (int head = 0;
-                 weights && weights->val.shape.rank == 4 && head < c->heads && n < most; head++) {
+                 weights && weights->val.shape.rank == 4 && head < c->heads && n < of->most;
+                 head++) {
                 out[n] = (qkv_io_text){.arena = arena};
                 bool answers = layer == c->layers - 1 && kinds[k].cols == s->store &&
                                kinds[k].rows == DATA_SEQUENCE;
-                bool named = answers && s->n_readouts > 1;
-                snprintf(title, sizeof title, "%s %d head %d%s%.24s", kinds[k].title, layer, head,
-                         named ? ": " : "", named ? s->readout[readout].name : "");
+                bool named = answers && s->n_readouts > 1 && of->readout >= 0;
+                bool remarked = of->remark && *of->remark;
+                snprintf(title, sizeof title, "%s %d head %d%s%.24s%s%.70s", kinds[k].title, layer,
+                         head, named ? ": " : "", named ? s->readout[of->readout].name : "",
+                         remarked ? ": " : "", remarked ? of->remark : "");
                 add_head(w, weights, head, kinds[k].rows, kinds[k].cols, title,
-                         answers ? readout : -1, &out[n++]);
+                         answers ? of->readout : -1, &out[n++]);
             }
         }
     return n;

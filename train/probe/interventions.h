@@ -97,6 +97,20 @@ const char *qkv_probe_words_missing(qkv_trainer *t);
 qkv_probe_words qkv_probe_words_choose(qkv_trainer *t, const int *class_of, int e, rng *random);
 void qkv_probe_words_swap(qkv_trainer *t, int e, int i, int j);
 
+/* ---- the loaded example 0, changed by hand ---- */
+
+/* Positions of the store; other -1: one was changed, else the two were exchanged. */
+typedef struct {
+    int at, other;
+} qkv_probe_changed;
+
+/* "2,5" exchanges what stands at two positions; "2=Ben" puts a symbol, of the first stream that has it,
+ * at one. Where the right answer then stands is not told anew. False with a sentence in error. */
+bool qkv_probe_change(qkv_trainer *t, const char *text, qkv_probe_changed *out, char *error);
+
+/* Exchanges all streams of two positions. */
+void qkv_probe_change_swap(qkv_trainer *t, int i, int j);
+
 #ifdef __cplusplus
 }
 #endif

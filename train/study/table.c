@@ -72,7 +72,8 @@ static int column_width(const table *t, int col) {
 static int label_width(const table *t) {
     int w = 0, rows = t->turned ? t->s->n_columns : t->s->n_variants;
     for (int row = 0; row < rows; row++) w = max(w, data_visible_width(label(t, row)));
-    for (int v = 0; v < t->s->n_variants; v++) w = max(w, data_visible_width(t->s->variant[v].group));
+    for (int v = 0; v < t->s->n_variants; v++)
+        w = max(w, data_visible_width(t->s->variant[v].group));
     return w;
 }
 
