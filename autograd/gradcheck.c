@@ -107,7 +107,8 @@ static bool coordinate(ag_check *c, ag_node *leaf, size_t at, size_t flat, size_
 /* Is the node's gradient another than 0? One that was cut away proves nothing of its backward. */
 static bool has_slope(const ag_node *node) {
     bool some = false;
-    for (size_t i = 0; node->has_grad && node->grad && i < node->val.n; i++) some |= node->grad[i] != 0;
+    for (size_t i = 0; node->has_grad && node->grad && i < node->val.n; i++)
+        some |= node->grad[i] != 0;
     return some;
 }
 

@@ -231,12 +231,12 @@ static void ties_need_what_they_tie(void **state) {
     static const struct {
         const char *tie, *without, *also;
         bool used;
-    } cases[] = {{"qk", "wv", "wo", true}, {"qk", "wk", "wo", false}, {"kv", "wk", "wo", false},
-                 {"kv", "wq", "wo", true}, {"qv", "wq", "wo", false}, {"qkv", "wq", "wo", true},
+    } cases[] = {{"qk", "wv", "wo", true},  {"qk", "wk", "wo", false}, {"kv", "wk", "wo", false},
+                 {"kv", "wq", "wo", true},  {"qv", "wq", "wo", false}, {"qkv", "wq", "wo", true},
                  {"qkv", "wq", "wv", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        qkv_config c = config_with(WITH({"tie", cases[i].tie}, {cases[i].without, "false"},
-                                        {cases[i].also, "false"}));
+        qkv_config c = config_with(
+            WITH({"tie", cases[i].tie}, {cases[i].without, "false"}, {cases[i].also, "false"}));
         data_spec spec;
         char error[QKV_IO_ERROR] = "";
         assert_true(qkv_config_resolve(&c, &spec, error));

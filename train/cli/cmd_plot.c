@@ -228,8 +228,7 @@ int cli_plot(int argc, char **argv) {
     if (code != CLI_OK) return code;
     if (r.animate) return plot_animation(&r, runs[0]);
     if (r.attention) return plot_example(&r, runs[0]);
-    if (n > 1)
-        return plot_comparison(&r, runs, n);
+    if (n > 1) return plot_comparison(&r, runs, n);
     qkv_plot_status s = qkv_plot_run(runs[0], r.format, r.only, report, &r);
     if (s == QKV_PLOT_OK && r.format != QKV_PLOT_TXT && !r.only && isatty(STDOUT_FILENO)) {
         r.format = QKV_PLOT_TXT;  // a first look without leaving the terminal
