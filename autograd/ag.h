@@ -9,7 +9,9 @@
  *            everything at once.
  * Errors:    the first error of a graph becomes one sentence, ag_error(). The graph is then inert:
  *            constructors return an inert node (never NULL), replay and backward do nothing.
- *            Callers ask once, after recording or a step.
+ *            Callers ask once, after recording or a step. NULL for an input is such an error. Where
+ *            there is no graph (memory was out for it), constructors return NULL, and ag_error(NULL)
+ *            says so.
  * Threads:   a graph belongs to one thread. Several graphs may read one frozen ag_params. */
 #ifndef AUTOGRAD_AG_H
 #define AUTOGRAD_AG_H
@@ -216,7 +218,8 @@ ag_node *ag_store(ag_node *node);
 bool ag_read_rows(ag_node *node, size_t plane, int t, int n, real *out);
 
 /* Where the gradients of parameters go: a flat buffer of ag_params_size() reals owned by the
- * caller, to be zeroed by the caller. Without one the graph uses a buffer of its own. */
+ * caller. The next backward overwrites what stands there, those after it add to it. Without one the
+ * graph uses a buffer of its own. */
 void ag_grads_into(ag_graph *g, real *flat);
 real *ag_grads(ag_graph *g);  // the buffer in use (NULL before the first backward)
 // Zeroes the graph's own buffer, and the gradients of all other leaves.

@@ -3,18 +3,27 @@
 
 #include "autograd/graph_internal.h"
 
-static void point_into(ag_graph *g, real *flat) {
+static bool has_parameter(const ag_node *leaf) { return leaf->param && leaf->wants_grad; }
+
+/* `kept`: what stands there is added to; else it is overwritten. */
+static void point_into(ag_graph *g, real *flat, bool kept) {
     g->grads = flat;
     for (int i = 0; i < g->leaves.n; i++) {
         ag_node *leaf = g->leaves.at[i];
-        if (!leaf->param || !leaf->wants_grad) continue;
+        if (!has_parameter(leaf)) continue;
         leaf->grad = flat + leaf->param->offset;
-        leaf->has_grad = true;  // the buffer came zeroed
+        leaf->has_grad = kept;
     }
 }
 
 void ag_grads_into(ag_graph *g, real *flat) {
-    if (!g->failed) point_into(g, flat);
+    if (!g->failed) point_into(g, flat, false);
+}
+
+/* Parameters that nothing was added to: the first backward into a buffer fills all of it. */
+static void zero_the_rest(ag_graph *g) {
+    for (int i = 0; i < g->leaves.n; i++)
+        if (has_parameter(g->leaves.at[i])) ag_grad(g->leaves.at[i]);
 }
 
 real *ag_grads(ag_graph *g) { return g->grads; }
@@ -34,7 +43,7 @@ static bool own_grads(ag_graph *g) {
     if (g->own_size) memcpy(longer, g->own_grads, g->own_size * sizeof(real));
     g->own_grads = longer;
     g->own_size = size;
-    point_into(g, longer);
+    point_into(g, longer, true);
     return true;
 }
 
@@ -132,9 +141,10 @@ static bool provide(ag_graph *g) {
     for (int i = g->nodes_with_grads; i < g->nodes.n; i++) {
         ag_node *node = g->nodes.at[i];
         if (!node->wants_grad || node->grad || node->streamed) continue;
-        if (node->param)
-            point_into(g, g->grads);
-        else
+        if (node->param) {
+            node->grad = g->grads + node->param->offset;
+            node->has_grad = g->grads == g->own_grads;
+        } else
             node->grad = ag_take(g, node->val.n, sizeof(real));
         if (!node->grad) return false;
     }
@@ -179,7 +189,8 @@ static void start(ag_node *node, const real *cotangent) {
 }
 
 bool ag_backward(ag_node *node, const real *cotangent) {
-    ag_graph *g = node->graph;
+    ag_graph *g = node ? node->graph : NULL;
+    if (!g) return false;
     ag_store(node);
     if (g->failed || !provide(g)) return false;
     if (!node->wants_grad) return true;
@@ -190,5 +201,6 @@ bool ag_backward(ag_node *node, const real *cotangent) {
         ag_node *at = g->nodes.at[i];
         if (at->op && at->has_grad) at->op->backward(at);
     }
+    zero_the_rest(g);
     return !g->failed;
 }

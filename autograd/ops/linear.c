@@ -41,9 +41,10 @@ static void backward(ag_node *node) {
     if (dx)  // dx += dy w^T
         gemm_mul(first ? GEMM_SET : GEMM_ADD, N, I, O, (gemm_view){dy, O, 1},
                  (gemm_view){w->val.x, 1, O}, dx, I);
-    real *dw = ag_grad(w);
+    real *dw = ag_grad_or_first(w, &first);
     if (dw)  // dw += x^T dy
-        gemm_mul(GEMM_ADD, I, O, N, (gemm_view){x->val.x, 1, I}, (gemm_view){dy, O, 1}, dw, O);
+        gemm_mul(first ? GEMM_SET : GEMM_ADD, I, O, N, (gemm_view){x->val.x, 1, I},
+                 (gemm_view){dy, O, 1}, dw, O);
     // y[r,o] += b[o]
     real *db = node->n_in == 3 ? ag_grad(node->in[2]) : NULL;
     if (db) row_add_columns(db, O, dy, N);

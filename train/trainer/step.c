@@ -1,7 +1,6 @@
 /* step.c - one training step: the lanes' gradients, their sum, the update. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "train/trainer/anomaly.h"
 #include "train/trainer/trainer_internal.h"
@@ -34,7 +33,6 @@ static void run_lane(void *ctx, int lane, int worker) {
     const job *j = ctx;
     qkv_trainer *t = j->t;
     qkv_trainer_worker *w = &t->workers[worker];
-    memset(t->lane[lane], 0, ag_params_size(t->params) * sizeof(real));
     ag_grads_into(w->graph, t->lane[lane]);
     t->odd[lane] = false;
     for (int micro_batch = lane; micro_batch < t->micro_batches; micro_batch += t->config.lanes) {
@@ -44,31 +42,41 @@ static void run_lane(void *ctx, int lane, int worker) {
     }
 }
 
-/* Sum of squares in double: huge gradients do not overflow it. Eight sums, so that it can be
+/* Squares are summed in double: huge gradients do not overflow it. Eight sums, so that it can be
  * vectorised. */
-static double sum_of_squares(const real *x, size_t n) {
-    double part[8] = {0};
+static void add_squares(double part[8], const real *x, size_t n) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
         for (int k = 0; k < 8; k++) part[k] += (double)x[i + (size_t)k] * (double)x[i + (size_t)k];
     for (; i < n; i++) part[0] += (double)x[i] * (double)x[i];
-    return ((part[0] + part[1]) + (part[2] + part[3])) +
-           ((part[4] + part[5]) + (part[6] + part[7]));
 }
 
-/* lane[0] = the sum of all lanes, pairwise: (0+1)+(2+3) ..., and its squares' sum; one parameter. */
-static void sum_lanes(void *ctx, int param, int worker) {
-    qkv_trainer *t = ((const job *)ctx)->t;
-    const ag_param_entry *p = ag_params_at(t->params, param);
+/* lane[0] = the sum of all lanes, pairwise: (0+1)+(2+3) ...; n numbers of each. */
+static void add_lanes(qkv_trainer *t, size_t from, size_t n) {
     const int lanes = lanes_in_use(t);
-    (void)worker;
     for (int gap = 1; gap < lanes; gap *= 2)
         for (int l = 0; l + gap < lanes; l += 2 * gap) {
-            real *restrict a = t->lane[l] + p->offset;
-            const real *restrict b = t->lane[l + gap] + p->offset;
-            for (size_t i = 0; i < p->val.n; i++) a[i] += b[i];
+            real *restrict a = t->lane[l] + from;
+            const real *restrict b = t->lane[l + gap] + from;
+            for (size_t i = 0; i < n; i++) a[i] += b[i];
         }
-    t->squares[param] = p->frozen ? 0 : sum_of_squares(t->lane[0] + p->offset, p->val.n);
+}
+
+/* One parameter's gradient and the sum of its squares; so much at a time that all lanes' part stays in
+ * the first-level cache. */
+static void sum_lanes(void *ctx, int param, int worker) {
+    enum { PART = 1024 };
+    qkv_trainer *t = ((const job *)ctx)->t;
+    const ag_param_entry *p = ag_params_at(t->params, param);
+    double s[8] = {0};
+    (void)worker;
+    for (size_t i = 0; i < p->val.n; i += PART) {
+        const size_t n = p->val.n - i < PART ? p->val.n - i : PART;
+        add_lanes(t, p->offset + i, n);
+        add_squares(s, t->lane[0] + p->offset + i, n);
+    }
+    t->squares[param] =
+        p->frozen ? 0 : ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
 }
 
 static const char *graph_error(const qkv_trainer *t) {
@@ -91,10 +99,9 @@ static qkv_trainer_anomaly find_again(qkv_trainer *t, int step) {
     size_t bytes = ag_params_size(t->params) * sizeof(real);
     real *grads = t->mem->alloc(t->mem->ctx, bytes);  // lane 0 holds what was computed
     if (!grads) return found;
-    ag_grads_into(w->graph, grads);
     ag_keep_grads(w->graph, true);
     for (int micro_batch = 0; micro_batch < t->micro_batches && !found.node; micro_batch++) {
-        memset(grads, 0, bytes);
+        ag_grads_into(w->graph, grads);
         if (run_micro_batch(t, w, step, micro_batch))
             found = qkv_trainer_first_not_finite(w->graph);
     }
