@@ -9,7 +9,9 @@
  *            everything at once.
  * Errors:    the first error of a graph becomes one sentence, ag_error(). The graph is then inert:
  *            constructors return an inert node (never NULL), replay and backward do nothing.
- *            Callers ask once, after recording or a step.
+ *            Callers ask once, after recording or a step. NULL for an input is such an error. Where
+ *            there is no graph (memory was out for it), constructors return NULL, and ag_error(NULL)
+ *            says so.
  * Threads:   a graph belongs to one thread. Several graphs may read one frozen ag_params. */
 #ifndef AUTOGRAD_AG_H
 #define AUTOGRAD_AG_H

@@ -189,7 +189,8 @@ static void start(ag_node *node, const real *cotangent) {
 }
 
 bool ag_backward(ag_node *node, const real *cotangent) {
-    ag_graph *g = node->graph;
+    ag_graph *g = node ? node->graph : NULL;
+    if (!g) return false;
     ag_store(node);
     if (g->failed || !provide(g)) return false;
     if (!node->wants_grad) return true;

@@ -104,11 +104,19 @@ static bool coordinate(ag_check *c, ag_node *leaf, size_t at, size_t flat, size_
     return true;
 }
 
+/* Is the node's gradient another than 0? One that was cut away proves nothing of its backward. */
+static bool has_slope(const ag_node *node) {
+    bool some = false;
+    for (size_t i = 0; node->has_grad && node->grad && i < node->val.n; i++)
+        some |= node->grad[i] != 0;
+    return some;
+}
+
 /* Which of the op's inputs a gradient reached, of those there are. */
 static void note_inputs(ag_check *c) {
     for (int i = 0; c->op && i < c->graph->nodes.n; i++) {
         const ag_node *node = c->graph->nodes.at[i];
-        if (node->op != c->op || !node->has_grad) continue;
+        if (node->op != c->op || !has_slope(node)) continue;
         c->reached = true;
         for (int k = 0; k < node->n_in && k < MOST_INPUTS; k++) {
             if (node->in[k]->val.n == 0) continue;

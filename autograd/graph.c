@@ -27,6 +27,7 @@ void ag_set_run(ag_graph *g, ag_run run) { g->run = run; }
 ag_run ag_get_run(const ag_graph *g) { return g->run; }
 
 ag_graph *ag_graph_new(ag_params *params) {
+    if (!params) return NULL;
     ag_graph *g = params->mem->alloc(params->mem->ctx, sizeof *g);
     if (!g) return NULL;
     *g = (ag_graph){.params = params, .arena = tensor_arena_new(params->mem)};
@@ -52,7 +53,10 @@ void ag_graph_reset(ag_graph *g) {
 
 /* ---- errors ---- */
 
-const char *ag_error(const ag_graph *g) { return g->failed ? g->error : NULL; }
+const char *ag_error(const ag_graph *g) {
+    if (!g) return "there is no graph: out of memory for it";
+    return g->failed ? g->error : NULL;
+}
 
 ag_node *ag_fail_graph(ag_graph *g, const char *format, ...) {
     if (g->failed) return &g->inert;
@@ -119,8 +123,10 @@ ag_node *ag_new_leaf(ag_graph *g, const char *name, tensor val, bool wants_grad)
 }
 
 ag_node *ag_input(ag_graph *g, const char *name, tensor_shape shape) {
+    if (!g) return NULL;
     if (g->failed) return &g->inert;
     tensor val = {.shape = shape};
+    if (!name) return ag_fail_graph(g, "an input needs a name");
     if (!tensor_count(shape, &val.n))
         return ag_fail_graph(g, "input '%s': bad shape, or too many elements", name);
     val.x = ag_take(g, val.n, sizeof(real));
@@ -137,6 +143,7 @@ static bool is_used(const ag_node *leaf) {
 }
 
 ag_node *ag_want_grad(ag_node *leaf) {
+    if (!leaf) return NULL;
     ag_graph *g = leaf->graph;
     if (leaf == &g->inert) return leaf;
     if (leaf->op)
@@ -168,7 +175,7 @@ const char *ag_text(ag_graph *g, const char *format, ...) {
 }
 
 ag_node *ag_name(ag_node *node, const char *format, ...) {
-    if (node == &node->graph->inert) return node;
+    if (!node || node == &node->graph->inert) return node;
     char name[256];
     va_list args;
     va_start(args, format);
@@ -202,7 +209,9 @@ static bool build(ag_node *node) {
 
 ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *attr,
                   size_t attr_size) {
-    ag_graph *g = in[0]->graph;
+    ag_graph *g = NULL;
+    for (int i = 0; i < n_in && !g; i++) g = in[i] ? in[i]->graph : NULL;
+    if (!g) return NULL;
     ag_node *node = ag_new_node(g);
     if (node == &g->inert) return node;
     node->op = op;
@@ -214,6 +223,7 @@ ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *att
     if (attr_size) memcpy(copy, attr, attr_size);
     node->attr = copy;
     for (int i = 0; i < n_in; i++) {
+        if (!in[i]) return ag_fail_graph(g, "%s: input %d is NULL", op->name, i);
         if (in[i]->graph != g)
             return ag_fail_graph(g, "%s: inputs belong to different graphs", op->name);
         node->in[i] = in[i];
@@ -225,6 +235,7 @@ ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *att
 /* ---- replay and look-up ---- */
 
 bool ag_forward(ag_graph *g) {
+    if (!g) return false;
     for (int i = 0; i < g->nodes.n && !g->failed; i++) {
         ag_node *node = g->nodes.at[i];
         if (node->op && !node->streamed) node->op->forward(node);
@@ -237,7 +248,7 @@ int ag_count(const ag_graph *g) { return g->nodes.n; }
 ag_node *ag_at(ag_graph *g, int i) { return i >= 0 && i < g->nodes.n ? g->nodes.at[i] : NULL; }
 
 ag_node *ag_find_unseen(ag_graph *g, const char *name) {
-    for (int i = g->nodes.n - 1; i >= 0; i--)
+    for (int i = g ? g->nodes.n - 1 : -1; i >= 0; i--)
         if (strcmp(g->nodes.at[i]->name, name) == 0) return g->nodes.at[i];
     return NULL;
 }

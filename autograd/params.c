@@ -155,7 +155,9 @@ static ag_param_entry *create(ag_params *p, const char *name, tensor val, ag_ini
 }
 
 ag_node *ag_param(ag_graph *g, const char *name, tensor_shape shape, ag_init init) {
+    if (!g) return NULL;
     if (g->failed) return &g->inert;
+    if (!name || !*name) return ag_fail_graph(g, "a parameter needs a name");
     ag_params *p = g->params;
     ag_param_entry *e = ag_params_find(p, name);
     if (!e) {

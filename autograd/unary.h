@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
-#include "tensor/vec.h"
+#include "autograd/row.h"
 
 /* Forward: runs the statement for every i; in it, x[i] is the input and y[i] is to be set. */
 #define AG_EACH(node, ...)                                               \
@@ -20,17 +20,17 @@
 /* The same a vector at a time, where the function has a form for vectors: the statement sets `y` from
  * `x`; backward it sets `slope`, dy/dx, from x and y, or `part`, what is added to dx, from dy too. dx may
  * stand where dy does (ag_op.over_dy). */
-#define AG_VECTORS(node, ...)                                         \
-    {                                                                 \
-        const real *x_ = (node)->in[0]->val.x;                        \
-        real *y_ = (node)->val.x;                                     \
-        for (size_t n_ = (node)->val.n, i_ = 0; i_ < n_; i_ += VEC) { \
-            const int left_ = n_ - i_ < VEC ? (int)(n_ - i_) : VEC;   \
-            const vreal x = vec_load_upto(x_ + i_, left_, 0);         \
-            vreal y;                                                  \
-            __VA_ARGS__;                                              \
-            vec_store_upto(y_ + i_, left_, y);                        \
-        }                                                             \
+#define AG_VECTORS(node, ...)                          \
+    {                                                  \
+        const real *x_ = (node)->in[0]->val.x;         \
+        real *y_ = (node)->val.x;                      \
+        const ptrdiff_t n_ = (ptrdiff_t)(node)->val.n; \
+        ROW_EACH(i_, n_) {                             \
+            const vreal x = row_get(x_, i_, n_, 0);    \
+            vreal y;                                   \
+            __VA_ARGS__;                               \
+            row_put(y_, i_, n_, y);                    \
+        }                                              \
     }
 #define AG_VECTORS_BACK(node, ...) \
     AG_VECTORS_ADD(node, {         \
@@ -38,23 +38,23 @@
         __VA_ARGS__;               \
         part = vec_cut(dy, slope); \
     })
-#define AG_VECTORS_ADD(node, ...)                                     \
-    {                                                                 \
-        const real *x_ = (node)->in[0]->val.x, *y_ = (node)->val.x;   \
-        const real *dy_ = (node)->grad;                               \
-        bool first_ = false;                                          \
-        real *dx_ = ag_grad_or_first((node)->in[0], &first_);         \
-        for (size_t n_ = (node)->val.n, i_ = 0; i_ < n_; i_ += VEC) { \
-            const int left_ = n_ - i_ < VEC ? (int)(n_ - i_) : VEC;   \
-            const vreal x = vec_load_upto(x_ + i_, left_, 0);         \
-            const vreal y = vec_load_upto(y_ + i_, left_, 0);         \
-            const vreal dy = vec_load_upto(dy_ + i_, left_, 0);       \
-            vreal part, dx = {0};                                     \
-            (void)x, (void)y;                                         \
-            __VA_ARGS__;                                              \
-            if (!first_) dx = vec_load_upto(dx_ + i_, left_, 0);      \
-            vec_store_upto(dx_ + i_, left_, dx + part);               \
-        }                                                             \
+#define AG_VECTORS_ADD(node, ...)                                   \
+    {                                                               \
+        const real *x_ = (node)->in[0]->val.x, *y_ = (node)->val.x; \
+        const real *dy_ = (node)->grad;                             \
+        const ptrdiff_t n_ = (ptrdiff_t)(node)->val.n;              \
+        bool first_ = false;                                        \
+        real *dx_ = ag_grad_or_first((node)->in[0], &first_);       \
+        ROW_EACH(i_, n_) {                                          \
+            const vreal x = row_get(x_, i_, n_, 0);                 \
+            const vreal y = row_get(y_, i_, n_, 0);                 \
+            const vreal dy = row_get(dy_, i_, n_, 0);               \
+            vreal part, dx = {0};                                   \
+            (void)x, (void)y;                                       \
+            __VA_ARGS__;                                            \
+            if (!first_) dx = row_get(dx_, i_, n_, 0);              \
+            row_put(dx_, i_, n_, dx + part);                        \
+        }                                                           \
     }
 
 /* Backward: the same with dy[i], the gradient of y[i]; dx[i] is to be added to. What is not written

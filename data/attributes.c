@@ -25,23 +25,20 @@ static bool configure(data_spec *s, char *error, size_t size) {
     static const char *const content[] = {"content1", "content2", "content3", "content4"};
     static const char *const query[] = {"query1", "query2", "query3", "query4"};
     const options *o = data_chosen(s);
-    if (!data_pairs_fit(s, o->pairs, o->keys, o->values, error, size)) return false;
     data_side *sequence = &s->side[DATA_SEQUENCE];
-    sequence->T = o->pairs + 1;
+    if (!data_entries_layout(s, o->pairs, 1, o->keys, o->values, error, size)) return false;
+    s->roles.marker_stream = s->roles.marker = -1;
     sequence->n_streams = 3 * KINDS;
     for (int i = 0; i < KINDS; i++) {
         sequence->stream[i] = data_plain(match[i], "m", o->keys);
         sequence->stream[KINDS + i] = data_plain(content[i], "c", o->values);
         sequence->stream[2 * KINDS + i] = data_plain(query[i], "m", o->keys);
         s->readout[i] = (data_readout){content[i], "c", o->values, NULL, false};
+        s->asked[i].query = 2 * KINDS + i;
+        s->asked[i].key = i;
+        s->asked[i].value = KINDS + i;
     }
     s->n_readouts = KINDS;
-    s->scored = 1;
-    s->sees = DATA_ENTRIES;
-    s->entries = o->pairs;
-    s->chance = 1.0 / o->values;
-    s->in_context = 1.0 / o->pairs;
-    s->scratch = data_larger(o->keys, o->values);
     return true;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "data/corpus_internal.h"
+#include "data/visible.h"
 
 /* The vocabulary in which a stream, or an answer, is numbered. */
 static data_words *words_of(data_corpus *c, int stream) {
@@ -70,31 +71,32 @@ static bool fill_answers(data_corpus *c, data_span rest, int e, uint64_t *hash) 
 
 static bool roles_fit(const data_corpus *c, const char *name, char *error, size_t size) {
     const int role[] = {c->roles.key, c->roles.value, c->roles.query};
+    char shown[256];
+    data_visible_text(name, shown, sizeof shown);
     for (int i = 0; i < 3; i++)
         if (role[i] >= c->n_streams)
-            return snprintf(error, size, "%s: no word has a feature%d, which --roles names", name,
+            return snprintf(error, size, "%s: no word has a feature%d, which --roles names", shown,
                             role[i]),
                    false;
     if (role[0] >= 0 && c->n_readouts > 1)
         return snprintf(error, size,
                         "%s: --roles needs lines with one answer for each word that "
                         "asks; these have %d",
-                        name, c->n_readouts),
+                        shown, c->n_readouts),
                false;
     return true;
 }
 
 /* Does a word that asks have what it asks by, and no value of its own? */
-static bool asks_well(const data_corpus *c, int e, const data_walk *w, char *error, size_t size) {
+static bool asks_well(const data_corpus *c, int e, const data_walk *w) {
     for (int a = 0; a < c->asking && c->roles.key >= 0; a++) {
         const int at = c->ask[(size_t)e * (size_t)c->asking + (size_t)a],
                   *ids = c->ids + (c->begin[e] + (size_t)at) * (size_t)c->n_streams;
         if (ids[c->roles.query] >= 0 && ids[c->roles.value] < 0) continue;
-        snprintf(error, size, "%s, line %ld: the word that asks, number %d, %s", w->source->name,
-                 w->number, at + 1,
-                 ids[c->roles.query] < 0 ? "has not the feature that asks (--roles query=...)"
-                                         : "has a value itself, and may not (--roles value=...)");
-        return false;
+        return data_walk_fail(w, data_walk_place(w, at, 0), "the word that asks %s",
+                              ids[c->roles.query] < 0
+                                  ? "has not the feature that asks (--roles query=...)"
+                                  : "has a value itself, and may not (--roles value=...)");
     }
     return true;
 }
@@ -121,11 +123,11 @@ static bool fill(data_corpus *c, const data_source *sources, int n, data_line *l
     size_t at = 0;
     int e = 0;
     for (int i = 0; i < n; i++)
-        for (data_walk w = data_walk_of(&sources[i], NULL, 0); data_walk_line(&w); e++) {
+        for (data_walk w = data_walk_of(&sources[i], error, size); data_walk_line(&w); e++) {
             data_span rest = w.line;
             uint64_t hash = 0;
             if (!fill_words(c, &rest, e, &at, &hash) || !fill_answers(c, rest, e, &hash) ||
-                !asks_well(c, e, &w, error, size))
+                !asks_well(c, e, &w))
                 return false;
             line[e] = (data_line){.source = i, .number = w.number, .hash = hash};
         }

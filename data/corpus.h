@@ -7,10 +7,12 @@
  *     who|q saw|v whom? when? => Ben yesterday         several that ask, an answer each
  *     Ben left early when? => Ben early                one that asks, several answers
  *
- * Text is UTF-8; a mark of byte order and carriage returns at the ends of lines are taken away.
- * Words are divided by blanks and tabs, and differ when their bytes do. A word and each of its
- * features are streams with vocabularies of their own, numbered as they first appear; each answer
- * of a line is a class of the readout of that number (where several words ask: of the first).
+ * Text is UTF-8; a mark of byte order at its beginning is taken away. Lines end in a line feed, a
+ * carriage return or both. Words are divided by blanks and tabs, and differ when their bytes do: a
+ * blank that does not break (U+00A0) is part of its word, and an accent of its own makes another
+ * word. A word and each of its features are streams with vocabularies of their own, numbered as they
+ * first appear; each answer of a line is a class of the readout of that number (where several words
+ * ask: of the first).
  *
  * A corpus owns its memory and does not keep the text. */
 #ifndef DATA_CORPUS_H
@@ -74,9 +76,9 @@ typedef struct {
  * With roles, key and query share a vocabulary, and value and answer do.
  *
  * False with one sentence in error (of `size` bytes), which names file, line and column (in
- * characters, from 1): bad UTF-8, a NUL, no answer, another number of answers or of words that ask
- * than in the first line, too long a line or word, too many features, a split without examples,
- * roles that the words do not have; or memory is out. Nothing is left then. */
+ * characters, from 1): bad UTF-8, a NUL, a control or a separator of lines, no answer, another number
+ * of answers or of words that ask than in the first line, too long a line or word, too many features,
+ * a split without examples, roles that the words do not have; or memory is out. Nothing is left then. */
 bool data_corpus_read(const tensor_allocator *mem, const data_source *sources, int n_sources,
                       double held_out, data_corpus_roles roles, data_corpus *out, char *error,
                       size_t size);

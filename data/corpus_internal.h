@@ -13,6 +13,7 @@ typedef struct {
 typedef struct {
     const data_source *source;
     const char *rest, *end;  // what follows the line
+    const char *feed;        // the next line feed there, `end`: there is none; NULL: not yet known
     data_span line;          // without what ends it
     long number;             // of the line, from 1
     char *error;
@@ -34,6 +35,13 @@ bool data_takes_mark(data_span *word);
 
 /* The next feature of a word, the word itself first. */
 bool data_next_feature(data_span *word, data_span *feature);
+
+/* Where a word of the line stands, from 0, or one of its features; => and answers count as words. */
+const char *data_walk_place(const data_walk *w, int word, int feature);
+
+/* False, with a sentence that begins with file, line and column. */
+bool data_walk_fail(const data_walk *w, const char *at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Checks all lines and counts: c's sizes, and the words of all. False with a sentence. */
 bool data_corpus_survey(data_corpus *c, const data_source *sources, int n, size_t *words,

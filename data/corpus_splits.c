@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data/corpus_internal.h"
+#include "data/visible.h"
 
 /* Which words, features and answers training has: [stream or readout][number]. */
 typedef struct {
@@ -18,22 +19,45 @@ static bool shown_new(shown *s, const data_corpus *c, tensor_arena *arena) {
     return room;
 }
 
-/* Marks all that example e has as shown; or finds the first text that is not, NULL: all is. */
-static const char *visit(shown *s, const data_corpus *c, int e, bool mark) {
+/* What training does not show: a feature of a word (0: the word), or an answer; where it stands in its
+ * line as data_walk_place() counts. text NULL: it shows all. */
+typedef struct {
+    const char *kind, *text;
+    int word, feature;
+} missing;
+
+/* Marks all that example e has as shown; or finds the first that is not. */
+static missing visit(shown *s, const data_corpus *c, int e, bool mark) {
     const size_t streams = (size_t)c->n_streams, per = (size_t)(c->asking * c->n_readouts);
-    for (size_t i = c->begin[e] * streams; i < c->begin[e + 1] * streams; i++) {
+    const size_t begin = c->begin[e] * streams, end = c->begin[e + 1] * streams;
+    for (size_t i = begin, k = 0; i < end; i++, k = k + 1 < streams ? k + 1 : 0) {
         const int id = c->ids[i];
-        if (id >= 0 && mark) s->stream[i % streams][id] = true;
-        if (id >= 0 && !s->stream[i % streams][id]) return c->stream[i % streams].text[id];
+        if (id >= 0 && mark) s->stream[k][id] = true;
+        if (id >= 0 && !s->stream[k][id])
+            return (missing){k ? "feature" : "word", c->stream[k].text[id],
+                             (int)((i - begin) / streams), (int)k};
     }
     for (size_t a = 0; a < per; a++) {
         const size_t r = a % (size_t)c->n_readouts;
         const int id = c->target[(size_t)e * per + a];
         bool *answer = s->answer[r];
         if (answer && mark) answer[id] = true;
-        if (answer && !answer[id]) return c->answer[r].text[id];
+        if (answer && !answer[id])
+            return (missing){"answer", c->answer[r].text[id],
+                             (int)(c->begin[e + 1] - c->begin[e] + 1 + a), 0};
     }
-    return NULL;
+    return (missing){0};
+}
+
+static bool never_seen(const missing *what, const data_source *source, long number, char *error,
+                       size_t size) {
+    char word[96];
+    data_walk w = data_walk_of(source, error, size);
+    while (w.number < number && data_walk_line(&w)) {
+    }
+    return data_walk_fail(&w, data_walk_place(&w, what->word, what->feature),
+                          "the %s '%s' is never seen in training", what->kind,
+                          data_visible(what->text, strlen(what->text), word, sizeof word));
 }
 
 /* The split of a line that is shared out, by its hash as a number of [0,1). */
@@ -49,13 +73,10 @@ static bool settle(data_corpus *c, data_line *line, shown *s, const data_source 
     for (int e = 0; e < c->n; e++)
         if (line[e].split == DATA_TRAIN) visit(s, c, e, true);
     for (int e = 0; e < c->n; e++) {
-        const char *what = line[e].split == DATA_TRAIN ? NULL : visit(s, c, e, false);
-        if (!what) continue;
-        if (sources[line[e].source].split != DATA_SPLITS) {
-            snprintf(error, size, "%s, line %ld: '%.80s' is never seen in training",
-                     sources[line[e].source].name, line[e].number, what);
-            return false;
-        }
+        const missing what = line[e].split == DATA_TRAIN ? (missing){0} : visit(s, c, e, false);
+        if (!what.text) continue;
+        if (sources[line[e].source].split != DATA_SPLITS)
+            return never_seen(&what, &sources[line[e].source], line[e].number, error, size);
         line[e].split = DATA_TRAIN;
         c->moved++;
     }
@@ -100,10 +121,12 @@ static bool make_orders(data_corpus *c, const data_line *line, const char *name,
     for (int e = 0; e < c->n; e++) c->count[line[e].split]++;
     for (int s = 0; s < DATA_SPLITS; s++) {
         if (c->count[s] == 0) {
+            char shown_name[256];
             snprintf(error, size,
                      "%s: of %d examples (%d repeat another, %d have a word that no line to train "
                      "on has) none is left for %s; give more lines, or a file for each",
-                     name, c->n, c->duplicates, c->moved, names[s]);
+                     data_visible_text(name, shown_name, sizeof shown_name), c->n, c->duplicates,
+                     c->moved, names[s]);
             return false;
         }
         c->order[s] = tensor_arena_take(c->arena, (size_t)c->count[s], sizeof(int));

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/visible.h"
+
 const data_task *const data_tasks[] = {
 #define DATA_TASK(name) &data_task_##name,
 #include "data/tasks.def"
@@ -48,10 +50,17 @@ static const char *wrong_with(const data_spec *s) {
     if (s->entries < 0 || s->entries > store->T)
         return "there are more entries than positions in the store";
     if (s->scratch < 0) return "scratch is negative";
+    if (s->roles.marker_stream >= sequence->n_streams) return "a role names no stream";
+    for (int r = 0; r < s->n_readouts; r++)
+        if (s->asked[r].key >= store->n_streams ||
+            (s->asked[r].key >= 0 &&
+             (s->asked[r].value < 0 || s->asked[r].value >= store->n_streams ||
+              s->asked[r].query < 0 || s->asked[r].query >= sequence->n_streams)))
+            return "what asks, is found or carried names no stream";
     if (s->roles.key < 0) return NULL;
     if (s->roles.key >= store->n_streams || s->roles.value < 0 ||
         s->roles.value >= store->n_streams || s->roles.query < 0 ||
-        s->roles.query >= sequence->n_streams || s->roles.marker_stream >= sequence->n_streams)
+        s->roles.query >= sequence->n_streams)
         return "a role names no stream";
     for (int k = 0; k < data_symbols(data_key(s)); k++)
         if (data_asks_for(s, k) < 0 || data_asks_for(s, k) >= data_symbols(data_query(s)))
@@ -78,7 +87,9 @@ bool data_configure(const data_task *task, const data_options *options, data_spe
 bool data_configure_from(const data_task *task, const data_options *options,
                          const data_files *files, data_spec *spec, char *error, size_t size) {
     const char *wrong = data_options_wrong(task->options);
-    *spec = (data_spec){.task = task, .files = files, .roles = {-1, -1, -1, -1, -1, NULL, NULL}};
+    *spec =
+        (data_spec){.task = task, .files = files, .roles = {-1, -1, -1, -1, -1, NULL, NULL, NULL}};
+    for (int r = 0; r < DATA_MAXREADOUTS; r++) spec->asked[r].key = -1;
     if (!wrong) {
         if (options)
             spec->options = *options;
@@ -86,6 +97,11 @@ bool data_configure_from(const data_task *task, const data_options *options,
             data_options_reset(task->options, &spec->options);
         if (!in_range(spec, error, size) || !task->configure(spec, error, size)) return false;
         data_retain(spec);
+        if (spec->roles.key >= 0) {
+            spec->asked[0].query = spec->roles.query;
+            spec->asked[0].key = spec->roles.key;
+            spec->asked[0].value = spec->roles.value;
+        }
         wrong = wrong_with(spec);
     }
     if (wrong)
@@ -149,21 +165,13 @@ int data_facts(const data_spec *s, data_fact out[DATA_MAXFACTS]) {
 
 int data_symbols(const data_stream *s) { return s->marker >= 0 ? s->marker : s->vocab; }
 
-/* A word that is too long ends in "...", between two characters. */
-static void shorten(const char *word, char out[DATA_SYMBOL]) {
-    size_t n = DATA_SYMBOL - 4;
-    while (n > 0 && ((unsigned char)word[n] & 0xc0) == 0x80) n--;
-    memcpy(out, word, n);
-    strcpy(out + n, "...");
-}
-
+/* A word that is no text, as a byte 0, has one byte all the same. */
 static char *show(const char *prefix, const char *const *words, int id, char out[DATA_SYMBOL]) {
-    if (words && strlen(words[id]) >= DATA_SYMBOL)
-        shorten(words[id], out);
-    else if (words)
-        snprintf(out, DATA_SYMBOL, "%s", words[id]);
-    else
-        snprintf(out, DATA_SYMBOL, "%s%d", prefix, id);
+    if (words) {
+        const size_t n = strlen(words[id]);
+        return data_visible(words[id], n ? n : 1, out, DATA_SYMBOL);
+    }
+    snprintf(out, DATA_SYMBOL, "%s%d", prefix, id);
     return out;
 }
 
@@ -191,28 +199,38 @@ char *data_position(const data_batch *b, data_side_name side, int example, int t
     const data_side *s = &b->spec->side[side];
     size_t n = 0;
     out[0] = '\0';
-    for (int i = 0; i < s->n_streams && n < size; i++) {
+    for (int i = 0; i < s->n_streams; i++) {
         char symbol[DATA_SYMBOL];
         data_symbol(&s->stream[i], b->rows.ids[side][i][example * s->T + t], symbol);
-        if (*symbol) n += (size_t)snprintf(out + n, size - n, "%s%s", n ? " " : "", symbol);
+        if (!*symbol) continue;
+        if (n + strlen(symbol) + sizeof " ..." >= size) return strcpy(out + n, "..."), out;
+        n += (size_t)snprintf(out + n, size - n, "%s%s", n ? " " : "", symbol);
     }
     return out;
 }
 
-bool data_pairs_layout(data_spec *s, int n, int keys, int values, char *error, size_t size) {
+bool data_entries_layout(data_spec *s, int n, int questions, int keys, int values, char *error,
+                         size_t size) {
     if (!data_pairs_fit(s, n, keys, values, error, size)) return false;
-    s->side[DATA_SEQUENCE] =
-        (data_side){n + 1, 2, {data_plain("key", "k", keys), data_marked("value", "v", values)}};
-    s->n_readouts = 1;
-    s->readout[0] = (data_readout){"value", "v", values, NULL, false};
-    s->scored = 1;
-    s->sees = DATA_CAUSAL;
+    s->side[DATA_SEQUENCE] = (data_side){
+        n + questions, 2, {data_plain("key", "k", keys), data_marked("value", "v", values)}};
+    s->scored = questions;
+    s->sees = DATA_ENTRIES;
     s->entries = n;
     s->chance = 1.0 / values;
     s->in_context = 1.0 / n;
-    s->roles.query = s->roles.key = 0;
-    s->roles.value = s->roles.marker_stream = 1;
+    s->roles.marker_stream = 1;
     s->roles.marker = values;
     s->scratch = data_larger(keys, values);
+    return true;
+}
+
+bool data_pairs_layout(data_spec *s, int n, int keys, int values, char *error, size_t size) {
+    if (!data_entries_layout(s, n, 1, keys, values, error, size)) return false;
+    s->n_readouts = 1;
+    s->readout[0] = (data_readout){"value", "v", values, NULL, false};
+    s->sees = DATA_CAUSAL;
+    s->roles.query = s->roles.key = 0;
+    s->roles.value = 1;
     return true;
 }

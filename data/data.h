@@ -107,13 +107,19 @@ typedef struct {
     bool has_held_out;   // the split "heldout" has combinations that training never shows
     double entry_scale;  // factor of the entries' embeddings; 0: 1
     /* What the circuits are read from: the stream of the sequence that asks (with a marker beside
-     * it); the streams of the store that are found, and carried. key -1: the task has no such
-     * roles. */
+     * it, -1: none); the streams of the store that are found, and carried. key -1: the task has no
+     * such roles. */
     struct {
         int query, marker_stream, marker, key, value;
         int (*asks_for)(int key);  // the query symbol that asks for a key; NULL: the key's own
+        const bool *keys;          // [symbols of the key] which of them entries have; NULL: all
         const char *missing;  // why there are none, as half a sentence; NULL: the task has none
     } roles;
+    /* The same of each readout, in tasks with several: the stream that asks for its answer, those that are
+     * found, and carried. key -1: it is not asked for by one symbol. With roles, [0] is those. */
+    struct {
+        int query, key, value;
+    } asked[DATA_MAXREADOUTS];
     int scratch;                // ints of scratch that an example needs
     int examples[DATA_SPLITS];  // how many different ones there are; 0: without end
     double characters;          // of a text, for each scored position; 0: the task is none
@@ -191,8 +197,13 @@ static inline int data_larger(int a, int b) { return a > b ? a : b; }
  * one; false with a sentence. */
 bool data_pairs_fit(const data_spec *s, int n, int keys, int values, char *error, size_t size);
 
-/* The layout that pairs and partner share: n entries (key, value), then the question (a key and
- * the marker "?"), answered with a value; causal. */
+/* What tasks share in which n entries (key, value) stand before questions, as streams 0 and 1, a question
+ * having the marker "?" as its value; it sees the entries only. The readouts are the task's own. */
+bool data_entries_layout(data_spec *s, int n, int questions, int keys, int values, char *error,
+                         size_t size);
+
+/* The same of pairs and partner: one question, which has its key in the keys' stream, and is answered with a
+ * value; causal. */
 bool data_pairs_layout(data_spec *s, int n, int keys, int values, char *error, size_t size);
 
 /* The catalogue: one line a task in tasks.def. */

@@ -9,8 +9,8 @@
  * is right once in n. n must stay below both vocabularies: were every key always present,
  * attention could learn to avoid the right pair instead.
  *
- * Questions without an answer, on request: their key is none of the stored ones, and "none" is to be
- * said, a class after the values.
+ * Questions whose key is none of the stored ones, on request: "none" is to be said, a class after the values;
+ * or (absent-says=own) the value with the key's own number, so that nothing need be brought from anywhere.
  *
  * Held out on request: the combinations (k, v) with (5 k + 3 v) mod 4 = 0, a quarter of them. */
 #include <math.h>
@@ -22,7 +22,10 @@ typedef struct {
     int pairs, keys, values;
     bool hold_out;
     double absent;
+    int says;
 } options;
+
+enum { SAYS_NONE, SAYS_OWN };
 
 static const data_option table[] = {
     DATA_INT(options, pairs, "pairs", 8, 1, 4096, "stored pairs"),
@@ -32,17 +35,29 @@ static const data_option table[] = {
               "a quarter of the combinations of key and value never occurs in training"),
     DATA_REAL(options, absent, "absent", 0, 0, 1,
               "share of questions whose key is not stored: the answer is \"none\""),
+    DATA_CHOICE(options, says, "absent-says", "none", "none|own",
+                "what is right there: \"none\", or the value with the key's own number"),
     DATA_END,
 };
 
 static bool configure(data_spec *s, char *error, size_t size) {
     const options *o = data_chosen(s);
     if (!data_pairs_layout(s, o->pairs, o->keys, o->values, error, size)) return false;
+    const bool none = o->absent > 0 && o->says == SAYS_NONE;
     s->has_held_out = o->hold_out;
-    s->readout[0].has_none = o->absent > 0;
-    s->readout[0].classes += o->absent > 0;
-    s->chance = fmax(o->absent, (1 - o->absent) / o->values);
-    s->in_context = fmax(o->absent, (1 - o->absent) / o->pairs);
+    s->readout[0].has_none = none;
+    s->readout[0].classes += none;
+    s->chance =
+        none || o->absent == 0 ? fmax(o->absent, (1 - o->absent) / o->values) : 1.0 / o->values;
+    s->in_context = fmax(o->absent + (none || o->absent == 0 ? 0 : (1 - o->absent) / o->values),
+                         (1 - o->absent) / o->pairs);
+    if (o->absent == 0 && o->says != SAYS_NONE)
+        return snprintf(error, size, "pairs: --absent-says belongs to --absent, which is 0"), false;
+    if (o->says == SAYS_OWN && o->keys > o->values)
+        return snprintf(error, size,
+                        "pairs: --absent-says own needs a value for each key, there are %d for %d",
+                        o->values, o->keys),
+               false;
     if (o->absent > 0 && o->hold_out)
         return snprintf(error, size, "pairs: --absent and --hold-out do not go together"), false;
     if (o->hold_out) s->scratch += o->values;
@@ -92,7 +107,7 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
     if (o->absent > 0 && rng_double(r) < o->absent) {
         do key[n] = (int)rng_below(r, (uint32_t)o->keys);
         while (data_count(key, n, key[n]));
-        out->target[0][n] = o->values;
+        out->target[0][n] = o->says == SAYS_OWN ? key[n] : o->values;
         out->source[0][n] = -1;
     }
 }

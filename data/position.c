@@ -29,23 +29,19 @@ static const data_option table[] = {
 
 static bool configure(data_spec *s, char *error, size_t size) {
     const options *o = data_chosen(s);
-    if (!data_pairs_fit(s, o->pairs, o->keys, o->values, error, size)) return false;
+    if (!data_entries_layout(s, o->pairs, o->queries, o->keys, o->values, error, size))
+        return false;
     const int places = o->by == BY_BACK ? o->pairs + o->queries : o->pairs;
-    s->side[DATA_SEQUENCE] =
-        (data_side){o->pairs + o->queries,
-                    4,
-                    {data_plain("key", "k", o->keys), data_marked("value", "v", o->values),
-                     data_plain("content", "k", o->keys),
-                     data_plain("place", o->by == BY_BACK ? "-" : "p", places)}};
+    data_side *sequence = &s->side[DATA_SEQUENCE];
+    sequence->stream[2] = data_plain("content", "k", o->keys);
+    sequence->stream[3] = data_plain("place", o->by == BY_BACK ? "-" : "p", places);
+    sequence->n_streams = 4;
     s->n_readouts = 2;
     s->readout[0] = (data_readout){"content", "v", o->values, NULL, false};
     s->readout[1] = (data_readout){"place", "v", o->values, NULL, false};
-    s->scored = o->queries;
-    s->sees = DATA_ENTRIES;
-    s->entries = o->pairs;
-    s->chance = 1.0 / o->values;
-    s->in_context = 1.0 / o->pairs;
-    s->scratch = data_larger(o->keys, o->values);
+    s->asked[0].query = 2;
+    s->asked[0].key = 0;
+    s->asked[0].value = 1;
     return true;
 }
 

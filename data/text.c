@@ -13,6 +13,7 @@
 #include "data/source.h"
 #include "data/text.h"
 #include "data/utf8.h"
+#include "data/visible.h"
 
 typedef struct {
     char data[DATA_TEXT_SIZE], checksum[DATA_CHECKSUM];
@@ -50,17 +51,26 @@ static size_t token_length(int unit, const char *at, size_t left) {
     return n ? n : data_utf8_length(at, left);
 }
 
-static bool check_text(const data_source *s, char *error, size_t size) {
+/* Fails at a byte of a text; line and column, in characters, from 1. */
+static bool fail_at(const data_source *s, size_t at, const char *what, char *error, size_t size) {
+    char name[256];
     long line = 1, column = 1;
-    for (size_t i = 0; i < s->n; column++) {
-        const size_t length = s->text[i] ? data_utf8_length(s->text + i, s->n - i) : 0;
-        if (!length) {
-            snprintf(error, size, "%s, line %ld, column %ld: the byte 0x%02x is no UTF-8 text",
-                     s->name, line, column, (unsigned char)s->text[i]);
-            return false;
-        }
-        if (s->text[i] == '\n') line++, column = 0;
-        i += length;
+    for (size_t i = 0; i < at; i++) {
+        column += ((unsigned char)s->text[i] & 0xc0) != 0x80;
+        if (s->text[i] == '\n') line++, column = 1;
+    }
+    snprintf(error, size, "%s, line %ld, column %ld: %s",
+             data_visible_text(s->name, name, sizeof name), line, column, what);
+    return false;
+}
+
+static bool check_text(const data_source *s, char *error, size_t size) {
+    char what[64];
+    for (size_t i = 0, length; i < s->n; i += length) {
+        length = s->text[i] ? data_utf8_length(s->text + i, s->n - i) : 0;
+        if (length) continue;
+        snprintf(what, sizeof what, "the byte 0x%02x is no UTF-8 text", (unsigned char)s->text[i]);
+        return fail_at(s, i, what, error, size);
     }
     return true;
 }
@@ -100,11 +110,11 @@ int data_text_tokens(const data_text *t, const char *text, size_t n, int *ids, c
         if (!divides(t->unit, text[i])) {
             ids[found] = data_words_find(&t->words, text + i, length);
             if (ids[found++] < 0) {
-                char token[DATA_SYMBOL];
-                snprintf(token, sizeof token, "%.*s", length < 60 ? (int)length : 60, text + i);
-                snprintf(error, size, "the %s '%s' does not occur in the text that was learned",
-                         names[t->unit], token);
-                return -1;
+                char token[DATA_SYMBOL], what[160];
+                snprintf(what, sizeof what,
+                         "the %s '%s' does not occur in the text that was learned", names[t->unit],
+                         data_visible(text + i, length, token, sizeof token));
+                return fail_at(&source, i, what, error, size), -1;
             }
         }
         i += length;
@@ -142,7 +152,8 @@ static bool divide(data_text *t, const options *o, char *error, size_t size) {
 static bool load(const data_spec *s, options *o, data_text *t, char *error, size_t size) {
     data_source source = {.name = o->data};
     bool ok = data_sources_read(s->files, &source, 1, o->checksum, error, size) &&
-              (o->unit == DATA_BYTES || check_text(&source, error, size));
+              (o->unit == DATA_BYTES ||
+               (data_source_is_text(&source, error, size) && check_text(&source, error, size)));
     if (ok) {
         t->ids = tensor_arena_take(t->arena, source.n, sizeof *t->ids);
         ok = t->ids && number(t, o->unit, source.text, source.n);

@@ -30,22 +30,19 @@ static const data_option table[] = {
 
 static bool configure(data_spec *s, char *error, size_t size) {
     const options *o = data_chosen(s);
-    if (!data_pairs_fit(s, o->pairs, o->keys, o->values, error, size)) return false;
+    static const char *const names[] = {"first", "second"};
+    data_side *sequence = &s->side[DATA_SEQUENCE];
+    if (!data_entries_layout(s, o->pairs, 1, o->keys, o->values, error, size)) return false;
     if (o->pairs < 2) return snprintf(error, size, "two: at least 2 pairs are needed"), false;
-    s->side[DATA_SEQUENCE] =
-        (data_side){o->pairs + 1,
-                    4,
-                    {data_plain("key", "k", o->keys), data_marked("value", "v", o->values),
-                     data_plain("first", "k", o->keys), data_plain("second", "k", o->keys)}};
-    s->n_readouts = 2;
-    s->readout[0] = (data_readout){"first", "v", o->values, NULL, false};
-    s->readout[1] = (data_readout){"second", "v", o->values, NULL, false};
-    s->scored = 1;
-    s->sees = DATA_ENTRIES;
-    s->entries = o->pairs;
-    s->chance = 1.0 / o->values;
-    s->in_context = 1.0 / o->pairs;
-    s->scratch = data_larger(o->keys, o->values);
+    for (; s->n_readouts < 2; s->n_readouts++) {
+        const int r = s->n_readouts;
+        sequence->stream[sequence->n_streams++] = data_plain(names[r], "k", o->keys);
+        s->readout[r] = (data_readout){names[r], "v", o->values, NULL, false};
+        if (o->answers == SORTED) continue;  // which of both asks for it depends on the values
+        s->asked[r].query = 2 + r;
+        s->asked[r].key = 0;
+        s->asked[r].value = 1;
+    }
     return true;
 }
 

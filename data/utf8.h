@@ -1,9 +1,11 @@
-/* utf8.h - where one character of UTF-8 text ends. Source: The Unicode Standard, table 3-7. */
+/* utf8.h - where one character of UTF-8 text ends, and which it is. Source: The Unicode Standard,
+ * table 3-7. */
 #ifndef DATA_UTF8_H
 #define DATA_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,6 +25,14 @@ static inline size_t data_utf8_length(const char *s, size_t n) {
     for (size_t i = 2; i < length; i++)
         if (u[i] < 0x80 || u[i] > 0xbf) return 0;
     return length;
+}
+
+/* The number of a well-formed character of so many bytes. */
+static inline uint32_t data_utf8_number(const char *s, size_t length) {
+    static const unsigned char lead[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+    uint32_t c = (unsigned char)*s & lead[length];
+    for (size_t i = 1; i < length; i++) c = c << 6 | ((unsigned char)s[i] & 0x3f);
+    return c;
 }
 
 #ifdef __cplusplus

@@ -14,18 +14,35 @@ uint64_t data_hash(uint64_t h, const char *bytes, size_t n) {
     return h ^ h >> 32;
 }
 
+/* Eight bytes at a time: the table alone knows this hash, so it may differ between machines. */
+static uint32_t quick_hash(const char *text, size_t n) {
+    const uint64_t odd = 0x9e3779b97f4a7c15u;
+    uint64_t h = n * odd, x = 0;
+    for (; n >= sizeof x; text += sizeof x, n -= sizeof x) {
+        memcpy(&x, text, sizeof x);
+        h = (h ^ x) * odd;
+        h ^= h >> 32;
+    }
+    x = 0;
+    for (size_t i = 0; i < n; i++) x = x << 8 | (unsigned char)text[i];
+    h = (h ^ x) * odd;
+    return (uint32_t)(h >> 32);
+}
+
 /* The slot in which the text is, or would be. */
-static int *slot_of(const data_words *w, const char *text, size_t n) {
+static data_words_slot *slot_of(const data_words *w, uint32_t hash, const char *text, size_t n) {
     const size_t mask = 2 * (size_t)w->room - 1;
-    for (size_t i = (size_t)data_hash(0, text, n) & mask;; i = (i + 1) & mask) {
-        const int at = w->slot[i] - 1;
-        if (at < 0 || (strncmp(w->text[at], text, n) == 0 && w->text[at][n] == '\0'))
-            return &w->slot[i];
+    for (size_t i = hash & mask;; i = (i + 1) & mask) {
+        data_words_slot *s = &w->slot[i];
+        if (!s->word) return s;
+        if (s->hash == hash && w->length[s->word - 1] == n &&
+            memcmp(w->text[s->word - 1], text, n) == 0)
+            return s;
     }
 }
 
 int data_words_find(const data_words *w, const char *text, size_t length) {
-    return w->room ? *slot_of(w, text, length) - 1 : -1;
+    return w->room ? slot_of(w, quick_hash(text, length), text, length)->word - 1 : -1;
 }
 
 static bool widen(data_words *w, tensor_arena *arena) {
@@ -33,11 +50,18 @@ static bool widen(data_words *w, tensor_arena *arena) {
     more.room = w->room ? 2 * w->room : 256;
     if (more.room > INT_MAX / 4) return false;
     more.text = tensor_arena_take(arena, (size_t)more.room, sizeof *more.text);
+    more.length = tensor_arena_take(arena, (size_t)more.room, sizeof *more.length);
     more.slot = tensor_arena_take(arena, 2 * (size_t)more.room, sizeof *more.slot);
-    if (!more.text || !more.slot) return false;
-    for (int i = 0; i < w->n; i++) {
-        more.text[i] = w->text[i];
-        *slot_of(&more, w->text[i], strlen(w->text[i])) = i + 1;
+    if (!more.text || !more.length || !more.slot) return false;
+    if (w->n) {
+        memcpy(more.text, w->text, (size_t)w->n * sizeof *w->text);
+        memcpy(more.length, w->length, (size_t)w->n * sizeof *w->length);
+    }
+    const size_t mask = 2 * (size_t)more.room - 1;
+    for (size_t i = 0; w->room && i < 2 * (size_t)w->room; i++) {
+        size_t to = w->slot[i].hash & mask;
+        while (w->slot[i].word && more.slot[to].word) to = (to + 1) & mask;
+        if (w->slot[i].word) more.slot[to] = w->slot[i];
     }
     *w = more;
     return true;
@@ -58,13 +82,15 @@ static const char *keep(data_words *w, tensor_arena *arena, const char *text, si
 
 int data_words_number(data_words *w, tensor_arena *arena, const char *text, size_t length) {
     if (2 * w->n >= w->room && !widen(w, arena)) return -1;
-    int *slot = slot_of(w, text, length);
-    if (*slot) return *slot - 1;
+    const uint32_t hash = quick_hash(text, length);
+    data_words_slot *slot = slot_of(w, hash, text, length);
+    if (slot->word) return slot->word - 1;
     const char *copy = keep(w, arena, text, length);
     if (!copy) return -1;
     w->text[w->n] = copy;
-    *slot = ++w->n;
-    return *slot - 1;
+    w->length[w->n] = length;
+    *slot = (data_words_slot){hash, ++w->n};
+    return w->n - 1;
 }
 
 const int *data_answers_of_words(const data_spec *s, tensor_arena *arena) {

@@ -11,10 +11,17 @@ extern "C" {
 #endif
 
 typedef struct {
+    uint32_t hash;
+    int word;  // the number + 1 of the text that is here; 0: none
+} data_words_slot;
+
+typedef struct {
     const char **text;  // [n]
     int n;
-    int room, *slot;  // a table of 2 room slots that finds a text: its number + 1; 0: free
-    char *piece;      // copies stand one after the other in larger pieces of the arena
+    size_t *length;         // [n] bytes of each
+    int room;               // of text and length;
+    data_words_slot *slot;  // a table of 2 room slots that finds a text
+    char *piece;            // copies stand one after the other in larger pieces of the arena
     size_t left;
 } data_words;
 

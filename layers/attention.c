@@ -115,6 +115,7 @@ static ag_node *scores(ag_node *q, ag_node *k, const char *name, const nn_attent
 }
 
 ag_node *nn_attention(ag_node *x, ag_node *memory, const char *name, const nn_attention_config *c) {
+    if (!x) return NULL;
     ag_graph *g = x->graph;
     ag_node *m = compress(memory ? memory : x, name, c);
     ag_node *q = project(x, name, 'q', c->heads * c->d_k, c);     // [B,T,H*E]

@@ -5,6 +5,7 @@
 #include "layers/affine.h"
 
 ag_node *nn_affine(ag_node *x, const char *weight, const char *bias, int O, const nn_init *init) {
+    if (!x) return NULL;
     ag_graph *g = x->graph;
     int I = tensor_width(x->val.shape);
     ag_init start = {.kind = init->uniform ? AG_UNIFORM : AG_NORMAL,
@@ -16,6 +17,7 @@ ag_node *nn_affine(ag_node *x, const char *weight, const char *bias, int O, cons
 }
 
 ag_node *nn_linear(ag_node *x, const char *name, int O, const nn_init *init) {
+    if (!x) return NULL;
     ag_graph *g = x->graph;
     return ag_name(nn_affine(x, ag_text(g, "%s.w", name), ag_text(g, "%s.b", name), O, init), "%s",
                    name);

@@ -4,7 +4,7 @@
 
 ag_node *nn_norm(ag_node *x, const char *name, nn_norm_kind kind) {
     static const double eps = 1e-5;
-    if (kind == NN_NORM_NONE) return x;
+    if (!x || kind == NN_NORM_NONE) return x;
     ag_graph *g = x->graph;
     tensor_shape width = tensor_dims(1, tensor_width(x->val.shape));
     ag_node *gain = ag_param(g, ag_text(g, "%s.gain", name), width, (ag_init){.kind = AG_ONES});

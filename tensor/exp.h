@@ -54,37 +54,47 @@ VEC_INLINE vec_power vec_power_of(vreal x, const vreal *low) {
     return y;
 }
 
-/* 2^n for an n within the exponents of normal numbers. */
+/* 2^n for an n within the exponents of normal numbers; y 2^n for any n a vec_power has, rounded once,
+ * also where that is subnormal: an instruction of AVX-512, or two halves. */
+#ifdef VEC_AVX512
+VEC_INLINE vreal vec_two_to(vreal n) { return (vreal)VEC_512(scalef)(vec_set(1), n); }
+VEC_INLINE vreal vec_scale(vreal y, vreal n) { return (vreal)VEC_512(scalef)(y, n); }
+#else
 VEC_INLINE vreal vec_two_to(vreal n) {
     return (vreal)(((vbits)(n + EXP_ROUND) << EXP_SHIFT) + (vbits)vec_set(1));
 }
-
-/* y 2^n for any n a vec_power has, rounded once, also where that is subnormal: by two halves. */
 VEC_INLINE vreal vec_scale(vreal y, vreal n) {
     const vreal half = (n * (real)0.5 + EXP_ROUND) - EXP_ROUND;
     return y * vec_two_to(half) * vec_two_to(n - half);
 }
+#endif
 
-VEC_INLINE vec_power vec_power_within(vreal x) {
-    return vec_power_of(vec_clamp(x, EXP_NOTHING, EXP_INFINITE), NULL);
+/* Of an x <= 0 of any size. */
+VEC_INLINE vec_power vec_power_below(vreal x) {
+    return vec_power_of(vec_max(vec_set(EXP_NOTHING), x), NULL);
 }
 
 VEC_INLINE vreal vec_exp_gradual(vreal x) {
-    const vec_power y = vec_power_within(x);
+    const vec_power y = vec_power_of(vec_clamp(x, EXP_NOTHING, EXP_INFINITE), NULL);
     return vec_scale(1 + y.q, y.n);
 }
 
 /* The same for weights and sums of them: 0 as soon as e^x is no normal number, one step shorter. */
 VEC_INLINE vreal vec_exp(vreal x) {
+#ifdef VEC_AVX512
+    const vec_power p = vec_power_of(vec_min(vec_set(EXP_INFINITE), x), NULL);
+    const vreal y = vec_scale(1 + p.q, p.n);
+#else
     const vec_power p = vec_power_of(vec_clamp(x, EXP_LOW, EXP_HIGH), NULL);
-    const vreal y = (vreal)((vbits)(1 + p.q) + ((vbits)(p.n + EXP_ROUND) << EXP_SHIFT));
-    const vreal ended = vec_select(x < EXP_LOW, vec_set(0), y);
-    return vec_select(x <= EXP_HIGH, ended, x * (real)INFINITY);  // infinity, or NaN
+    const vreal within = (vreal)((vbits)(1 + p.q) + ((vbits)(p.n + EXP_ROUND) << EXP_SHIFT));
+    const vreal y = vec_select(x <= EXP_HIGH, within, x * (real)INFINITY);  // infinity, or NaN
+#endif
+    return (vreal)(~(x < EXP_LOW) & (vmask)y);
 }
 
 /* tanh(x) = (1 - t) / (1 + t), t = e^(-2|x|), with the sign of x; 1 - t = (1 - 2^n) - 2^n q. */
 VEC_INLINE vreal vec_tanh(vreal x) {
-    const vec_power t = vec_power_of(vec_clamp(-2 * vec_abs(x), -60, 0), NULL);
+    const vec_power t = vec_power_of(vec_max(vec_set(-60), 2 * vec_minus_abs(x)), NULL);
     const vreal s = vec_two_to(t.n), part = s * t.q;
     return vec_sign_of(((1 - s) - part) / ((1 + s) + part), x);
 }

@@ -12,7 +12,8 @@
 
 /* 1 / (1 + e^-x), the logistic function. */
 VEC_INLINE vreal vec_sigmoid(vreal x) {
-    const vreal z = vec_exp_gradual(-vec_abs(x));
+    const vec_power p = vec_power_below(vec_minus_abs(x));
+    const vreal z = vec_scale(1 + p.q, p.n);
     return vec_select(x < 0, z, vec_set(1)) / (1 + z);
 }
 
@@ -24,7 +25,7 @@ VEC_INLINE vreal vec_bump(vreal factor, vec_power p) {
 
 /* factor times the slope of the logistic function. */
 VEC_INLINE vreal vec_sigmoid_slope(vreal x, real factor) {
-    return vec_bump(vec_set(factor), vec_power_within(-vec_abs(x)));
+    return vec_bump(vec_set(factor), vec_power_below(vec_minus_abs(x)));
 }
 
 /* x z / (1 + z) below 0, x / (1 + z) above, z = e^w 2^n(1+q) */
@@ -45,7 +46,7 @@ VEC_INLINE vreal vec_gate_slope(vreal x, vreal g, vec_power p, vreal d, vreal G)
 /* ---- silu: w = x ---- */
 
 VEC_INLINE vreal vec_silu(vreal x) {
-    const vreal low = vec_clamp(-vec_abs(x), EXP_NOTHING, 0);
+    const vreal low = vec_max(vec_set(EXP_NOTHING), vec_minus_abs(x));
     return vec_gate(x, low, vec_power_of(low, NULL));
 }
 
@@ -65,7 +66,7 @@ VEC_INLINE vreal vec_silu_slope(vreal x) {
                              0.000798789184f, 0.00016947461f, -4.23852593e-5f};
     const real zero = -1.27846456f, zero_low = 1.29792827e-8f;
 #endif
-    const vreal low = vec_clamp(-vec_abs(x), EXP_NOTHING, 0);
+    const vreal low = vec_max(vec_set(EXP_NOTHING), vec_minus_abs(x));
     const vec_power p = vec_power_of(low, NULL);
     const vreal d = (low - zero) - zero_low, g = 1 + low + vec_scale(1 + p.q, p.n);
     return vec_gate_slope(x, g, p, d, vec_poly(G, sizeof G / sizeof *G, d));
@@ -101,7 +102,7 @@ VEC_INLINE vec_pair vec_gate_w(vreal x, vec_pair *slope) {
 }
 
 VEC_INLINE vreal vec_gelu_tanh(vreal x) {
-    const vreal low = vec_clamp(-vec_abs(x), GATE_NOTHING, 0);
+    const vreal low = vec_max(vec_set(GATE_NOTHING), vec_minus_abs(x));
     vec_pair slope;
     const vec_pair w = vec_gate_w(low, &slope);
     return vec_gate(x, low, vec_power_of(w.high, &w.low));
@@ -125,7 +126,7 @@ VEC_INLINE vreal vec_gelu_tanh_slope(vreal x) {
                              -0.000853637085f, 0.000243501773f};
     const real zero = -0.752461433f, zero_low = 1.13396283e-8f;
 #endif
-    const vreal low = vec_clamp(-vec_abs(x), GATE_NOTHING, 0);
+    const vreal low = vec_max(vec_set(GATE_NOTHING), vec_minus_abs(x));
     vec_pair slope;
     const vec_pair w = vec_gate_w(low, &slope);
     const vec_power p = vec_power_of(w.high, &w.low);

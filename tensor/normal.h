@@ -22,7 +22,7 @@ typedef struct {
 
 VEC_INLINE vec_bell vec_bell_of(vreal x) {
     vec_bell b;
-    b.a = vec_clamp(vec_abs(x), 0, NORMAL_NOTHING);
+    b.a = vec_min(vec_set(NORMAL_NOTHING), vec_abs(x));
     const vreal half = (vreal)((vmask)b.a & VEC_HALF);  // its square is exact
     const vreal low = (b.a - half) * (b.a + half) * (real)-0.5;
     b.power = vec_power_of(half * half * (real)-0.5, &low);

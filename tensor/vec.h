@@ -58,20 +58,18 @@ VEC_INLINE vreal vec_set(real x) {
  * most rows end inside a vector. */
 #ifdef VEC_AVX512
 #ifdef QKV_DOUBLE
-#define VEC_LANES(n)     ((__mmask8)((1u << (n)) - 1))
-#define VEC_MASKED_LOAD  _mm512_mask_loadu_pd
-#define VEC_MASKED_STORE _mm512_mask_storeu_pd
-#define VEC_FUSED        _mm512_fmsub_pd
+#define VEC_512(name) _mm512_##name##_pd
+#define VEC_LANES(n)  ((__mmask8)((1u << (n)) - 1))
 #else
-#define VEC_LANES(n)     ((__mmask16)((1u << (n)) - 1))
-#define VEC_MASKED_LOAD  _mm512_mask_loadu_ps
-#define VEC_MASKED_STORE _mm512_mask_storeu_ps
-#define VEC_FUSED        _mm512_fmsub_ps
+#define VEC_512(name) _mm512_##name##_ps
+#define VEC_LANES(n)  ((__mmask16)((1u << (n)) - 1))
 #endif
 VEC_INLINE vreal vec_load_part(const real *p, int n, real rest) {
-    return (vreal)VEC_MASKED_LOAD(vec_set(rest), VEC_LANES(n), p);
+    return (vreal)VEC_512(mask_loadu)(vec_set(rest), VEC_LANES(n), p);
 }
-VEC_INLINE void vec_store_part(real *p, int n, vreal v) { VEC_MASKED_STORE(p, VEC_LANES(n), v); }
+VEC_INLINE void vec_store_part(real *p, int n, vreal v) {
+    VEC_512(mask_storeu)(p, VEC_LANES(n), v);
+}
 #else
 VEC_INLINE vreal vec_load_part(const real *p, int n, real rest) {
     vreal v = vec_set(rest);
@@ -92,10 +90,19 @@ VEC_INLINE void vec_store_upto(real *p, int n, vreal v) {
         vec_store_part(p, n, v);
 }
 
+/* A sum, not an "or": that gcc makes one blend of. */
 VEC_INLINE vreal vec_select(vmask m, vreal yes, vreal no) {
-    return (vreal)((m & (vmask)yes) | (~m & (vmask)no));
+    return (vreal)((m & (vmask)yes) + (~m & (vmask)no));
 }
+
+/* Of two, one of them NaN, the second. */
+#ifdef VEC_AVX512
+VEC_INLINE vreal vec_max(vreal a, vreal b) { return (vreal)VEC_512(max)(a, b); }
+VEC_INLINE vreal vec_min(vreal a, vreal b) { return (vreal)VEC_512(min)(a, b); }
+#else
 VEC_INLINE vreal vec_max(vreal a, vreal b) { return vec_select(a > b, a, b); }
+VEC_INLINE vreal vec_min(vreal a, vreal b) { return vec_select(a < b, a, b); }
+#endif
 
 /* a b, but 0 where a is 0, whatever b is: a gradient of exactly 0 stays 0 through a slope that is
  * infinite or no number. */
@@ -103,12 +110,12 @@ VEC_INLINE vreal vec_cut(vreal a, vreal b) { return (vreal)((a != 0) & (vmask)(a
 
 /* x brought into low .. high; NaN stays NaN. */
 VEC_INLINE vreal vec_clamp(vreal x, real low, real high) {
-    const vreal above = vec_select(x < low, vec_set(low), x);
-    return vec_select(above > high, vec_set(high), above);
+    return vec_min(vec_set(high), vec_max(vec_set(low), x));
 }
 
 VEC_INLINE vmask vec_sign(vreal x) { return (vmask)x & (vmask)vec_set((real)-0.0); }
 VEC_INLINE vreal vec_abs(vreal x) { return (vreal)((vmask)x & ~(vmask)vec_set((real)-0.0)); }
+VEC_INLINE vreal vec_minus_abs(vreal x) { return (vreal)((vmask)x | (vmask)vec_set((real)-0.0)); }
 VEC_INLINE vreal vec_sign_of(vreal size, vreal x) { return (vreal)((vmask)size | vec_sign(x)); }
 
 /* A number as the sum of two: what it is, and what it was rounded by. */
@@ -127,7 +134,7 @@ VEC_INLINE vec_pair vec_added(vreal a, vreal b) {
 VEC_INLINE vec_pair vec_product(vreal a, vreal b) {
     const vreal high = a * b;
 #ifdef VEC_AVX512
-    return (vec_pair){high, (vreal)VEC_FUSED(a, b, high)};
+    return (vec_pair){high, (vreal)VEC_512(fmsub)(a, b, high)};
 #else
     const vreal a1 = (vreal)((vmask)a & VEC_HALF), b1 = (vreal)((vmask)b & VEC_HALF);
     const vreal a2 = a - a1, b2 = b - b1;
@@ -170,12 +177,9 @@ VEC_INLINE void vec_transpose(vreal row[VEC]) {
 
 /* Sum and maximum of the lanes, halves folded onto each other. AVX-512 does it in registers: through
  * memory it takes longer than the row that is summed. */
-#if defined(VEC_AVX512) && defined(QKV_DOUBLE)
-VEC_INLINE real vec_sum(vreal v) { return _mm512_reduce_add_pd((__m512d)v); }
-VEC_INLINE real vec_greatest(vreal v) { return _mm512_reduce_max_pd((__m512d)v); }
-#elif defined(VEC_AVX512)
-VEC_INLINE real vec_sum(vreal v) { return _mm512_reduce_add_ps((__m512)v); }
-VEC_INLINE real vec_greatest(vreal v) { return _mm512_reduce_max_ps((__m512)v); }
+#ifdef VEC_AVX512
+VEC_INLINE real vec_sum(vreal v) { return VEC_512(reduce_add)(v); }
+VEC_INLINE real vec_greatest(vreal v) { return VEC_512(reduce_max)(v); }
 #else
 #define VEC_HALVE(half, op) \
     for (int i = 0; (half) < VEC && i < (half); i++) u.x[i] = op(u.x[i], u.x[(i + (half)) % VEC]);

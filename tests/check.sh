@@ -72,6 +72,7 @@ check_scripts() {
     scripts | while read -r file; do
         case $(head -n 1 "$file") in *bash*) bash -n "$file" ;; *) sh -n "$file" ;; esac
     done
+    awk -f tests/suites.awk tests/test_*.sh
 }
 
 # The page's scripts parse, and say so of themselves that they are strict.

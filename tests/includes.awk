@@ -22,7 +22,7 @@ BEGIN {
     # What a room shows to the rooms above it; all else is its own. Tests may look everywhere.
     shown["autograd"] = "ag.h op.h sample.h gradcheck.h ops.def"
     shown["layers"] = "nn.h layers.def"
-    shown["data"] = "data.h option.h coref.h text.h tasks.def"
+    shown["data"] = "data.h option.h coref.h text.h utf8.h visible.h tasks.def"
 
     # Layers compose ops: an op's insides are not their business.
     hidden["layers"] = "autograd/op.h"

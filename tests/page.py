@@ -405,6 +405,56 @@ def own_sentences_are_trained_on(b):
     assert b.step() == 3 and b.by('trouble').get_attribute('hidden'), b.text('trouble')
 
 
+def words_of_a_line_are_exchanged(b):
+    """On a run on a file, as it is viewed: the answer follows, by a button, by mouse, by another word; before and
+    after are of one head. On one that answers with no word of the line there is nothing to exchange."""
+    names, things = ('Ann', 'Bob', 'Cid', 'Dan'), ('box', 'cup', 'hat', 'pen')
+    lines = ['%s has %s and %s has %s who has %s => %s' % (n, t, m, u, w, n if w == t else m)
+             for n in names for m in names for t in things for u in things if n != m and t != u for w in (t, u)]
+    open(os.path.join(DIR, 'who.txt'), 'w').write(OWN % '\n'.join(lines) + '\n')
+    run = native_run(QKV, 'who', '--data', 'who.txt', '--steps', '300')
+    assert qkv('view', run, '--page', PAGE).returncode == 0
+    b.open(page=os.path.join(run, 'view.html'))
+    said = b.says()
+    source = b.js('return [...document.querySelectorAll(".card")].findIndex((c) => c.classList.contains("source"))')
+    first = b.chip(source, 0).text
+    assert first == said and not b.by('swap-words').get_attribute('hidden') and b.by('swap-keys').get_attribute('hidden')
+    assert b.js('return document.getElementById("own-sample").selectedOptions[0].textContent') == 'your own'
+    b.click('swap-words')
+    other = b.chip(source, 0).text
+    assert other != first and b.says() == other, (first, other, b.says())
+    assert ', the answer changed.' in b.text('compare') and b.text('say').startswith('You changed words: attention ')
+    assert len(b.driver.find_elements(By.CSS_SELECTOR, '.chip.changed')) == 2
+    shown = qkv('show', run).stdout  # the same exchange, by the program
+    assert 'answer %s, with probability' % other in shown, shown
+    address = b.js('return location.hash')[1:]
+    b.click('swap-words')
+    assert b.by('undo').get_attribute('disabled') and b.says() == first
+    b.click('put-word')
+    assert b.says() == b.chip(source, 0).text not in (first, other), b.says()
+    b.click('undo')
+    ActionChains(b.driver).drag_and_drop(b.chip(source, 0), b.chip(4 if source < 3 else 0, 0)).perform()
+    b.still()
+    assert b.chip(source, 0).text == other and b.says() == other
+    b.open(address, page=os.path.join(run, 'view.html'))
+    assert b.says() == other
+    b.open('task=file&data=sentences.txt&text=' + ''.join('w%d%%20b%%20w%d%%20%%3D%%3E%%20no%%0A' % (i % 8, i // 8) for i in range(64)) + '&step=3', page=PAGE)
+    assert b.by('swap-words').get_attribute('hidden') and b.by('put-word').get_attribute('hidden')
+    b.quiet()
+
+
+def a_text_shows_what_does_not_print(b):
+    """Its last place is explained, which sees the most; blanks, ends of lines and the like can be told apart."""
+    text = 'a%20b%3F%0Ac%C2%A0d%09%E2%80%8Fe%CC%81%20' * 30
+    b.open('task=text&data=sentences.txt&time=16&text=' + text + '&step=2')
+    cards = [c.split('\n')[0] for c in b.cards() if c]
+    assert len(cards) == 16 and 'question' in b.driver.find_elements(By.CSS_SELECTOR, '.card')[15].get_attribute('class')
+    whole = ''.join(cards)
+    for shown in ('␣', '?', '\\n', '\\u{a0}', '\\t', '\\u{200f}'):
+        assert shown in whole or shown in b.text('answer') or shown in ''.join(b.js('return qkvExample.words && [...document.querySelectorAll(".says")].map((e) => e.textContent)')), (shown, whole)
+    b.quiet()
+
+
 def pictures_can_be_saved(b):
     b.open('step=100')
     svg = open(b.download('save-svg')).read()
@@ -535,7 +585,7 @@ TESTS = [loads_without_error_or_request, is_small, trains_the_default_task, trai
          a_click_asks_for_a_key, a_word_can_be_changed, heads_matrices_and_parts_can_be_taken_away,
          the_slider_shows_an_earlier_step, a_link_restores_a_state, the_command_does_the_same,
          bad_input_is_answered_in_words, a_native_checkpoint_opens, a_saved_checkpoint_loads_in_qkv, a_run_is_viewed,
-         own_sentences_are_trained_on,         pictures_can_be_saved, every_story_can_be_told, every_task_is_shown, every_control_has_a_name,
+         own_sentences_are_trained_on, words_of_a_line_are_exchanged, a_text_shows_what_does_not_print, pictures_can_be_saved, every_story_can_be_told, every_task_is_shown, every_control_has_a_name,
          every_control_is_reached_by_tab, readable_at_any_width_light_and_dark, is_quick_enough, says_so_without_vectors]
 
 

@@ -19,6 +19,15 @@ case $mode in check | all | draw | renew) ;; *) sed -n '2,9p' "$0"; exit 2 ;; es
 sum() { cat "$@" | cksum | cut -d ' ' -f 1; }
 script() { cat train/plot/common.gp && echo && cat "train/plot/$1.gp"; }
 
+# page PAGE FILE OPTIONS...: trains on a file that a block of shell in docs/PAGE.md writes.
+from_page() {
+    page=$2 file=$3
+    shift 3
+    awk -v file=">$file" '/^```/ { block = ""; on = $0 == "```sh"; next }
+        on { block = block $0 "\n"; if ($NF == file) { printf "%s", block; exit } }' "docs/$page.md" |
+        (cd "$OUT" && sh) && "$QKV" train --data "$OUT/$file" "$@" --out "$run" --force --quiet
+}
+
 # train NAME KIND COMMAND...: leaves the data in $OUT/NAME/plots/KIND.csv.
 train() {
     run=$OUT/$1 plot=$2
@@ -27,6 +36,7 @@ train() {
     case $1 in
         train) "$QKV" "$@" --out "$run" --force --quiet && "$QKV" plot "$run" --only "$plot" ;;
         study) "$QKV" "$@" --out "$run" --quiet ;;
+        page) from_page "$@" && "$QKV" plot "$run" --only "$plot" ;;
     esac >/dev/null
 }
 
@@ -72,7 +82,7 @@ while read -r name kind png data drawn command; do
     case $name in '#'* | '') continue ;; esac
     seen=$((seen + 1))
     stem=${name%.png} now="$OUT/${name%.png}/plots/$kind.csv"
-    if [ $mode = renew ] || [ $mode = all ] || { [ $mode = check ] && [ "${command%% *}" = train ]; }; then
+    if [ $mode = renew ] || [ $mode = all ] || { [ $mode = check ] && [ "${command%% *}" != study ]; }; then
         train "$stem" "$kind" $command </dev/null || { complain "qkv $command fails"; continue; }
     fi
     if [ $mode = draw ] || [ $mode = renew ]; then
@@ -86,7 +96,7 @@ while read -r name kind png data drawn command; do
     [ "$(sum "$at/$stem.csv")" = "$data" ] || complain "its data have been changed"
     [ "$(script "$kind" | cksum | cut -d ' ' -f 1)" = "$drawn" ] ||
         complain "was drawn by another train/plot/$kind.gp or common.gp (sh tests/pictures.sh draw)"
-    if [ $mode = all ] || [ "${command%% *}" = train ]; then
+    if [ $mode = all ] || [ "${command%% *}" != study ]; then
         ! found=$(differs "$kind" "$at/$stem.csv" "$now") ||
             complain "qkv $command gives other data: $(echo "$found" | head -n 3)"
     fi

@@ -2,23 +2,27 @@
 # their own, the program run in it, and what it says. Sourced, not run; QKV is the program's path.
 QKV=${QKV:-build/qkv}
 case $QKV in /*) ;; *) QKV=$(pwd)/$QKV ;; esac
-root=$(pwd)
+export QKV
+root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
-. "$(dirname "$0")/suite.sh" || exit 1
+. "$root/tests/suite.sh" || exit 1
 cd "$dir" || exit 1
 export LC_ALL=C
 
-say() { echo "    $*"; false; }
+# Runs the program; leaves `out`, `err` and $status: run ARGS...
+run() {
+    status=0
+    "$QKV" "$@" >out 2>err </dev/null || status=$?
+}
 
-# Runs the program; leaves `out`, `err`: ran CODE ARGS...
+# The same, ending with CODE: ran CODE ARGS...
 ran() {
     code=$1
     shift
-    "$QKV" "$@" >out 2>err </dev/null
-    status=$?
-    [ $status -eq "$code" ] || say "qkv $*: exit $status, expected $code; $(cat err)"
+    run "$@"
+    [ "$status" -eq "$code" ] || say "qkv $*: exit $status, expected $code; $(cat err)"
 }
 
 # Exit CODE, nothing on stdout, one line on stderr with TEXT in it: refused CODE TEXT ARGS...
@@ -28,7 +32,8 @@ refused() {
     ran "$code" "$@" || return 1
     [ ! -s out ] || { say "qkv $*: writes to stdout"; return 1; }
     [ "$(wc -l <err)" -eq 1 ] || { say "qkv $*: not one line on stderr"; return 1; }
-    grep -qF -e "$text" err || say "qkv $*: '$(cat err)' does not say '$text'"
+    grep -qF -e "$text" err || { say "qkv $*: '$(cat err)' does not say '$text'"; return 1; }
+    ! grep -q '[[:cntrl:]]' err || say "qkv $*: control characters"
 }
 
 # train DIR ARGS...: a run of three steps, once.

@@ -16,6 +16,22 @@ needs() {
         command -v "$tool" >/dev/null 2>&1 || { cannot "no $tool"; return; }
     done
 }
+
+# say WHY: the test has failed, whatever it does next.
+say() {
+    printf '    %s\n' "$*" >&2
+    complained=yes
+    false
+}
+child= # what a test has started and not waited for
+
+# ended CODE: that has ended so.
+ended() {
+    status=0
+    wait $child || status=$?
+    child=
+    [ "$status" -eq "$1" ] || say "exit status $status, not $1"
+}
 passed=0 failed='' skipped=''
 
 # verdict NAME STATUS: counts a test that has ended.
@@ -45,12 +61,19 @@ summary() {
     [ -z "$failed" ]
 }
 
-# suite NAME...: runs the functions of these names, each a test that fails by returning something else than 0.
+# suite NAME...: runs the functions of these names, each a test, under `set -e` in a shell of its own. It
+# fails by any command that fails, by returning something else than 0, or by having said why.
 suite() {
     echo "registered $#"
     for test; do
         echo "[ RUN      ] $test"
-        $test
+        (
+            trap '[ -z "$child" ] || kill -KILL $child 2>/dev/null' EXIT
+            complained=
+            set -e
+            $test
+            [ -z "$complained" ]
+        )
         verdict "$test" $?
     done
     summary

@@ -1,47 +1,13 @@
 #!/bin/sh
 # test_cli.sh - the program as a stranger meets it: help, mistakes, files, signals. QKV is its path.
 # Reports in cmocka's words, so that run.sh can run it like any other test program.
-QKV=${QKV:-build/qkv}
-case $QKV in /*) ;; *) QKV=$(pwd)/$QKV ;; esac
-dir=$(mktemp -d) || exit 1
-child=
-trap '[ -z "$child" ] || kill -KILL "$child" 2>/dev/null; rm -rf "$dir"' EXIT
-trap 'exit 1' HUP INT TERM
-. "$(dirname "$0")/suite.sh" || exit 1
-mkdir "$dir/tmp" && cd "$dir" || exit 1
+. "$(dirname "$0")/program.sh" || exit 1
+mkdir tmp || exit 1
 TMPDIR=$dir/tmp
 export TMPDIR
 unset NO_COLOR QKV_PLUGINS
 
 # ---- what the tests are written in; each says what it expected ----
-
-
-say() { echo "    $*" >&2; false; }
-
-# Runs the program with a number of arguments; leaves `out`, `err` and $status.
-run() {
-    "$QKV" "$@" >out 2>err </dev/null
-    status=$?
-}
-
-# ran CODE ARGS...
-ran() {
-    code=$1
-    shift
-    run "$@"
-    [ "$status" -eq "$code" ] || say "qkv $*: exit $status, expected $code; $(cat err)"
-}
-
-# Exit CODE, nothing on stdout, one line on stderr with TEXT in it: refused CODE TEXT ARGS...
-refused() {
-    code=$1 text=$2
-    shift 2
-    ran "$code" "$@" || return 1
-    [ ! -s out ] || { say "qkv $*: writes to stdout"; return 1; }
-    [ "$(wc -l <err)" -eq 1 ] || { say "qkv $*: not one line on stderr"; return 1; }
-    grep -qF -e "$text" err || { say "qkv $*: '$(cat err)' does not say '$text'"; return 1; }
-    if LC_ALL=C grep -q '[[:cntrl:]]' err; then say "qkv $*: control characters"; fi
-}
 
 # Names and contents of all files in a directory.
 sum_of() { (cd "$1" && find . -type f -exec cksum {} + | sort); }
@@ -115,6 +81,7 @@ bad_values_are_usage_errors() {
         refused 2 "--json" train --out never --json=5 &&
         refused 2 "--self" train --out never --self=no &&
         refused 2 "--keep: 1" train --out never --keep 1 &&
+        refused 2 "--keep belongs to --save-every" train --out never --keep 5 &&
         refused 2 "--threads: 'x'" train --out never --threads x &&
         refused 2 "'operand'" train --out never operand &&
         refused 2 "--resume" train --resume &&
@@ -137,6 +104,7 @@ idle_options_are_refused() {
         refused 2 "'bogus'" data pairs --split bogus &&
         refused 2 "holds nothing out" data pairs --split heldout &&
         refused 2 "--n does nothing with --check" data pairs --check --n 3 &&
+        refused 2 "--n: 0" data pairs --n 0 &&
         refused 2 "--batch does nothing with --gemm" bench --gemm --batch 3 &&
         refused 2 "several runs" plot never --out dir &&
         refused 2 "--attention" plot never --example 3 &&
@@ -263,8 +231,8 @@ an_interrupted_run_goes_on() {
     signal=$(interrupt)
     set -- --d-model 8 --dropout 0.1 --eval-every 1000 --quiet
     (await cut/metrics.csv; sleep 0.5; kill -"$signal" "$(cat pid)") &
-    sh -c 'echo $$ >pid; exec "$@"' sh "$QKV" train --out cut --steps 1000000 "$@" >out 2>err
-    status=$? wanted=130
+    status=0 wanted=130
+    sh -c 'echo $$ >pid; exec "$@"' sh "$QKV" train --out cut --steps 1000000 "$@" >out 2>err || status=$?
     [ "$signal" = INT ] || wanted=143
     [ $status -eq $wanted ] || { say "exit status after SIG$signal is $status"; return 1; }
     [ "$(wc -l <err)" -eq 1 ] && grep -q 'stopped after step [0-9]*; .*--resume' err || return 1
@@ -284,13 +252,9 @@ one_run_in_a_directory_at_once() {
     child=$!
     await busy/metrics.csv &&
         refused 1 "another run" train --out busy --resume --steps 5 &&
-        refused 1 "another run" train --out busy --force --steps 5
-    both=$?
+        refused 1 "another run" train --out busy --force --steps 5 || return 1
     kill -TERM $child
-    wait $child
-    [ $? -eq 143 ] || { say "exit status after SIGTERM is not 143"; return 1; }
-    child=
-    [ $both -eq 0 ] && grep -q 'stopped after' err1 && ls busy/step-*.safetensors >/dev/null
+    ended 143 && grep -q 'stopped after' err1 && ls busy/step-*.safetensors >/dev/null
 }
 
 damaged_files_are_exit_3() {
@@ -323,8 +287,8 @@ a_diverged_run_is_exit_4() {
 
 no_gnuplot_is_exit_6() {
     train drawn 12 && mkdir nothing || return 1
-    (PATH=$dir/nothing && export PATH && run plot drawn --only loss && exit "$status")
-    [ $? -eq 6 ] || { say "exit status without gnuplot is not 6"; return 1; }
+    (PATH=$dir/nothing && export PATH && run plot drawn --only loss && exit "$status") || status=$?
+    [ "$status" -eq 6 ] || say "exit status without gnuplot is not 6"
     [ "$(wc -l <err)" -eq 1 ] && grep -q gnuplot err && [ ! -s out ]
 }
 

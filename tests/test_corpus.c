@@ -128,6 +128,32 @@ static void any_script_is_text(void **state) {
     data_corpus_free(&c);
 }
 
+/* Lines end as on any system; a blank that does not break, and # and => within words, are of the word, and so
+ * is all that a mark or a bar does not cut off. */
+static void lines_and_words_end_where_they_should(void **state) {
+    (void)state;
+    static const char *const ends[] = {"\n", "\r\n", "\r"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "# none%s%sNew\u00a0York #5\ta=>b what?? => a|b%s = > x|f#1|?? => \u05e9\u200f%s",
+                 ends[i], ends[i], ends[i], i ? ends[i] : "");
+        data_corpus c = read_three(text, text, text);
+        assert_int_equal(c.n, 6);
+        assert_string_equal(word(&c, 0, 0, 0), "New\u00a0York");
+        assert_string_equal(word(&c, 0, 1, 0), "#5");
+        assert_string_equal(word(&c, 0, 2, 0), "a=>b");
+        assert_string_equal(word(&c, 0, 3, 0), "what?");
+        assert_int_equal(c.ask[0], 3);
+        assert_string_equal(c.answer[0].text[c.target[0]], "a|b");
+        assert_string_equal(word(&c, 1, 0, 0), "=");
+        assert_string_equal(word(&c, 1, 2, 1), "f#1");
+        assert_string_equal(word(&c, 1, 2, 2), "?");
+        assert_string_equal(c.answer[0].text[c.target[1]], "\u05e9\u200f");
+        data_corpus_free(&c);
+    }
+}
+
 /* ---- what is refused ---- */
 
 static char *repeat(const char *piece, size_t times, const char *tail) {
@@ -147,6 +173,8 @@ static void refused(const data_source *s, int n, const char *sentence) {
     assert_null(c.arena);
 }
 
+#define LINES "words are divided by blanks and tabs, and lines end in line feeds"
+
 static void what_is_wrong_is_said_with_line_and_column(void **state) {
     (void)state;
     static const struct {
@@ -165,10 +193,39 @@ static void what_is_wrong_is_said_with_line_and_column(void **state) {
         {"a||b => c\n", "f.txt, line 1, column 3: an empty feature"},
         {"|b => c\n", "f.txt, line 1, column 1: an empty word"},
         {"a|1|2|3|4|5|6|7|8 => c\n", "f.txt, line 1, column 17: more than 7 features of one word"},
-        {"a? b? => c\n", "f.txt, line 1: 2 words ask, and there are 1 answers"},
-        {"a => b\na => b c\n", "f.txt, line 2: 2 answers; in the first example 1"},
-        {"a => b\na? c? => b c\n", "f.txt, line 2: 2 words ask; in the first example 1"},
-        {"a => 1 2 3 4 5 6 7 8 9\n", "f.txt, line 1: 9 answers; at most 8 are read"},
+        {"a? b? => c\n", "f.txt, line 1, column 11: 2 words ask, but the number of answers is 1"},
+        {"a? b? => c d e\n",
+         "f.txt, line 1, column 14: 2 words ask, but the number of answers is 3"},
+        {"a => b\na => b c\n",
+         "f.txt, line 2, column 8: the number of answers is 2; in the first example 1"},
+        {"a => b c\na => b\n",
+         "f.txt, line 2, column 7: the number of answers is 1; in the first example 2"},
+        {"a => b\na? c? => b c\n",
+         "f.txt, line 2, column 4: the number of words that ask is 2; in the first example 1"},
+        {"a? c? => b c\na c => b\n",
+         "f.txt, line 2, column 5: the number of words that ask is 1; in the first example 2"},
+        {"a => 1 2 3 4 5 6 7 8 9\n",
+         "f.txt, line 1, column 22: the number of answers is 9; at most 8 are read"},
+        {"a b=>c\n", "f.txt, line 1, column 4: no blanks around =>; a line is: words => answer"},
+        {"a b =>c\n", "f.txt, line 1, column 5: no blanks around =>; a line is: words => answer"},
+        {"a\u00a0=> b\n",
+         "f.txt, line 1, column 3: no blanks around =>; a line is: words => answer"},
+        {"cats?|noun => c\n",
+         "f.txt, line 1, column 5: the mark ? stands behind the last feature of the word that "
+         "asks"},
+        {"a => b\ra b\r", "f.txt, line 2, column 4: no answer; a line is: words => answer"},
+        {"a => b\r\n\r\na b\r\n", "f.txt, line 3, column 4: no answer; a line is: words => answer"},
+        {"a => b\n\xef\xbb\xbf"
+         "c => b\n",
+         "f.txt, line 2, column 1: the character U+FEFF, which is a mark of byte order; " LINES},
+        {"a\fb => b\n",
+         "f.txt, line 1, column 2: the character U+000C, which is a control; " LINES},
+        {"a b\x7f => b\n",
+         "f.txt, line 1, column 4: the character U+007F, which is a control; " LINES},
+        {"a longer line, b\xc2\x85 => b\n",
+         "f.txt, line 1, column 17: the character U+0085, which is a control; " LINES},
+        {"a => b\u2028c => d\n",
+         "f.txt, line 1, column 7: the character U+2028, which is a separator of lines; " LINES},
         {"a => b\n",
          "f.txt: of 1 examples (0 repeat another, 1 have a word that no line to train on has) none "
          "is "
@@ -179,6 +236,15 @@ static void what_is_wrong_is_said_with_line_and_column(void **state) {
                 bad[i].sentence);
     refused(&(data_source){"f.txt", "a b\0c => d\n", 11, DATA_SPLITS}, 1,
             "f.txt, line 1, column 4: a byte 0; this is no text");
+}
+
+/* As many lines as bytes, without a line feed among them: no line searches all that follows for one. */
+static void many_lines_without_a_line_feed(void **state) {
+    (void)state;
+    char *text = repeat("\r", 1 << 22, "a => b\ra => b\ra c\r");
+    data_source s = whole(text);
+    refused(&s, 1, "f.txt, line 4194307, column 4: no answer; a line is: words => answer");
+    free(text);
 }
 
 static void what_is_too_long_is_refused(void **state) {
@@ -206,9 +272,18 @@ static void held_out_files_may_say_nothing_new(void **state) {
     (void)state;
     data_source s[3];
     sources_of(s, "a b => b\n", "a b => b\n", "\na c => b\n");
-    refused(s, 3, "test.txt, line 2: 'c' is never seen in training");
+    refused(s, 3, "test.txt, line 2, column 3: the word 'c' is never seen in training");
     sources_of(s, "a b => b\n", "a b => a\n", "a b => b\n");
-    refused(s, 3, "valid.txt, line 1: 'a' is never seen in training");
+    refused(s, 3, "valid.txt, line 1, column 8: the answer 'a' is never seen in training");
+    sources_of(s, "a|x b|y => b\nc|y => b\n", "a|x b|y => b\n", "# one\n\na|x  b|x\tc|z => b\n");
+    refused(s, 3, "test.txt, line 3, column 12: the feature 'z' is never seen in training");
+    sources_of(s, "a? b? => b a\n", "a? b? => b a\n", "a? b? => b c\n");
+    refused(s, 3, "test.txt, line 1, column 12: the answer 'c' is never seen in training");
+    sources_of(s, "e\u0301 => b\n", "e\u0301 => b\n",
+               "\u00e9 => b\n");  // one letter, two spellings
+    refused(s, 3, "test.txt, line 1, column 1: the word '\u00e9' is never seen in training");
+    sources_of(s, "a b => b\n", "a\u00a0b b => b\n", "a b => b\n");
+    refused(s, 3, "valid.txt, line 1, column 1: the word 'a\\u{a0}b' is never seen in training");
 }
 
 /* ---- splits and order ---- */
@@ -384,6 +459,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(one_word_may_ask_several_things),
     cmocka_unit_test(several_words_may_ask_one_thing_each),
     cmocka_unit_test(any_script_is_text),
+    cmocka_unit_test(lines_and_words_end_where_they_should),
+    cmocka_unit_test(many_lines_without_a_line_feed),
     cmocka_unit_test(what_is_wrong_is_said_with_line_and_column),
     cmocka_unit_test(what_is_too_long_is_refused),
     cmocka_unit_test(equal_lines_cannot_be_shared_out),

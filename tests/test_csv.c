@@ -1,6 +1,7 @@
 /* test_csv.c - tables read from CSV, arrays that grow, words in lines. */
 #include <string.h>
 
+#include "data/visible.h"
 #include "tests/faults.h"
 #include "train/io/csv.h"
 #include "train/io/text.h"
@@ -120,8 +121,8 @@ static void words_stand_in_lines(void **state) {
     assert_string_equal(out.at,
                         "gr\xc3\xbc\xc3\x9f"
                         "e ab\n overlong-as-it-is\n x");
-    assert_int_equal(qkv_io_width("gr\xc3\xbc\xc3\x9f"
-                                  "e"),
+    assert_int_equal(data_visible_width("gr\xc3\xbc\xc3\x9f"
+                                        "e"),
                      5);
     tensor_arena_free(a);
 }

@@ -317,6 +317,22 @@ static void absent_keys_have_no_entry(void **state) {
         assert_true((b.rows.source[0][8] < 0) == absent);
     }
     assert_in_range(none, 200, 300);
+    assert_true(data_options_set(pairs->options, &chosen, "says", 1));
+    assert_true(data_configure(pairs, &chosen, &s, error, sizeof error));
+    assert_int_equal(s.readout[0].classes, 32);
+    b = batch_of(&s, 1);
+    for (int e = 0; e < 100; e++) {  // the value with the key's own number
+        data_fill(&b, SEED, "train", (uint64_t)e, 1);
+        if (b.rows.source[0][8] < 0)
+            assert_int_equal(b.rows.target[0][8], b.rows.ids[DATA_SEQUENCE][0][8]);
+    }
+    data_options_set(pairs->options, &chosen, "values", 31);
+    assert_false(data_configure(pairs, &chosen, &s, error, sizeof error));
+    data_options_set(pairs->options, &chosen, "values", 32);
+    data_options_set(pairs->options, &chosen, "absent", 0);
+    assert_false(data_configure(pairs, &chosen, &s, error, sizeof error));
+    data_options_set(pairs->options, &chosen, "says", 0);
+    data_options_set(pairs->options, &chosen, "absent", 0.25);
     data_options_set(pairs->options, &chosen, "hold_out", 1);
     assert_false(data_configure(pairs, &chosen, &s, error, sizeof error));
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "layers/nn.h"
 #include "tests/world.h"
 
 /* ---- errors ---- */
@@ -117,6 +118,41 @@ static void arguments_are_checked(void **state) {
         }
 }
 
+/* NULL where an input belongs is an error like any other; where there is no graph, nothing is made. */
+static void null_is_no_node(void **state) {
+    (void)state;
+    world w;
+    open_world(&w);
+    ag_node *x = ag_input(w.g, "x", tensor_dims(2, 2, 3));
+    ag_node *inert = ag_add(x, NULL);
+    assert_ptr_equal(ag_linear(x, NULL, NULL), inert);
+    error_says(w.g, "add: input 1 is NULL");
+    ag_graph_reset(w.g);
+    ag_concat(2, (ag_node *[]){NULL, ag_input(w.g, "x", tensor_dims(1, 2))}, 0);
+    error_says(w.g, "concat: input 0 is NULL");
+    ag_graph_reset(w.g);
+    ag_input(w.g, NULL, tensor_dims(1, 2));
+    error_says(w.g, "an input needs a name");
+    ag_graph_reset(w.g);
+    ag_param(w.g, "", tensor_dims(1, 2), (ag_init){.kind = AG_ZEROS});
+    error_says(w.g, "a parameter needs a name");
+    close_world(&w);
+
+    ag_graph *none = ag_graph_new(NULL);
+    const nn_init init = {.gain = 1};
+    const nn_attention_config one_head = {.heads = 1, .kv_heads = 1, .d_k = 2, .d_v = 2};
+    ag_node *y = ag_want_grad(ag_input(none, "x", tensor_dims(1, 2)));
+    y = ag_add(ag_exp(y), ag_param(none, "w", tensor_dims(1, 2), (ag_init){.kind = AG_ZEROS}));
+    y = nn_linear(nn_norm(y, "norm", NN_NORM_RMS), "linear", 2, &init);
+    y = ag_name(nn_attention(y, NULL, "attn", &one_head), "y");
+    assert_null(none);
+    assert_null(y);
+    assert_null(ag_concat(0, NULL, 0));
+    assert_null(ag_find(none, "y"));
+    assert_false(ag_forward(none) || ag_backward(y, NULL));
+    assert_non_null(strstr(ag_error(none), "no graph"));
+}
+
 /* ---- memory ---- */
 
 static void a_step_allocates_nothing(void **state) {
@@ -196,6 +232,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(after_an_error_everything_is_inert),
     cmocka_unit_test(ids_are_checked_at_replay),
     cmocka_unit_test(arguments_are_checked),
+    cmocka_unit_test(null_is_no_node),
     cmocka_unit_test(a_step_allocates_nothing),
     cmocka_unit_test(a_reset_graph_reuses_its_memory),
     cmocka_unit_test(every_allocation_may_fail),

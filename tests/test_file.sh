@@ -20,6 +20,15 @@ levels_of_eval() {
     train run --data it.txt && ran 0 eval run && line 'on 32 held-out examples' &&
         line 'some word of the line accuracy 8.33 %, loss 2.4849'
 }
+# An answer that stands nowhere in what is shown is no fault.
+checked() {
+    awk 'BEGIN { for (i = 0; i < 40; i++) print "good film" i " => positive\nbad film" i " => negative" }' \
+        >s.txt
+    ran 0 data file --data s.txt --check && line 'right source not checked: the task does not say' &&
+        line 'verdict sound' &&
+        ran 0 data text --data "$root/examples/text.txt" --check && line 'right source not checked' &&
+        line 'verdict sound' && ran 0 data file --data it.txt --check && line 'right source yes (0 rows'
+}
 # Several answers: their losses add up, as the model's do; others have no data.
 several() {
     train www --data who_when_why.txt --layers 1 --heads 4 && grep -q '^5.2983.*,"chance"' www/levels.csv &&
@@ -40,10 +49,12 @@ awk 'BEGIN { split("apple pear plum fig melon", item); split("red green blue bla
     } }' >shop.txt
 roles() {
     [ -e shop ] || ran 0 train --data shop.txt --roles key=word,value=feature1 --layers 1 --heads 1 \
-        --d-ff 0 --steps 300 --out shop || return 1
-    ran 0 eval shop --json && python '
+        --d-ff 0 --norm none --steps 300 --out shop || return 1
+    ran 0 eval shop --json
+    python '
 v = o["interventions"]["changed"]
 assert o["accuracy"] > 0.95 and o["ov_diag"] == 1 and o["in_context"] > 0.95, o
+assert o["qk_diag"] == 1, o  # of the five that are asked for; "and" and "which" are not
 keys = [c for c in v if c["name"].startswith("keys")][0]
 values = [c for c in v if c["name"].startswith("values")][0]
 assert keys["looks_at_j"] > 0.9 and keys["says_j"] > 0.9, keys
@@ -62,14 +73,15 @@ bad_roles() {
         echo 'a|1 b|2 a? => 1 2' >own.txt &&
         refused 2 'have 2' train --data own.txt --roles key=word,value=feature1 || return 1
     echo 'a|1 b|2 a|1? => 1' >own.txt
-    refused 2 'line 1: the word that asks, number 3, has a value itself' \
+    refused 2 'line 1, column 9: the word that asks has a value itself' \
         train --data own.txt --roles key=word,value=feature1 &&
         ran 0 plot it && grep -qF 'its words have no features that could be keys and values (--roles)' err
 }
 # Without roles: words exchanged, and attention on the answer only where there is one.
 words() {
     [ -e long ] || ran 0 train --data it.txt --steps 150 --out long || return 1
-    ran 0 eval long --json && python '
+    ran 0 eval long --json
+    python '
 c = {x["name"]: x for x in o["exchanges"]["changed"]}
 assert o["exchanges"]["examples"] == 32 and c["clean"]["says_t"] > 0.9 and c["clean"]["moved"] == 0, c
 assert c["other_answer"]["says_t"] < 0.1 and c["other_word"]["says_t"] > 0.8, c
@@ -78,6 +90,32 @@ assert "interventions" not in o' && ran 0 show long && line 'The words of 1 and 
         ran 0 eval yes --json &&
         python 'assert o["answer_attention"] is None and o["exchanges"]["examples"] == 0, o' &&
         ran 0 eval yes && line 'No words are exchanged' && ! grep -q 'attention on the answer' out
+}
+
+# A change of one's own: two words exchanged, or another one put, in show and as a picture, before and after.
+change() {
+    [ -e long ] || ran 0 train --data it.txt --steps 150 --out long || return 1
+    ran 0 show long --change 1,6 && line 'What stands at 1 and 6 exchanged: attention' && cp out given &&
+        ran 0 show long && tail -n 3 out >own &&
+        while IFS= read -r said; do grep -qxF "$said" given || return 1; done <own &&
+        ran 0 plot long --attention --change 1,6 --format txt && [ ! -s err ] || return 1
+    set -- $(sed -n '/^sequence/s/|//gp' given)
+    first=$3 second=$8
+    [ "$(ls long/probe/example-*.csv | wc -l)" -eq 8 ] &&
+        grep -q '"layer 1 head 0: before, says [^ ]* [01]' long/probe/example-0.csv &&
+        grep -q '"layer 1 head 3: changed, says [^ ]* [01]' long/probe/example-7.csv &&
+        grep -q "^1,1,.*,\"$first\",\"$first\"" long/probe/example-6.csv &&
+        grep -q "^1,1,.*,\"$second\",\"$second\"" long/probe/example-7.csv &&
+        ! grep -q '^[0-9]*,[0-9]*,[^,]*,1,' long/probe/example-7.csv &&
+        ran 0 show long --change "1=$second" && line 'Another word at 1: attention' &&
+        grep -q "^     1 $second  " out || return 1
+    cp -r long/probe kept
+    for wrong in 1 1,1 1,99 -1,2 1,2,3 x=y 1= "1=nothing"; do
+        refused 2 "'" show long --change "$wrong" && refused 1 "'" plot long --attention --change "$wrong" ||
+            return 1
+    done
+    diff -r long/probe kept && refused 2 'belongs to --attention' plot long --change 1,2 && roles &&
+        ran 0 show shop --change 0=green && line 'Another word at 0: attention'
 }
 
 # A study's file stands beside it; results of another content are not mixed in; a missing file is said.
@@ -98,4 +136,26 @@ END
         study apart/own.json --out none
 }
 
-suite facts levels_of_eval several roles bad_roles words study
+# A file that was moved, changed, removed; one that is none, or not yet text. Nothing is made of it.
+elsewhere() {
+    mkdir -p apart && cp it.txt moving.txt && train went --data moving.txt && mv moving.txt apart &&
+        refused 3 'if it was moved, name its new place in config.json' show went &&
+        refused 3 'if it was moved' train --resume --out went --steps 5 &&
+        sed -i 's|moving.txt|apart/moving.txt|' went/config.json && ran 0 show went &&
+        ran 0 train --resume --out went --steps 5 --quiet && echo '# more' >>apart/moving.txt &&
+        refused 3 'has changed since' show went &&
+        refused 3 'has changed since' train --resume --out went --steps 6 &&
+        chmod 400 it.txt && ran 0 train --data it.txt --steps 2 --quiet --out read &&
+        chmod 600 it.txt || return 1
+    gzip -c it.txt >it.gz &&
+        refused 2 "'it.gz' is packed by gzip: unpack it first" train --data it.gz --out no &&
+        refused 2 'is packed by gzip' train --task text --data it.gz --out no &&
+        printf '\377\376a\0' >wide.txt &&
+        refused 2 'is UTF-16: save it as UTF-8' train --data wide.txt --out no &&
+        mkfifo pipe && refused 2 'is not a regular file' train --data pipe --out no &&
+        refused 2 'Is a directory' train --data . --out no &&
+        refused 2 'No such file' train --data nofile --out no || return 1
+    [ ! -e no ]
+}
+
+suite facts levels_of_eval checked several roles bad_roles words change study elsewhere

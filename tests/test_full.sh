@@ -15,12 +15,10 @@ cd "$dir" || exit 1
 small="--d-model 16 --batch 4 --eval-examples 4 --threads 1 --quiet"
 quiet='--quiet --threads 1' # what a resumed run takes
 
-say() { printf '    %s\n' "$*" >&2; false; }
-
 # The program, with its exit code in $status and what it says in out and err.
 run() {
-    "$QKV" "$@" >"$dir/out" 2>"$dir/err" </dev/null
-    status=$?
+    status=0
+    "$QKV" "$@" >"$dir/out" 2>"$dir/err" </dev/null || status=$?
 }
 
 # failed CODE TEXT: the last run ended with that, and with one line on stderr that has TEXT in it.
@@ -40,53 +38,47 @@ whole() {
 
 # mounted BYTES: a disk of that size in `disk`, or not.
 mounted() {
+    ! mountpoint -q disk || umount disk # an earlier test's
     [ "$(id -u)" -eq 0 ] && mkdir -p disk && mount -t tmpfs -o size="$1" none disk 2>/dev/null
 }
 
-fill() { cat /dev/zero >disk/ballast 2>/dev/null; }
+fill() { ! cat /dev/zero >disk/ballast 2>/dev/null; }
 
 a_full_disk_at_the_start() {
     mounted 64k || cannot "no right to mount a small disk" || return
     fill
     run train --out disk/run --steps 3 $small
-    failed 1 "No space left"
-    result=$?
+    failed 1 "No space left" || return 1
     umount disk
-    return $result
 }
 
 # The disk fills up between two saves: the earlier one stays, later ones are reported, and the run goes on
-# from
-# there when there is room again.
+# from there when there is room again.
 a_disk_that_fills_up() {
     mounted 2m || cannot "no right to mount a small disk" || return
     run train --out disk/run --steps 4 --save-every 2 $small
-    [ $status -eq 0 ] || { umount disk; say "$(cat "$dir/err")"; return 1; }
+    [ $status -eq 0 ] || say "$(cat "$dir/err")"
     before=$(cksum disk/run/step-*4.safetensors disk/run/best.safetensors)
     fill
     run train --out disk/run --resume --steps 9 $quiet
     failed 1 "No space left" &&
-        [ "$(cksum disk/run/step-*4.safetensors disk/run/best.safetensors)" = "$before" ]
-    kept=$?
+        [ "$(cksum disk/run/step-*4.safetensors disk/run/best.safetensors)" = "$before" ] || return 1
     rm disk/ballast
     whole disk/run && run train --out disk/run --resume --steps 9 $quiet && [ $status -eq 0 ] &&
-        [ $kept -eq 0 ] && run train --out alone --steps 4 --save-every 2 $small &&
+        run train --out alone --steps 4 --save-every 2 $small &&
         run train --out alone --resume --steps 9 $quiet &&
-        cmp alone/step-*9.safetensors disk/run/step-*9.safetensors
-    result=$?
+        cmp alone/step-*9.safetensors disk/run/step-*9.safetensors || return 1
     umount disk
-    return $result
 }
 
 # SIGXFSZ would be exit 153. 4 blocks are 2 kB: less than a checkpoint has.
 a_limit_on_a_files_size() {
     run train --out limited --steps 4 $small
     before=$(cksum limited/*.safetensors)
-    (ulimit -f 4 && run train --out limited --resume --steps 8 $quiet && exit $status)
-    status=$?
+    (ulimit -f 4 && run train --out limited --resume --steps 8 $quiet && exit $status) || status=$?
     failed 1 "File too large" && [ "$(cksum limited/*.safetensors)" = "$before" ] && whole limited || return 1
-    (ulimit -f 4 && run train --out limited --resume --steps 8 --save-every 2 $quiet && exit $status)
-    status=$?
+    (ulimit -f 4 && run train --out limited --resume --steps 8 --save-every 2 $quiet && exit $status) ||
+        status=$?
     [ $status -eq 1 ] && [ "$(grep -c 'warning: .*File too large' "$dir/err")" -eq 1 ] ||
         { say "$(cat "$dir/err")"; return 1; }
     [ "$(cksum limited/*.safetensors)" = "$before" ] && whole limited
@@ -94,8 +86,9 @@ a_limit_on_a_files_size() {
 
 # Somebody without rights here: as_nobody ARGUMENTS...
 as_nobody() {
-    setpriv --reuid=65534 --regid=65534 --clear-groups "$QKV" "$@" >"$dir/out" 2>"$dir/err" </dev/null
-    status=$?
+    status=0
+    setpriv --reuid=65534 --regid=65534 --clear-groups "$QKV" "$@" >"$dir/out" 2>"$dir/err" </dev/null ||
+        status=$?
 }
 
 a_directory_that_is_read_only() {
@@ -126,8 +119,8 @@ a_full_standard_output() {
     for arguments in --version --help 'list ops' 'list tasks' 'train --help' 'eval full --examples 4' \
         'eval full --examples 4 --json' 'train --out full --resume --json' 'gradcheck add' \
         'plot full --only loss --format svg' 'study list'; do
-        "$QKV" $arguments >/dev/full 2>err </dev/null
-        status=$?
+        status=0
+        "$QKV" $arguments >/dev/full 2>err </dev/null || status=$?
         [ $status -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] ||
             { say "qkv $arguments: exit $status, $(cat err)"; return 1; }
     done
@@ -136,8 +129,9 @@ a_full_standard_output() {
 # A save that fails again and again for one reason is said once, and counted.
 equal_warnings_are_counted() {
     (ulimit -f 200 && run train --out warned --steps 12 --save-every 1 --eval-every 100 --d-model 64 \
-        --batch 4 --eval-examples 4 --threads 1 --quiet; exit $status)
-    [ $? -eq 1 ] && [ "$(wc -l <"$dir/err")" -le 4 ] && grep -q 'the same [0-9]* times more' "$dir/err" ||
+        --batch 4 --eval-examples 4 --threads 1 --quiet; exit $status) || status=$?
+    [ $status -eq 1 ] && [ "$(wc -l <"$dir/err")" -le 4 ] &&
+        grep -q 'the same [0-9]* times more' "$dir/err" ||
         say "$(cat "$dir/err")"
 }
 

@@ -174,6 +174,11 @@ static ag_node *made_but_not_used(ag_graph *g, int i) {
     half(x, x);
     return ag_exp(x);
 }
+static ag_node *made_and_cut_away(ag_graph *g, int i) {
+    if (i > 1) return NULL;
+    ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, 3));
+    return ag_add(ag_exp(x), ag_scale(half(x, x), 0));
+}
 static bool refuses_silently(ag_node *node) { return (void)node, false; }
 static ag_node *silent_sample(ag_graph *g, int i);
 static ag_op op_silent = {.name = "silent", .shape = refuses_silently, .sample = silent_sample};
@@ -188,6 +193,8 @@ static void an_op_must_be_in_its_samples(void **state) {
     op_half.sample = of_another_op;
     op_refused(&op_half, "no sample has a gradient that goes through the op");
     op_half.sample = made_but_not_used;
+    op_refused(&op_half, "no sample has a gradient that goes through the op");
+    op_half.sample = made_and_cut_away;
     op_refused(&op_half, "no sample has a gradient that goes through the op");
     op_half.sample = NULL;
     op_refused(&op_half, "there are no samples");

@@ -41,11 +41,32 @@ patch() {
         "$qkv" patch run --json | grep -q '"stream":\[\['
 }
 
+# One head's queries match the first question and its values answer it, the other's the second; a model of two
+# layers has no circuits, and says so.
+circuits() {
+    needs python3 || return
+    "$qkv" train --task two --steps 300 --pairs 4 --keys 8 --values 8 --out two --quiet &&
+        "$qkv" heads two --no-ablation >out && grep -q 'layer0.attn *head 1  second' out &&
+        "$qkv" heads two --no-ablation --json >json && python3 -c '
+import json
+of = {(c["head"], c["question"]): c for c in json.load(open("json"))["circuits"]}
+own = 0 if of[0, "first"]["qk_margin"] > of[1, "first"]["qk_margin"] else 1
+for q, h in ("first", own), ("second", 1 - own):
+    for of_what in "qk", "ov":
+        assert of[h, q][of_what + "_diag"] == 1, of
+        assert of[h, q][of_what + "_margin"] > 2 * of[1 - h, q][of_what + "_margin"], of' &&
+        "$qkv" export two --csv csv >out && [ "$(ls csv/circuits | wc -l)" -eq 16 ] &&
+        [ -e csv/circuits/qk_key.head1.second.csv ] &&
+        "$qkv" heads run --no-ablation | grep -q "circuits: not defined, "
+}
 at_an_earlier_step() {
     "$qkv" train --config run/config.json --steps 15 --out short --quiet &&
         "$qkv" heads short --examples 64 --json >a && "$qkv" heads run --at 15 --examples 64 --json >b &&
         cmp a b && "$qkv" heads run --examples 64 --json >c && ! cmp -s b c &&
-        says 'no state at step 41' heads run --at 41
+        says 'no state at step 41' heads run --at 41 || return 1
+    short() { "$qkv" patch "$@" --clean 2 --other 5 --json | sed 's/"step":[0-9]*//'; }
+    short short >a && short run --at 15 >b && short run --weights "$(echo short/step-*)" >c &&
+        cmp a b && cmp a c && short run >c && ! cmp -s b c && says 'no state at step 41' patch run --at 41
 }
 
 # Of your own examples and text, too: two examples with different answers are found, a line's end is printed
@@ -72,4 +93,4 @@ refused() {
         grep -q 'not defined, the answer is a vector' out
 }
 
-suite tables json same_twice at_an_earlier_step patch own_data refused
+suite tables circuits json same_twice at_an_earlier_step patch own_data refused

@@ -432,35 +432,55 @@ static long now_us(void) {
     return t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* One run, killed again and again: what was seen in the directory stays or is followed by something
- * newer. */
+/* What was seen in a directory stays, or is followed by something newer. Returns the newest step. */
+static int look_after(long kill, const char *dir, int seen) {
+    if (access(dir, F_OK) != 0) return 0;
+    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
+    int is = newest(dir, NULL);
+    if (is < seen) fail_msg("kill %ld: %s had step %d, and now it is step %d", kill, dir, seen, is);
+    assert_true(qkv_io_path(path, dir, "best.safetensors", error));
+    if (seen && qkv_run_checkpoint_check(&qkv_io_posix, NULL, path, error) != QKV_IO_OK)
+        fail_msg("kill %ld: %s", kill, error);
+    return is;
+}
+
+/* Two runs, killed again and again: one goes on with itself, the other begins from it, goes on, and is
+ * thrown away. The instants are such that about every second time something more has been saved. */
 static void a_killed_program_loses_nothing(void **state) {
     (void)state;
     need_program();
-    program p = {.dir = "run", .steps = "100000000", .save_every = "1"};
-    int seen = 0;
-    for (long i = 0; i < kills(); i++) {
-        p.resume = has_begun("run");
+    static const char *const dirs[] = {"run", "other"};
+    int seen[2] = {0}, begun = 0;
+    uint32_t within = 60000;
+    for (long i = 1; i <= kills(); i++) {
+        bool other = seen[0] && below(3) == 0;
+        if (other && below(4) == 0 && access("other", F_OK) == 0) {
+            remove_directory("other");
+            seen[1] = 0;
+        }
+        program p = {.dir = dirs[other], .steps = "100000000", .save_every = "1"};
+        p.resume = has_begun(p.dir);
+        if (other && !p.resume) p.from = "run";
         pid_t child = start(run_program, &p);
-        sleep_us(below(60000));
-        if (access("run", F_OK) == 0) {
-            int torn = 0, is = newest("run", &torn);  // may be removed while it is looked at
-            if (is > seen) seen = is;
+        sleep_us(below(within));
+        int torn = 0, before = seen[other];
+        if (access(p.dir, F_OK) == 0) {
+            int is = newest(p.dir, &torn);  // may be removed while it is looked at
+            if (is > seen[other]) seen[other] = is;
         }
         end(child, true);
-        if (access("run", F_OK) != 0) continue;
-        int is = newest("run", NULL);
-        if (is < seen)
-            fail_msg("kill %ld: step %d was there, and now it is step %d", i + 1, seen, is);
-        char error[QKV_IO_ERROR];
-        if (seen && qkv_run_checkpoint_check(&qkv_io_posix, NULL, "run/best.safetensors", error) !=
-                        QKV_IO_OK)
-            fail_msg("kill %ld: %s", i + 1, error);
-        seen = is;
+        for (int k = 0; k < 2; k++) seen[k] = look_after(i, dirs[k], seen[k]);
+        bool more = seen[other] > before;
+        begun += more && p.from;
+        if (!more && within < 4000000) within += within / 4;
+        if (more && within > 20000) within -= within / 5;
     }
     print_message(
-        "    %ld kills of qkv train --save-every 1, up to step %d, none lost, none torn\n", kills(),
-        seen);
+        "    %ld kills of qkv train --save-every 1, up to step %d, %d of them of a run that "
+        "had begun from it, none lost, none torn\n",
+        kills(), seen[0], begun);
+    assert_true(seen[0] > kills() / 8);
+    assert_true(begun > 0);
 }
 
 /* Kills `points` trainings to step 30 at random instants; each goes on to the bits of one that was

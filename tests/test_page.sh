@@ -15,7 +15,8 @@ missing() {
         command -v "$tool" >/dev/null 2>&1 || { echo "$tool is missing"; return; }
     done
     [ -e /usr/include/wasm32-wasi/stdio.h ] || { echo 'wasi-libc is missing'; return; }
-    $python -c 'import selenium' 2>/dev/null || { echo 'python3-selenium is missing'; }
+    $python -c 'import selenium' 2>/dev/null || { echo 'python3-selenium is missing'; return; }
+    getent hosts localhost >/dev/null || echo 'the name localhost, by which chromedriver is asked, is missing'
 }
 
 # The page, and a native program with its arithmetic.

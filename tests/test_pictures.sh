@@ -2,16 +2,7 @@
 # test_pictures.sh - the pictures of README and docs are those that the program draws (quick form: the
 # studies are not trained again, see pictures.sh), and pictures.sh would see if they were not. QKV is the
 # program's path. Reports in cmocka's words, for run.sh.
-QKV=${QKV:-build/qkv}
-case $QKV in /*) ;; *) QKV=$(pwd)/$QKV ;; esac
-root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 1' HUP INT TERM
-. "$root/tests/suite.sh" || exit 1
-export QKV
-
-say() { echo "    $*" >&2; false; }
+. "$(dirname "$0")/program.sh" || exit 1
 
 the_pictures_are_those_that_are_drawn() {
     needs gnuplot || return

@@ -4,30 +4,12 @@
 # words, for run.sh.
 #
 # Pictures are looked at as SVG, whose texts stand in the file.
-QKV=${QKV:-build/qkv}
-case $QKV in /*) ;; *) QKV=$(pwd)/$QKV ;; esac
-root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-dir=$(mktemp -d) || exit 1
-child=
-trap '[ -z "$child" ] || kill -KILL "$child" 2>/dev/null; rm -rf "$dir"' EXIT
-trap 'exit 1' HUP INT TERM
-. "$root/tests/suite.sh" || exit 1
-cd "$dir" || exit 1
+. "$(dirname "$0")/program.sh" || exit 1
 unset NO_COLOR GNUTERM
+LC_ALL=C.UTF-8
 
-say() { echo "    $*" >&2; false; }
-
-# ran CODE ARGS...: the program ends with that code, and leaves `out` and `err`.
-ran() {
-    code=$1
-    shift
-    "$QKV" "$@" >out 2>err </dev/null
-    status=$?
-    [ $status -eq "$code" ] || say "qkv $*: exit $status, expected $code; $(cat err)"
-}
-
-# run NAME ARGS...: a short run, made once.
-run() {
+# trained NAME ARGS...: a short run, made once.
+trained() {
     [ -e "$1/config.json" ] && return
     where=$1
     shift
@@ -51,12 +33,12 @@ no_line_over() {
 
 any_terminal_in_the_environment() {
     needs gnuplot || return
-    run pairs || return 1
+    trained pairs || return 1
     for term in qt nonesuch dumb; do
         GNUTERM=$term && export GNUTERM
         ran 0 plot pairs --only loss && [ ! -s err ] || { unset GNUTERM; return 1; }
         rm pairs/plots/loss.png
-        gnuplot pairs/plots/loss.gp 2>/dev/null
+        gnuplot pairs/plots/loss.gp 2>/dev/null || echo "    gnuplot warns of $term"
         unset GNUTERM
         [ -s pairs/plots/loss.png ] || { say "with GNUTERM=$term the script draws nothing"; return 1; }
     done
@@ -64,7 +46,7 @@ any_terminal_in_the_environment() {
 
 scripts_draw_from_any_directory() {
     needs gnuplot || return
-    run pairs && ran 0 plot pairs || return 1
+    trained pairs && ran 0 plot pairs || return 1
     for script in pairs/plots/*.gp; do
         rm "${script%.gp}.png"
         (cd / && gnuplot "$dir/$script") || return 1
@@ -76,7 +58,7 @@ scripts_draw_from_any_directory() {
 # A gnuplot that takes its time; the picture is given up, and the next one tidies.
 a_killed_drawing_is_swept_up() {
     needs gnuplot flock || return
-    run pairs || return 1
+    trained pairs || return 1
     mkdir -p slow && printf '#!/bin/sh\nexec sleep 5\n' >slow/gnuplot && chmod +x slow/gnuplot
     PATH=$dir/slow:$PATH "$QKV" plot pairs --only loss >/dev/null 2>&1 &
     child=$!
@@ -85,8 +67,7 @@ a_killed_drawing_is_swept_up() {
         sleep 0.2
     done
     kill -TERM $child
-    wait $child 2>/dev/null
-    child=
+    ended 143
     [ -n "$(ls -d pairs/plots/.drawing-*)" ] || { say "nothing was being drawn"; return 1; }
     mkdir pairs/plots/.drawing-living
     flock -n pairs/plots/.drawing-living sleep 3 &
@@ -94,14 +75,13 @@ a_killed_drawing_is_swept_up() {
     sleep 0.3
     ran 0 plot pairs --only loss || return 1
     left=$(ls -A pairs/plots | grep drawing)
-    kill $child 2>/dev/null
-    wait $child 2>/dev/null
-    child=
+    kill $child
+    ended 143
     [ "$left" = .drawing-living ] || say "left: $left"
 }
 
 damaged_maps_are_exit_3() {
-    run pairs && cp -r pairs cut && truncate -s -20 cut/probe/attention-after.csv || return 1
+    trained pairs && cp -r pairs cut && truncate -s -20 cut/probe/attention-after.csv || return 1
     ran 3 plot cut --only attention --format txt && has err 'ends within a row' || return 1
     head -n 20 pairs/probe/attention-after.csv >cut/probe/attention-after.csv
     ran 3 plot cut --only attention --format txt && has err attention-after.csv || return 1
@@ -109,13 +89,25 @@ damaged_maps_are_exit_3() {
     sed -i '4s/,[^,]*//' cut/probe/attention-after.csv
     ran 3 plot cut --only attention --format txt && has err 'row 3' || return 1
     cp pairs/probe/attention-after.csv cut/probe && sed -i '3s/$/,more/' cut/metrics.csv
-    ran 3 plot cut --only loss --format svg && has err 'row 2'
+    ran 3 plot cut --only loss --format svg && has err 'row 2' || return 1
+    for change in '3p' '3s/^[0-9]*/x/' '3s/,[^,]*/,x/' '3s/^[0-9]*//'; do
+        rm -rf cut && cp -r pairs cut && sed -i "$change" cut/metrics.csv
+        ran 3 plot cut --only loss --format svg && has err "'cut/metrics.csv' is damaged" || return 1
+    done
+    rm -rf cut && cp -r pairs cut && truncate -s -1 cut/levels.csv
+    ran 3 plot cut --only loss --format svg && has err 'levels.csv ends within a row' || return 1
+    for change in '$d' '1s/{/[/' '2p'; do
+        rm -rf cut && cp -r pairs cut && sed -i "$change" cut/config.json
+        ran 3 plot cut --only loss --format svg && has err "'cut/config.json'" || return 1
+    done
+    rm cut/config.json
+    ran 1 plot cut --only loss --format svg && has err config.json
 }
 
 # The last row of a run that was killed may be torn, and its number wrong: it is not drawn.
 a_torn_row_is_not_drawn() {
     needs gnuplot || return
-    run pairs && rm -rf torn && cp -r pairs torn && printf '30,0.1' >>torn/metrics.csv || return 1
+    trained pairs && rm -rf torn && cp -r pairs torn && printf '30,0.1' >>torn/metrics.csv || return 1
     svg torn --only loss && [ "$(grep -c ^30 torn/plots/loss.csv)" -eq 0 ] || say "the torn row is drawn"
 }
 
@@ -123,10 +115,14 @@ a_torn_row_is_not_drawn() {
 
 circuits_say_who_is_asked_for() {
     needs gnuplot || return
-    run partner --task partner --keys 10 --values 10 --pairs 4 || return 1
+    trained partner --task partner --keys 10 --values 10 --pairs 4 || return 1
     svg partner --only circuits || return 1
     has partner/plots/circuits.svg 'queries find their key' 'values are answered' 'frame: the key that' &&
         lacks partner/plots/circuits.svg diagonal || return 1
+    for said in 'queries find their key' 'values are answered'; do # before and after training
+        [ "$(grep -c "[0-9] $said" partner/plots/circuits.svg)" -eq 2 ] || say "not said twice: $said"
+    done
+    ! grep -l ',$' ./*/plots/*.csv >ends || say "gnuplot misreads an empty last field: $(cat ends)"
     # The partner of key 2 is key 3; a value is its own.
     awk -F, '$1 == 0 && $5 == 1 { if ($4 == "") exit 1; if ($3 != ($2 % 2 ? $2 - 1 : $2 + 1)) bad = 1; n++ }
         $1 == 2 && $5 == 1 && $2 != $3 { bad = 1 }
@@ -136,22 +132,23 @@ circuits_say_who_is_asked_for() {
 # With given embeddings and no W^Q, W^K the match is there before anything is learned.
 learning_knows_what_was_there() {
     needs gnuplot || return
-    run given --embed-init unit --freeze 'embed.*' --no-wq --no-wk || return 1
+    trained given --embed-init unit --freeze 'embed.*' --no-wq --no-wk || return 1
     svg given --only learning && has given/plots/learning.svg 'Q and K match from the start' &&
         lacks given/plots/learning.svg 'step 0)' && has given/plots/learning.svg 'the key it asks for'
 }
 
 one_example_is_labelled_whole() {
     needs gnuplot || return
-    run attributes --task attributes || return 1
+    trained attributes --task attributes || return 1
     svg attributes --attention || return 1
     name=$(sed -n '2s/^[^"]*"\([^"]*\)".*/\1/p' attributes/probe/example-0.csv)
     [ ${#name} -gt 16 ] &&
-        has attributes/plots/example.svg ">$name<" 'the position that looks' 'Frame: where the right'
+        has attributes/plots/example.svg ">$name<" 'the position that looks' 'Frame: where the right' \
+            '>layer 0 head 0: '
 }
 
 an_entry_that_asks_keeps_its_name() {
-    run pointer --task pointer || return 1
+    trained pointer --task pointer || return 1
     lacks pointer/probe/attention-after.csv '"self"' || return 1
     has pairs/probe/attention-after.csv '"self"' || return 1
     needs gnuplot || return
@@ -163,7 +160,7 @@ an_entry_that_asks_keeps_its_name() {
 # Every frame is the run as it was: the numbers of a run that ended there.
 an_animation_is_of_the_run() {
     needs gnuplot || return
-    run moving || return 1
+    trained moving || return 1
     ran 0 plot moving --animate --frames 5 && has out plots/animation.gif || return 1
     [ "$(head -c 6 moving/plots/animation.gif)" = GIF89a ] || return 1
     # graphic control extensions: 5 frames, the last of them 12 times more
@@ -179,7 +176,7 @@ an_animation_is_of_the_run() {
     done
     ran 0 plot moving --animate --at 2 --frames 40 || return 1
     [ "$(cut -d, -f1 moving/probe/frames.csv | uniq | xargs)" = 'step 0 1 2' ] || return 1
-    run steps --task induction --pairs 4 || return 1 # two layers: no circuits, but heads
+    trained steps --task induction --pairs 4 || return 1 # two layers: no circuits, but heads
     ran 0 plot steps --animate --frames 2 && has steps/probe/frames.csv 'layer 1 head 0' || return 1
     ran 2 plot moving --animate --frames 1 && ran 2 plot moving --frames 5 &&
         ran 2 plot moving --animate --format png && ran 2 plot moving --animate --attention &&
@@ -191,11 +188,11 @@ an_animation_is_of_the_run() {
 
 runs_side_by_side() {
     needs gnuplot || return
-    run pairs && run other --seed 2 && rm -rf twin && cp -r pairs twin || return 1
+    trained pairs && trained other --seed 2 && rm -rf twin && cp -r pairs twin || return 1
     svg pairs other twin --out beside || return 1
     has beside/compare.svg 'share of right answers' 'loss on held-out' chance 'twin (the same as run 1)' ||
         return 1
-    run partner --task partner --keys 10 --values 10 --pairs 4 && svg pairs partner --out beside &&
+    trained partner --task partner --keys 10 --values 10 --pairs 4 && svg pairs partner --out beside &&
         lacks beside/compare.svg 'chance' || return 1
     set -- && for i in 1 2 3 4 5 6 7 8 9 10; do cp -r other many-$i && set -- "$@" many-$i; done
     svg "$@" --out beside || return 1
@@ -215,13 +212,13 @@ no_steps_no_negative_axis() {
 
 a_loss_that_is_no_number_is_shown() {
     needs gnuplot || return
-    run pairs && rm -rf nan && cp -r pairs nan || return 1
+    trained pairs && rm -rf nan && cp -r pairs nan || return 1
     sed -i '3,4s/^\([^,]*,[^,]*\),[^,]*/\1,nan/' nan/metrics.csv
     svg nan --only loss && has nan/plots/loss.svg 'not a number in 2 evaluations, first at step 10'
 }
 
 why_there_is_no_map() {
-    run two --task two && run deep --layers 2 && run pairs || return 1
+    trained two --task two && trained deep --layers 2 && trained pairs || return 1
     ran 0 plot two --only attention --format txt && has err 'the task has no keys and values' || return 1
     ran 0 plot deep --only circuits --format txt && has err 'more than one layer' || return 1
     rm -rf never && cp -r pairs never && rm -r never/probe || return 1
@@ -229,7 +226,7 @@ why_there_is_no_map() {
 }
 
 only_says_where_a_picture_comes_from() {
-    run pairs || return 1
+    trained pairs || return 1
     ran 2 plot pairs --only example && has err '--attention' || return 1
     ran 2 plot pairs --only compare && has err 'several' || return 1
     ran 2 plot pairs --only bars && has err 'qkv study' || return 1
@@ -239,7 +236,7 @@ only_says_where_a_picture_comes_from() {
 }
 
 maps_fit_a_terminal() {
-    run wide --keys 64 --values 64 || return 1
+    trained wide --keys 64 --values 64 || return 1
     ran 0 plot wide --only circuits --format txt && no_line_over out 80 && [ "$(wc -l <out)" -le 130 ] &&
         has out 'the strongest of 3 x 3' 'queries find their key'
 }

@@ -142,21 +142,30 @@ static const data_task *const tasks[] = {&own, NULL};
 const qkv_config_plugin qkv_plugin = {QKV_CONFIG_PLUGIN_ABI, sizeof(real), .tasks = tasks};
 END
     gives 0 train --help --task own --plugin plugin.c
-    prints '--share X' && prints '--way up|down' && prints '--place-where FILE' && prints '--[no-]hold-out'
-    prints '(default here)' && prints '(default down)' && prints '(default 0.5)'
+    prints '--share X'
+    prints '--way up|down'
+    prints '--place-where FILE'
+    prints '--[no-]hold-out'
+    prints '(default here)'
+    prints '(default down)'
+    prints '(default 0.5)'
     gives 0 train --way up --steps 2 --place-where there --share 0.1 --hold-out --task own \
         --plugin plugin.c --quiet --out run --pairs 3
-    grep -q '"way": "up"' run/config.json && grep -q '"place": "there"' run/config.json
-    grep -q '"share": 0.1,' run/config.json && grep -q '"hold_out": true' run/config.json
+    grep -q '"way": "up"' run/config.json
+    grep -q '"place": "there"' run/config.json
+    grep -q '"share": 0.1,' run/config.json
+    grep -q '"hold_out": true' run/config.json
     gives 0 train --plugin plugin.c --resume --out run --steps 4 --quiet
     gives 0 train --plugin plugin.c --config run/config.json --out run2 --quiet
     cmp run/step-00000004.safetensors run2/step-00000004.safetensors
     gives 0 info run --plugin plugin.c
     prints '--place-where there'
     gives 2 train --plugin plugin.c --task own --way sideways
-    says "--way: 'sideways' is none of up|down" && alone
+    says "--way: 'sideways' is none of up|down"
+    alone
     gives 2 train --plugin plugin.c --way up
-    says '--way belongs to the task own; pairs has' && alone
+    says '--way belongs to the task own; pairs has'
+    alone
     gives 0 data own --plugin plugin.c --way up --pairs 3
     sed 's/"share", 0.5/"lr", 0.5/; s/share/lr/g' plugin.c >clash.c
     gives 1 data own --plugin clash.c
@@ -167,15 +176,19 @@ END
 task_writes_where_it_may_not() {
     edited successor.c '/s->scratch = /d'
     gives 2 train --plugin plugin.c --task successor --steps 2
-    says 'uses more scratch memory than it asks for' && alone
+    says 'uses more scratch memory than it asks for'
+    alone
     gives 2 data successor --plugin plugin.c
-    says 'scratch' && alone
+    says 'scratch'
+    alone
     edited successor.c 's/source\[0\]\[n\] = t/source[0][n] = 999/'
     gives 2 train --plugin plugin.c --task successor --steps 2
-    says 'no position of the store' && alone
+    says 'no position of the store'
+    alone
     edited successor.c 's/target\[0\]\[n\] = value\[t\]/target[0][n + 1] = value[t]/'
     gives 2 train --plugin plugin.c --task successor --steps 2
-    says 'beyond the positions of the sequence' && alone
+    says 'beyond the positions of the sequence'
+    alone
     [ ! -e runs ]
 }
 
@@ -185,7 +198,9 @@ temporary_directory() {
     TMPDIR=$PWD/own gives 0 gradcheck --plugin "$examples/square.c" square
     [ -z "$(ls own)" ]
     TMPDIR=$PWD/none gives 1 train --plugin "$examples/square.c" --steps 1
-    says "none': No such file" && says TMPDIR && alone
+    says "none': No such file"
+    says TMPDIR
+    alone
 }
 
 # Two plugins: what both have, side by side; the same name twice is refused.
@@ -195,7 +210,8 @@ two_plugins() {
     gives 0 eval run --plugin "$examples/linear_attention.c" --plugin "$examples/successor.c" \
         --examples 20
     gives 2 train --plugin "$examples/successor.c" --plugin "$examples/successor.c" --steps 1
-    says "another plugin has a 'successor', too" && alone
+    says "another plugin has a 'successor', too"
+    alone
 }
 
 shared_object() {
@@ -215,24 +231,29 @@ const qkv_config_plugin qkv_plugin = {QKV_CONFIG_PLUGIN_ABI, sizeof(real)};' >pl
 
 missing_file() {
     gives 1 train --plugin none.c --steps 1
-    says "'none.c': No such file" && alone
+    says "'none.c': No such file"
+    alone
     gives 1 gradcheck --plugin none.so
-    says "'none.so': No such file" && alone
+    says "'none.so': No such file"
+    alone
     gives 1 train --plugin '' --steps 1
-    says 'No such file' && alone
+    says 'No such file'
+    alone
     [ ! -e runs ]
 }
 
 no_symbol() {
     echo 'int x;' >plugin.c
     gives 1 train --plugin plugin.c --steps 1
-    says 'it defines no qkv_plugin' && alone
+    says 'it defines no qkv_plugin'
+    alone
 }
 
 no_object() {
     echo 'text' >plugin.so
     gives 1 train --plugin plugin.so --steps 1
-    says 'plugin.so' && alone
+    says 'plugin.so'
+    alone
     mkdir directory.so
     gives 1 train --plugin directory.so --steps 1
     alone
@@ -241,13 +262,15 @@ no_object() {
 other_version() {
     edited square.c 's/{QKV_CONFIG_PLUGIN_ABI,/{QKV_CONFIG_PLUGIN_ABI + 1,/'
     gives 1 gradcheck --plugin plugin.c square
-    says 'version' && alone
+    says 'version'
+    alone
 }
 
 other_precision() {
     "${CC:-cc}" -shared -fPIC -I"$root" "$examples/square.c" -o plugin.so
     gives 1 gradcheck --plugin plugin.so square
-    says 'another precision' && alone
+    says 'another precision'
+    alone
     says '-DQKV_DOUBLE'
 }
 
@@ -257,7 +280,8 @@ does_not_compile() {
     says "'plugin.c' does not compile"
     grep -q 'plugin\.c:1:' err
     CC=no-such-compiler gives 1 train --plugin plugin.c --steps 1
-    says 'no-such-compiler' && alone
+    says 'no-such-compiler'
+    alone
 }
 
 # ---- file names ----------------------------------------------------------------------------------
@@ -331,13 +355,15 @@ output_not_written() {
 no_samples() {
     edited square.c 's/, .sample = sample//'
     gives 1 gradcheck --plugin plugin.c square
-    says 'lacks one of' && alone
+    says 'lacks one of'
+    alone
 }
 
 block_with_wrong_shape() {
     block 'ag_add(x, nn_linear(x, ag_text(x->graph, "%s.up", name), c->d_model + 1, &c->init))'
     gives 2 train --plugin plugin.c --block own --steps 1 --out run
-    says 'layer0.up' && alone
+    says 'layer0.up'
+    alone
     says 'do not broadcast'
     [ ! -e run/metrics.csv ]
     gives 5 gradcheck --plugin plugin.c own
@@ -357,28 +383,35 @@ block_without_attention() {
 block_says_no() {
     set -- train --plugin "$examples/linear_attention.c" --block linear_attention
     gives 2 "$@" --no-self --out run
-    says 'linear_attention: without itself' && alone
+    says 'linear_attention: without itself'
+    alone
     gives 2 "$@" --task cross --out run2
-    says 'linear_attention: there is no attention to a memory' && alone
+    says 'linear_attention: there is no attention to a memory'
+    alone
 }
 
 task_says_no() {
     gives 2 train --plugin "$examples/successor.c" --task successor --keys 20
-    says '; successor has --pairs, --values' && alone
+    says '; successor has --pairs, --values'
+    alone
     gives 2 train --plugin "$examples/successor.c" --task successor --pairs 12
-    says '12 is not between 1 and 11' && alone
+    says '12 is not between 1 and 11'
+    alone
     gives 2 train --plugin "$examples/successor.c" --task successor --values 6
-    says '6 pairs need more than' && alone
+    says '6 pairs need more than'
+    alone
     [ ! -e runs ]
 }
 
 task_with_wrong_ids() {
     edited successor.c 's/= before(month\[t\])/= MONTHS/'
     gives 2 train --plugin plugin.c --task successor --steps 1 --out run
-    says "id 12 of table 'embed.month' is outside 0..11" && alone
+    says "id 12 of table 'embed.month' is outside 0..11"
+    alone
     edited successor.c 's/target\[0\]\[n\] = value\[t\]/target[0][n] = 99/'
     gives 2 train --plugin plugin.c --task successor --steps 1 --out run2
-    says 'target 99' && alone
+    says 'target 99'
+    alone
 }
 
 task_with_wrong_source() {
@@ -391,11 +424,14 @@ task_with_wrong_source() {
 
 unknown_names() {
     gives 2 train --plugin "$examples/square.c" --task sucessor
-    says "no task 'sucessor'" && alone
+    says "no task 'sucessor'"
+    alone
     gives 2 train --plugin "$examples/square.c" --block linear_attention
-    says "no block 'linear_attention'" && alone
+    says "no block 'linear_attention'"
+    alone
     gives 2 gradcheck --plugin "$examples/square.c" sqare
-    says "did you mean 'square'?" && alone
+    says "did you mean 'square'?"
+    alone
 }
 
 # The messages say that it takes a plugin to open the run.
@@ -404,7 +440,8 @@ forgotten_plugin() {
     status=0
     "$qkv" eval run >out 2>err || status=$?
     [ $status -eq 2 ] || [ $status -eq 3 ]
-    says "no task 'successor'" && alone
+    says "no task 'successor'"
+    alone
     says '--plugin'
     gives 0 plot run --only loss --format txt || gives 6 plot run --only loss --format txt
 }

@@ -205,7 +205,15 @@ static void idle_options_are_named(void **state) {
         {"cross", "seed", "1", "mask", "attention within the sequence"},
         {"cross", "arch", "encoder-decoder", "mask", NULL},
         {"cross", "positions", "rotary", "positions", "--positions rotary belongs to"},
-        {"cross", "positions", "learned", "positions", NULL}};
+        {"cross", "positions", "learned", "positions", NULL},
+        {"pairs", "block", "linear", "soft_cap", "--block transformer"},
+        {"pairs", "block", "linear", "d_ff", "--block transformer"},
+        {"pairs", "block", "linear", "d_k", NULL},
+        {"pairs", "block", "recurrent", "wo", "--block transformer"},
+        {"pairs", "block", "recurrent", "norm", NULL},
+        {"pairs", "scale", "zero", "scores_from", "--scale zero"},
+        {"pairs", "scale", "zero", "softmax_one", NULL},
+        {"pairs", "tie", "qk", "tie", NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         qkv_config c = config_with(WITH({"task", cases[i].task}, {cases[i].field, cases[i].value}));
         data_spec spec;
@@ -215,6 +223,27 @@ static void idle_options_are_named(void **state) {
         bool used = qkv_config_is_used(&c, &spec, o, error);
         if (used != !cases[i].says) fail_msg("%s: '%s'", cases[i].option, error);
         if (!used && !strstr(error, cases[i].says)) fail_msg("%s: '%s'", cases[i].option, error);
+    }
+}
+
+static void ties_need_what_they_tie(void **state) {
+    (void)state;
+    static const struct {
+        const char *tie, *without, *also;
+        bool used;
+    } cases[] = {{"qk", "wv", "wo", true},  {"qk", "wk", "wo", false}, {"kv", "wk", "wo", false},
+                 {"kv", "wq", "wo", true},  {"qv", "wq", "wo", false}, {"qkv", "wq", "wo", true},
+                 {"qkv", "wq", "wv", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        qkv_config c = config_with(
+            WITH({"tie", cases[i].tie}, {cases[i].without, "false"}, {cases[i].also, "false"}));
+        data_spec spec;
+        char error[QKV_IO_ERROR] = "";
+        assert_true(qkv_config_resolve(&c, &spec, error));
+        const data_option *tie = qkv_config_option_find(&c, "tie");
+        if (qkv_config_is_used(&c, &spec, tie, error) != cases[i].used)
+            fail_msg("--tie %s without %s, %s: '%s'", cases[i].tie, cases[i].without, cases[i].also,
+                     error);
     }
 }
 
@@ -246,6 +275,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tasks_refuse_in_words),
     cmocka_unit_test(the_model_is_told),
     cmocka_unit_test(idle_options_are_named),
+    cmocka_unit_test(ties_need_what_they_tie),
     cmocka_unit_test(needs_are_understood),
     cmocka_unit_test(masks_follow_the_option),
 };

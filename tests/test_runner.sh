@@ -6,7 +6,7 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 . "$(dirname "$0")/suite.sh" || exit 1
-echo "registered 16"
+echo "registered 22"
 
 # Makes the program $dir/NAME of the shell commands on standard input.
 program() {
@@ -85,5 +85,47 @@ expect not_registered '3 passed, 1 failed' 1 'does not say' ./unregistered
 expect leak_at_exit '3 passed, 1 failed' 1 'exit status 23 although no test failed' ./leak
 expect missing_program '3 passed, 1 failed' 1 'absent: ' ./absent ./good
 expect nothing_to_run '0 passed, 0 failed' 1 '^0 passed'
+
+# What suite.sh makes of a test: the shell commands on standard input.
+test_of() {
+    {
+        echo ". '$here/suite.sh'"
+        echo "it() {"
+        cat
+        echo "}"
+        echo "suite it"
+    } | program "$1"
+}
+test_of holds <<'END'
+    [ 1 -eq 1 ]
+    ! false
+END
+test_of fails_midway <<'END'
+    false
+    true
+END
+test_of complains_in_a_condition <<'END'
+    cares() { [ 1 -eq 2 ] || say "one is not two"; true; }
+    cares || return 1
+    true
+END
+test_of cannot_run <<'END'
+    needs nonesuch
+    true
+END
+test_of leaves_a_child <<'END'
+    (sleep 0.5; echo lives >late) &
+    child=$!
+    false
+END
+expect a_test_holds '1 passed, 0 failed' 0 'OK . it' ./holds
+expect a_command_fails_midway '0 passed, 1 failed' 1 'midway: it' ./fails_midway
+expect a_test_complains '0 passed, 1 failed' 1 'one is not two' ./complains_in_a_condition
+expect a_test_cannot_run '0 passed, 0 failed, 1 skipped' 1 'cannot_run: it (no nonesuch)' ./cannot_run
+expect a_test_leaves_a_child '0 passed, 1 failed' 1 'child: it' ./leaves_a_child
+echo "[ RUN      ] a_child_ends_with_its_test"
+sleep 1
+[ ! -e "$dir/late" ]
+verdict a_child_ends_with_its_test $?
 
 summary

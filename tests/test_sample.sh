@@ -56,6 +56,21 @@ picture() {
         [ "$(wc -l <run/probe/example-0.csv)" -eq 65 ] && grep -q '"I"' run/probe/example-0.csv
 }
 
+# What does not print is shown as what it is, and not as a question mark; running text stays text.
+printf 'Tom\302\240? \\ "a" \t e\314\201 \327\251\342\200\217\n%.0s' $(seq 60) >odd.txt
+train odd --data odd.txt --steps 20
+shown() {
+    "$qkv" show odd >out && "$qkv" patch odd >>out && "$qkv" plot odd --attention --format txt >/dev/null &&
+        cat odd/plots/example.txt >>out && ! grep -q "$(printf '\302\240\|\342\200\217\|\t')" out || return 1
+    for name in '?' '\u{a0}' '\t' '\n' '\u{200f}' '␣' '\' '"'; do
+        grep -qF " $name " out || { echo "no $name"; return 1; }
+    done
+    grep -qF ' ◌' out && "$qkv" sample odd --prompt "$(printf 'Tom\302\240')" --tokens 200 >out &&
+        grep -q "$(printf '\302\240')" out && grep -qF '\u{200f}' out &&
+        ! grep -q "$(printf '\342\200\217')" out &&
+        "$qkv" sample odd --tokens 200 --json >out && grep -qF '\u200F' out && ! grep -qF 'u{' out
+}
+
 # says WORDS COMMAND...: fails, and says why.
 says() {
     words=$1
@@ -64,8 +79,10 @@ says() {
         { cat err; return 1; }
 }
 refused() {
-    says "the character '@' does not occur" sample run --prompt 'T@m' &&
-        says "the word 'Tomm' does not occur" sample words --prompt 'the Tomm' &&
+    says "prompt, line 1, column 2: the character '@' does not occur" sample run --prompt 'T@m' &&
+        says "prompt, line 2, column 3: the character '.t' does not occur" \
+            sample run --prompt "$(printf 'Tom\nId\tx')" &&
+        says "prompt, line 1, column 5: the word 'Tomm' does not occur" sample words --prompt 'the Tomm' &&
         says 'the prompt has no words' sample words --prompt ' ' &&
         says 'no UTF-8' sample run --prompt "$(printf 'T\377m')" &&
         says "the task 'pairs' is no text" sample pairs &&
@@ -75,4 +92,4 @@ refused() {
         says 'one run directory is needed' sample
 }
 
-suite goes_on greedy begins json units earlier picture refused
+suite goes_on greedy begins json units earlier picture shown refused

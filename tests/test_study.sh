@@ -1,36 +1,8 @@
 #!/bin/sh
 # test_study.sh - qkv study as a stranger meets it: built-in and own studies, parts and merging, mistakes.
 # QKV is the program. Reports in cmocka's words, so that run.sh can run it like any other test program.
-QKV=${QKV:-build/qkv}
-case $QKV in /*) ;; *) QKV=$(pwd)/$QKV ;; esac
-examples=$(cd "$(dirname "$0")/../examples" && pwd) || exit 1
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 1' HUP INT TERM
-. "$(dirname "$0")/suite.sh" || exit 1
-cd "$dir" || exit 1
-export QKV
-
-say() { echo "    $*" >&2; false; }
-
-# ran CODE ARGS...: leaves `out` and `err`.
-ran() {
-    code=$1
-    shift
-    "$QKV" "$@" >out 2>err </dev/null
-    status=$?
-    [ "$status" -eq "$code" ] || say "qkv $*: exit $status, expected $code; $(cat err)"
-}
-
-# Exit CODE, nothing on stdout, one line on stderr with TEXT in it: refused CODE TEXT ARGS...
-refused() {
-    code=$1 text=$2
-    shift 2
-    ran "$code" "$@" || return 1
-    [ ! -s out ] || { say "qkv $*: writes to stdout"; return 1; }
-    [ "$(wc -l <err)" -eq 1 ] || { say "qkv $*: not one line on stderr"; return 1; }
-    grep -qF -e "$text" err || say "qkv $*: '$(cat err)' does not say '$text'"
-}
+. "$(dirname "$0")/program.sh" || exit 1
+examples=$root/examples
 
 cat >tiny.json <<'END'
 {"name": "tiny", "claim": "Nothing much.", "seeds": 2,

@@ -1,17 +1,9 @@
 #!/bin/sh
 # test_torch.sh - checkpoints and PyTorch: examples/pytorch.py, and files that the reference writer of
 # safetensors made. QKV is the program's path. Reports in cmocka's words, for run.sh.
-QKV=${QKV:-build/qkv}
-case $QKV in /*) ;; *) QKV=$(pwd)/$QKV ;; esac
-export QKV
-root=$(cd "$(dirname "$0")/.." && pwd)
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-. "$root/tests/suite.sh" || exit 1
-cd "$dir" || exit 1
+. "$(dirname "$0")/program.sh" || exit 1
 
-say() { echo "    $*" >&2; false; }
-needs() {
+needs_torch() {
     python3 -c 'import torch, numpy, safetensors.torch' 2>/dev/null && return
     echo '    cannot run: no python3 with torch, numpy and safetensors' >&2
     false
@@ -21,16 +13,8 @@ train() {
     shift 2
     "$QKV" train --out "$where" --steps "$steps" --quiet --threads 1 "$@"
 }
-# refused CODE TEXT ARGS...
-refused() {
-    code=$1 text=$2
-    shift 2
-    "$QKV" "$@" >out 2>err
-    [ $? -eq "$code" ] && grep -qF -e "$text" err || say "qkv $*: $(cat err)"
-}
-
 the_module_gives_the_same_logits() {
-    needs || return $SKIP
+    needs_torch || return $SKIP
     train plain 300 && python3 "$root/examples/pytorch.py" plain || return 1
     train wide 200 --layers 2 --heads 4 --d-ff 64 --norm layer --bias --positions learned &&
         python3 "$root/examples/pytorch.py" wide written.safetensors || return 1
@@ -45,7 +29,7 @@ the_module_gives_the_same_logits() {
 
 # The same tensors and metadata, written by safetensors: the checksum in them is that of another file.
 a_checkpoint_written_anew_is_read() {
-    needs || return $SKIP
+    needs_torch || return $SKIP
     train run 40 --save-every 20 && cp -r run anew && python3 - <<'END' || return 1
 from safetensors import safe_open
 from safetensors.torch import save_file
@@ -65,7 +49,7 @@ END
 }
 
 what_does_not_fit_is_named() {
-    needs || return $SKIP
+    needs_torch || return $SKIP
     train odd 5 && python3 - <<'END' || return 1
 from safetensors import safe_open
 from safetensors.torch import save_file

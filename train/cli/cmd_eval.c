@@ -186,18 +186,15 @@ static int evaluate(qkv_trainer *t, int step, const char *run, request *r, tenso
 
 int cli_eval(int argc, char **argv) {
     request r = {.examples = 2000, .state = CLI_STATE_NEWEST};
-    int first = 0;
+    const char *run;
     bool done;
-    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
     if (code != CLI_OK || done) return code;
-    if (argc - first != 1)
-        return cli_error(CLI_USAGE, "eval", "one run directory is needed, %d are given",
-                         argc - first);
     qkv_run_progress progress;
-    qkv_trainer *t = cli_open_run("eval", argv[first], &r.state, true, &progress, &code);
+    qkv_trainer *t = cli_open_run("eval", run, &r.state, true, &progress, &code);
     if (!t) return code;
     tensor_arena *arena = tensor_arena_new(NULL);
-    code = arena ? evaluate(t, progress.step, argv[first], &r, arena)
+    code = arena ? evaluate(t, progress.step, run, &r, arena)
                  : cli_error(CLI_FAILED, "eval", "out of memory");
     tensor_arena_free(arena);
     qkv_trainer_free(t);

@@ -50,16 +50,13 @@ int cli_export(int argc, char **argv) {
     request r = {.state = CLI_STATE_NEWEST};
     qkv_run_exported exported;
     qkv_run_progress progress;
-    int first = 0;
+    const char *run;
     bool done;
-    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
     if (code != CLI_OK || done) return code;
-    if (argc - first != 1)
-        return cli_error(CLI_USAGE, "export", "one run directory is needed, %d are given",
-                         argc - first);
     if (!r.o.npy && !r.o.csv)
         return cli_error(CLI_USAGE, "export", "--npy DIR or --csv DIR is needed");
-    qkv_trainer *t = cli_open_run("export", argv[first], &r.state, false, &progress, &code);
+    qkv_trainer *t = cli_open_run("export", run, &r.state, false, &progress, &code);
     if (!t) return code;
     if (qkv_run_export(&qkv_io_posix, t, &r.o, &exported, error))
         report(&r, &exported);

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "train/cli/cli.h"
 #include "train/cli/draw_maps.h"
 #include "train/cli/heads_text.h"
 #include "train/cli/json.h"
@@ -62,17 +61,17 @@ static void add_maps(const qkv_probe_heads *h, cli_maps *maps) {
 }
 
 static int report(const request *r, const char *run, int step, qkv_trainer *t,
-                  const qkv_probe_heads *h, tensor_arena *arena) {
+                  const qkv_probe_heads *h, const qkv_probe_head_circuits *c, tensor_arena *arena) {
     char shown[QKV_IO_PATH], dir[QKV_IO_PATH], error[QKV_IO_ERROR];
     cli_maps maps = {.arena = arena};
     if (r->json) {
-        json_t *o = cli_heads_json(t, h);
+        json_t *o = cli_heads_json(t, h, c);
         json_object_set_new(o, "step", json_integer(step));
         cli_print_json(o);
     } else {
         printf("%s after %d steps, %d held-out examples: accuracy %.2f %%\n",
                qkv_io_printable(run, shown, sizeof shown), step, h->examples, 100 * h->accuracy);
-        cli_heads_print(t, h);
+        cli_heads_print(t, h, c);
         printf("\n");
     }
     if (!qkv_io_path(dir, run, "heads", error)) return cli_error(CLI_FAILED, "heads", "%s", error);
@@ -84,24 +83,22 @@ int cli_heads(int argc, char **argv) {
     char error[QKV_IO_ERROR];
     request r = {.examples = 256, .state = CLI_STATE_NEWEST};
     qkv_run_progress progress;
-    int first = 0;
+    const char *run;
     bool done;
-    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
     if (code != CLI_OK || done) return code;
-    if (argc - first != 1)
-        return cli_error(CLI_USAGE, "heads", "one run directory is needed, %d are given",
-                         argc - first);
-    qkv_trainer *t = cli_open_run("heads", argv[first], &r.state, true, &progress, &code);
+    qkv_trainer *t = cli_open_run("heads", run, &r.state, true, &progress, &code);
     if (!t) return code;
     const qkv_probe_heads_parts parts = {true, true, !r.no_ablation};
     qkv_probe_heads h;
+    qkv_probe_head_circuits circuits;
     tensor_arena *arena = tensor_arena_new(NULL);
-    if (!arena)
+    if (!arena || !qkv_probe_head_circuits_of(t, arena, &circuits))
         code = cli_error(CLI_FAILED, "heads", "out of memory");
     else if (!qkv_probe_heads_of(t, "test", (int)r.examples, parts, arena, &h, error))
         code = cli_error(CLI_FAILED, "heads", "%s", error);
     else
-        code = report(&r, argv[first], progress.step, t, &h, arena);
+        code = report(&r, run, progress.step, t, &h, &circuits, arena);
     tensor_arena_free(arena);
     qkv_trainer_free(t);
     return code;

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "train/cli/cli.h"
 #include "train/cli/info.h"
+#include "train/cli/open.h"
 
 enum { WIDTH = 80, CELL = 25, VALUE = QKV_CONFIG_TEXT_SIZE + 8 };
 
@@ -187,14 +187,11 @@ static void print_text(const info *i) {
 int cli_info(int argc, char **argv) {
     request r = {.json = false};
     info i = {.t = NULL};
-    int first = 0;
+    const char *run;
     bool done;
-    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
     if (code != CLI_OK || done) return code;
-    if (argc - first != 1)
-        return cli_error(CLI_USAGE, "info", "one run directory is needed, %d are given",
-                         argc - first);
-    i.run = argv[first];
+    i.run = run;
     code = open_run(i.run, r.plugin, &i);
     if (code == CLI_OK) {
         qkv_probe_account_of(i.t, &i.account);

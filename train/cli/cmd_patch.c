@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "train/cli/cli.h"
 #include "train/cli/draw_maps.h"
 #include "train/cli/json.h"
+#include "train/cli/open.h"
 #include "train/io/number.h"
 #include "train/probe/look.h"
 #include "train/probe/patching.h"
@@ -15,7 +15,9 @@ static const cli_option options[] = {
     {"other", "I", "the held-out example that the model reads; else the first with another answer",
      NULL},
     {"out", "DIR", "where the maps go, as tables and a picture", "RUN/patch"},
-    {"plugin", "FILE", "the plugin with the run's task", NULL},
+    CLI_OPTION_AT,
+    CLI_OPTION_WEIGHTS,
+    CLI_OPTION_PLUGIN,
     {"json", NULL, "one line of JSON", NULL},
     {NULL, NULL, NULL, NULL}};
 
@@ -23,7 +25,7 @@ typedef struct {
     long clean, other;
     bool json;
     const char *out;
-    const struct qkv_config_plugin *plugin;
+    cli_state state;
 } request;
 
 static int take_option(void *ctx, const char *name, const char *value) {
@@ -31,7 +33,9 @@ static int take_option(void *ctx, const char *name, const char *value) {
     long *to = strcmp(name, "clean") == 0 ? &r->clean : &r->other;
     if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
     if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
-    if (strcmp(name, "plugin") == 0) return cli_load_plugin("patch", value, &r->plugin);
+    bool taken;
+    int code = cli_take_state("patch", &r->state, name, value, &taken);
+    if (taken) return code;
     if (!qkv_io_parse_int(value, to))
         return cli_error(CLI_USAGE, "patch", "--%s: '%s' is not a whole number", name, value);
     if (*to < 0 || *to > 1000000000)
@@ -51,11 +55,8 @@ static void choose_other(qkv_trainer *t, request *r) {
 static void words_of(qkv_trainer *t, long example, int T, char (*out)[96]) {
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     qkv_trainer_load(t, w, "test", (uint64_t)example, 1, 1);
-    for (int at = 0; at < T; at++) {
-        char word[sizeof *out];
-        data_position(&w->data, DATA_SEQUENCE, 0, at, word, sizeof word);
-        qkv_io_printable(word, out[at], sizeof out[at]);
-    }
+    for (int at = 0; at < T; at++)
+        data_position(&w->data, DATA_SEQUENCE, 0, at, out[at], sizeof out[at]);
 }
 
 static void layer_name(int l, char out[32]) {
@@ -85,7 +86,7 @@ static void add_maps(const qkv_probe_patching *p, char (*word)[96], cli_maps *ma
 }
 
 static void print_text(const qkv_probe_patching *p, char (*clean)[96], char (*other)[96]) {
-    char name[32];
+    char name[32], a[80], b[80];
     printf("%-4s %-20s %-20s", "at", "clean", "other");
     for (int l = 0; l <= p->layers; l++) {
         layer_name(l, name);
@@ -93,7 +94,8 @@ static void print_text(const qkv_probe_patching *p, char (*clean)[96], char (*ot
     }
     printf("\n");
     for (int t = 0; t < p->T; t++) {
-        printf("%-4d %-20.20s %-20.20s", t, clean[t], other[t]);
+        printf("%-4d %s %s", t, qkv_io_fit(clean[t], 20, a, sizeof a),
+               qkv_io_fit(other[t], 20, b, sizeof b));
         for (int l = 0; l <= p->layers; l++) printf(" %9.3f", p->stream[l * p->T + t]);
         printf("\n");
     }
@@ -140,7 +142,7 @@ static json_t *numbers(const double *x, int n) {
     return list;
 }
 
-static void print_json(const qkv_probe_patching *p) {
+static void print_json(const qkv_probe_patching *p, int step) {
     json_t *o = json_object(), *stream = json_array(), *heads = json_array(), *paths = json_array();
     const int n = p->n_sites * p->heads;
     for (int l = 0; l <= p->layers; l++)
@@ -161,6 +163,7 @@ static void print_json(const qkv_probe_patching *p) {
                           "from_head", i / n % n % p->heads, "to", p->site[i % n / p->heads].name,
                           "to_head", i % n % p->heads, "through", &"qkv"[i / n / n], 1, "recovered",
                           p->path[i]));
+    json_object_set_new(o, "step", json_integer(step));
     json_object_set_new(o, "position", json_integer(p->position));
     json_object_set_new(o, "clean", json_real(p->clean));
     json_object_set_new(o, "other", json_real(p->other));
@@ -170,14 +173,8 @@ static void print_json(const qkv_probe_patching *p) {
     cli_print_json(o);
 }
 
-/* An answer as it can be printed: a text's may be the end of a line. Returns out. */
-static const char *answer_of(const data_readout *r, int id, char out[DATA_SYMBOL]) {
-    char word[DATA_SYMBOL];
-    return qkv_io_printable(data_answer(r, id, word), out, DATA_SYMBOL);
-}
-
-static int report(const request *r, const char *run, qkv_trainer *t, const qkv_probe_patching *p,
-                  tensor_arena *arena) {
+static int report(const request *r, const char *run, int step, qkv_trainer *t,
+                  const qkv_probe_patching *p, tensor_arena *arena) {
     char dir[QKV_IO_PATH], error[QKV_IO_ERROR], answer[2][DATA_SYMBOL];
     char(*clean)[96] = tensor_arena_take(arena, (size_t)p->T, sizeof *clean);
     char(*other)[96] = tensor_arena_take(arena, (size_t)p->T, sizeof *other);
@@ -187,10 +184,12 @@ static int report(const request *r, const char *run, qkv_trainer *t, const qkv_p
     words_of(t, r->other, p->T, other);
     const data_readout *readout = &qkv_trainer_spec(t)->readout[0];
     if (r->json) {
-        print_json(p);
+        print_json(p, step);
     } else {
-        const char *a = answer_of(readout, p->clean_answer, answer[0]),
-                   *b = answer_of(readout, p->other_answer, answer[1]);
+        const char *a = data_answer(readout, p->clean_answer, answer[0]),
+                   *b = data_answer(readout, p->other_answer, answer[1]);
+        char shown[QKV_IO_PATH];
+        printf("%s after %d steps\n", qkv_io_printable(run, shown, sizeof shown), step);
         printf(
             "Clean is held-out example %ld, other %ld. Asked at position %d, clean's answer is "
             "'%s', the\nother's '%s'. logit('%s') - logit('%s') is %.2f on clean and %.2f on "
@@ -208,19 +207,14 @@ static int report(const request *r, const char *run, qkv_trainer *t, const qkv_p
 
 int cli_patch(int argc, char **argv) {
     char error[QKV_IO_ERROR];
-    request r = {.other = -1};
+    request r = {.other = -1, .state = CLI_STATE_NEWEST};
     qkv_run_progress progress;
-    qkv_run_status status;
-    int first = 0;
+    const char *run;
     bool done;
-    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
     if (code != CLI_OK || done) return code;
-    if (argc - first != 1)
-        return cli_error(CLI_USAGE, "patch", "one run directory is needed, %d are given",
-                         argc - first);
-    qkv_trainer *t =
-        qkv_run_open(&qkv_io_posix, argv[first], r.plugin, 1, &progress, &status, error);
-    if (!t) return cli_error(cli_code(status), "patch", "%s", error);
+    qkv_trainer *t = cli_open_run("patch", run, &r.state, true, &progress, &code);
+    if (!t) return code;
     qkv_probe_patching p;
     tensor_arena *arena = tensor_arena_new(NULL);
     if (arena) choose_other(t, &r);
@@ -230,7 +224,7 @@ int cli_patch(int argc, char **argv) {
                                     error))
         code = cli_error(CLI_FAILED, "patch", "%s", error);
     else
-        code = report(&r, argv[first], t, &p, arena);
+        code = report(&r, run, progress.step, t, &p, arena);
     tensor_arena_free(arena);
     qkv_trainer_free(t);
     return code;

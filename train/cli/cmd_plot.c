@@ -20,6 +20,10 @@ static const cli_option options[] = {
     {"attention", NULL, "one example's attention, every layer and head", NULL},
     {"example", "I", "which held-out example (with --attention)", "0"},
     {"prompt", "TEXT", "this text instead, of a run on text (with --attention)", NULL},
+    {"change", "CHANGE",
+     "I,J exchanges what stands at two positions, I=WORD puts a word at one; the last layer before "
+     "and after (with --attention)",
+     NULL},
     {"at", "STEP", "its state after so many steps; of an animation the last", "the newest"},
     {"answer", "NAME", "which of several answers is framed (with --attention)", NULL},
     {"plugin", "FILE", "the plugin with the run's task or block", NULL},
@@ -29,7 +33,7 @@ static const cli_option options[] = {
 
 typedef struct {
     qkv_plot_format format;
-    const char *only, *out, *answer, *prompt, *format_name;
+    const char *only, *out, *answer, *prompt, *change, *format_name;
     bool attention, animate;
     long example, frames;  // -1: not given
     cli_state state;
@@ -53,6 +57,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
     }
     if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
     if (strcmp(name, "prompt") == 0) return r->prompt = value, CLI_OK;
+    if (strcmp(name, "change") == 0) return r->change = value, CLI_OK;
     if (strcmp(name, "answer") == 0) return r->answer = value, CLI_OK;
     if (strcmp(name, "attention") == 0) return r->attention = true, CLI_OK;
     if (strcmp(name, "animate") == 0) return r->animate = true, CLI_OK;
@@ -102,6 +107,8 @@ static int check_options(const request *r, int n) {
         return cli_error(CLI_USAGE, "plot", "--at goes with --attention or --animate");
     if (r->example >= 0 && !r->attention)
         return cli_error(CLI_USAGE, "plot", "--example goes with --attention");
+    if (r->example >= 0 && r->prompt)
+        return cli_error(CLI_USAGE, "plot", "--example and --prompt are two examples, ask for one");
     const qkv_plot_info *p = qkv_plot_list();
     while (r->only && p->name && strcmp(p->name, r->only)) p++;
     qkv_plot_of drawn = r->attention ? QKV_PLOT_OF_EXAMPLE
@@ -160,7 +167,7 @@ static int plot_example(request *r, const char *run) {
     if (!t) return code;
     int readout = cli_readout("plot", qkv_trainer_spec(t), r->answer);
     bool written = readout >= 0 && load_example(r, t, error) &&
-                   qkv_run_write_example(&qkv_io_posix, t, run, readout, error);
+                   qkv_run_write_example(&qkv_io_posix, t, run, readout, r->change, error);
     qkv_trainer_free(t);
     if (readout < 0) return CLI_USAGE;
     if (!written) return cli_error(CLI_FAILED, "plot", "%s", error);
@@ -179,9 +186,36 @@ static int plot_animation(request *r, const char *run) {
     return code_of(qkv_plot_animation(run, report, r));
 }
 
+/* Several runs in one picture. */
+static int plot_comparison(request *r, const char *const *runs, int n) {
+    char error[QKV_IO_ERROR];
+    const char *out = r->out ? r->out : "runs/compare";
+    if (!qkv_io_make_directory(&qkv_io_posix, out, error))
+        return cli_error(CLI_FAILED, "plot", "%s", error);
+    return code_of(qkv_plot_compare(runs, n, out, r->format, report, r));
+}
+
+/* Is it the directory of a run, and its config.json whole? The task may be one of a plugin that is not
+ * there: pictures do not need it. */
+static int check_run(const char *run) {
+    char path[QKV_IO_PATH], error[QKV_IO_ERROR], shown[QKV_IO_PATH];
+    char *json;
+    size_t n;
+    if (!qkv_io_path(path, run, "metrics.csv", error))
+        return cli_error(CLI_USAGE, "plot", "%s", error);
+    if (access(path, R_OK) != 0)
+        return cli_error(CLI_FAILED, "plot", "'%s' is no run: %s", run, strerror(errno));
+    qkv_run_status s = qkv_run_config_text(&qkv_io_posix, run, &json, &n, error);
+    if (s != QKV_RUN_DONE) return cli_error(cli_code(s), "plot", "%s", error);
+    bool whole = qkv_config_is_object(json, n, error);
+    tensor_malloc.release(NULL, json);
+    return whole ? CLI_OK
+                 : cli_error(CLI_DAMAGED, "plot", "'%s/config.json': %s",
+                             qkv_io_printable(run, shown, sizeof shown), error);
+}
+
 int cli_plot(int argc, char **argv) {
     request r = {.format = QKV_PLOT_PNG, .example = -1, .frames = -1, .state = CLI_STATE_NEWEST};
-    char error[QKV_IO_ERROR];
     int first = 0;
     bool done;
     int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
@@ -190,18 +224,11 @@ int cli_plot(int argc, char **argv) {
     const char *const *runs = (const char *const *)argv + first;
     code = check_options(&r, n);
     if (code != CLI_OK) return code;
-    for (int i = 0; i < n; i++) {
-        char path[QKV_IO_PATH];
-        if (!qkv_io_path(path, runs[i], "metrics.csv", error))
-            return cli_error(CLI_USAGE, "plot", "%s", error);
-        if (access(path, R_OK) != 0)
-            return cli_error(CLI_FAILED, "plot", "'%s' is no run: %s", runs[i], strerror(errno));
-    }
+    for (int i = 0; i < n && code == CLI_OK; i++) code = check_run(runs[i]);
+    if (code != CLI_OK) return code;
     if (r.animate) return plot_animation(&r, runs[0]);
     if (r.attention) return plot_example(&r, runs[0]);
-    if (n > 1)
-        return code_of(
-            qkv_plot_compare(runs, n, r.out ? r.out : "runs/compare", r.format, report, &r));
+    if (n > 1) return plot_comparison(&r, runs, n);
     qkv_plot_status s = qkv_plot_run(runs[0], r.format, r.only, report, &r);
     if (s == QKV_PLOT_OK && r.format != QKV_PLOT_TXT && !r.only && isatty(STDOUT_FILENO)) {
         r.format = QKV_PLOT_TXT;  // a first look without leaving the terminal

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/utf8.h"
+#include "data/visible.h"
 #include "train/cli/json.h"
 #include "train/cli/open.h"
 #include "train/io/number.h"
@@ -49,7 +51,8 @@ static int take_option(void *ctx, const char *name, const char *value) {
 
 /* ---- writing tokens ---- */
 
-/* Characters come whole, also where a token is a byte; what is none, or might steer a terminal, is "?". */
+/* Characters come whole, also where a token is a byte; what is none, or would steer a terminal, as
+ * data_visible() writes it. */
 typedef struct {
     const data_text *text;
     int before;    // the token written last, or -1
@@ -67,27 +70,28 @@ static void put(writer *w, const char *s, size_t n) {
 
 /* Writes what is complete of the part; at the end all of it. */
 static void flush(writer *w, bool end) {
-    char text[sizeof w->part + 1];
+    char shown[16];
     while (w->n > 0) {
-        memcpy(text, w->part, w->n);
-        text[w->n] = '\0';
-        const unsigned char c = (unsigned char)*text;
+        const unsigned char c = (unsigned char)*w->part;
         const size_t wanted = c < 0xc2 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 1;
-        const bool plain = c == '\n' || c == '\t';
-        const size_t whole = plain ? 1 : qkv_io_character(text);
+        const size_t whole = data_utf8_length(w->part, w->n), n = whole ? whole : 1;
         if (!whole && w->n < wanted && !end) return;
-        put(w, whole ? text : "?", whole ? whole : 1);
-        w->n -= whole ? whole : 1;
-        memmove(w->part, w->part + (whole ? whole : 1), w->n);
+        if (whole && (w->to || c == '\n' || c == '\t' || data_visible_length(w->part, n)))
+            put(w, w->part, n);
+        else
+            put(w, shown, strlen(data_visible(w->part, n, shown, sizeof shown)));
+        w->n -= n;
+        memmove(w->part, w->part + n, w->n);
     }
 }
 
 static void write_token(writer *w, int id) {
     if (data_text_apart(w->text, w->before, id)) put(w, " ", 1);
-    for (const char *s = w->text->words.text[id]; *s; s++) {
+    const char *s = w->text->words.text[id];
+    do {  // the byte 0 is a token, too
         w->part[w->n++] = *s;
         flush(w, false);
-    }
+    } while (*s && *++s);
     w->before = id;
 }
 
@@ -136,20 +140,25 @@ static bool draw_all(session *s, writer *w, char *error) {
     return logits != NULL;
 }
 
+/* A token as it is; a byte that is no text by itself as data_visible() writes it. */
+static json_t *json_token(const char *token) {
+    const size_t n = *token ? strlen(token) : 1;  // the byte 0 is a token, too
+    char shown[16];
+    json_t *whole = json_stringn(token, n);
+    return whole ? whole : json_string(data_visible(token, n, shown, sizeof shown));
+}
+
 static void print_json(const session *s, const char *run, const qkv_io_text *said) {
     json_t *o = json_object(), *tokens = json_array();
-    char token[DATA_SYMBOL];
-    const data_stream shown = {
-        .words = s->text->words.text, .vocab = s->text->words.n, .marker = -1};
     for (long i = 0; i < s->r->tokens; i++) {
         json_t *one = json_object();
-        json_object_set_new(one, "token", cli_json_text(data_symbol(&shown, s->drawn[i], token)));
+        json_object_set_new(one, "token", json_token(s->text->words.text[s->drawn[i]]));
         json_object_set_new(one, "p", cli_json_number(s->p[i]));
         json_array_append_new(tokens, one);
     }
     json_object_set_new(o, "run", cli_json_text(run));
     json_object_set_new(o, "prompt", s->r->prompt ? cli_json_text(s->r->prompt) : json_null());
-    json_object_set_new(o, "text", json_string(said->at ? said->at : ""));
+    json_object_set_new(o, "text", json_stringn(said->at ? said->at : "", said->n));
     json_object_set_new(o, "tokens", tokens);
     cli_print_json(o);
 }
@@ -173,20 +182,16 @@ int cli_sample(int argc, char **argv) {
     char error[QKV_IO_ERROR] = "out of memory";
     request r = {.tokens = 200, .temperature = 1, .seed = 1, .state = CLI_STATE_NEWEST};
     qkv_run_progress progress;
-    int first = 0;
+    const char *run;
     bool done;
-    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
     if (code != CLI_OK || done) return code;
-    if (argc - first != 1)
-        return cli_error(CLI_USAGE, "sample", "one run directory is needed, %d are given",
-                         argc - first);
-    qkv_trainer *t = cli_open_run("sample", argv[first], &r.state, true, &progress, &code);
+    qkv_trainer *t = cli_open_run("sample", run, &r.state, true, &progress, &code);
     if (!t) return code;
     session s = {.r = &r, .arena = tensor_arena_new(NULL)};
     s.sampler = s.arena ? qkv_probe_sampler_new(t, true, error) : NULL;
     s.text = data_text_of(qkv_trainer_spec(t));
-    if (!s.sampler || !sample(&s, argv[first], error))
-        code = cli_error(CLI_FAILED, "sample", "%s", error);
+    if (!s.sampler || !sample(&s, run, error)) code = cli_error(CLI_FAILED, "sample", "%s", error);
     qkv_probe_sampler_free(s.sampler);
     tensor_arena_free(s.arena);
     qkv_trainer_free(t);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "train/cli/cli.h"
+#include "train/cli/open.h"
 #include "train/io/number.h"
 
 /* Checkpoints that go into the page: as many as fit into so many bytes, the newest always. */
@@ -216,18 +216,15 @@ static int view(const char *dir, const request *r, qkv_trainer *t, int latest) {
 int cli_view(int argc, char **argv) {
     char error[QKV_IO_ERROR];
     request r = {NULL, NULL, -1};
-    int first = 0;
+    const char *run;
     bool done;
-    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
     if (code != CLI_OK || done) return code;
-    if (argc - first != 1)
-        return cli_error(CLI_USAGE, "view", "one run directory is needed, %d are given",
-                         argc - first);
     qkv_run_progress progress;
     qkv_run_status status;
-    qkv_trainer *t = qkv_run_open(&qkv_io_posix, argv[first], NULL, 1, &progress, &status, error);
+    qkv_trainer *t = qkv_run_open(&qkv_io_posix, run, NULL, 1, &progress, &status, error);
     if (!t) return cli_error(cli_code(status), "view", "%s", error);
-    code = view(argv[first], &r, t, progress.step);
+    code = view(run, &r, t, progress.step);
     qkv_trainer_free(t);
     return code;
 }

@@ -130,8 +130,31 @@ static void print_ablation(const qkv_probe_heads *h, int layers) {
     printf("(Of single positions those whose mean costs 2 %% or more.)\n");
 }
 
-void cli_heads_print(const qkv_trainer *t, const qkv_probe_heads *h) {
+static void print_circuits(const qkv_trainer *t, const qkv_probe_head_circuits *c) {
+    const data_spec *s = qkv_trainer_spec(t);
+    if (!qkv_probe_head_circuits_any(c)) {
+        printf("\nEach head's circuits: not defined, %s.\n", c->missing[0]);
+        return;
+    }
+    printf(
+        "\nEach head's circuits. QK: the share of questions that it matches best with their own "
+        "key, and that\nscore less the mean of the others. OV: of values that it says as "
+        "themselves, and that logit\n\n%-20s  %-10s%10s%10s%10s%10s\n",
+        "", "asked", "QK", "margin", "OV", "margin");
+    for (int i = 0; i < c->heads * c->questions; i++) {
+        const qkv_probe_head_circuit *x = &c->of[i];
+        const int r = i % c->questions;
+        if (c->missing[r]) continue;
+        printf("layer0.%-6s head %d  %-10.10s", qkv_trainer_looker(s), i / c->questions,
+               s->readout[r].name);
+        printf("%10.3f%10.2f%10.3f%10.2f\n", x->qk_diag, x->qk_margin, x->ov_diag, x->ov_margin);
+    }
+}
+
+void cli_heads_print(const qkv_trainer *t, const qkv_probe_heads *h,
+                     const qkv_probe_head_circuits *c) {
     print_looks(h);
+    print_circuits(t, c);
     print_attribution(t, h);
     print_composition(h);
     if (h->ablated) print_ablation(h, qkv_trainer_config(t)->layers);
@@ -206,7 +229,24 @@ static json_t *composition_json(const qkv_probe_heads *h) {
     return list;
 }
 
-json_t *cli_heads_json(const qkv_trainer *t, const qkv_probe_heads *h) {
+static json_t *circuits_json(const qkv_trainer *t, const qkv_probe_head_circuits *c) {
+    json_t *list = json_array();
+    for (int i = 0; i < c->heads * c->questions; i++) {
+        const int r = i % c->questions;
+        if (c->missing[r]) continue;
+        json_t *o = json_pack("{s:i,s:s}", "head", i / c->questions, "question",
+                              qkv_trainer_spec(t)->readout[r].name);
+        json_object_set_new(o, "qk_diag", number(c->of[i].qk_diag));
+        json_object_set_new(o, "qk_margin", number(c->of[i].qk_margin));
+        json_object_set_new(o, "ov_diag", number(c->of[i].ov_diag));
+        json_object_set_new(o, "ov_margin", number(c->of[i].ov_margin));
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+json_t *cli_heads_json(const qkv_trainer *t, const qkv_probe_heads *h,
+                       const qkv_probe_head_circuits *c) {
     json_t *o = json_object(), *heads = json_array(), *sites = json_array();
     for (int k = 0; k < h->n_sites; k++) {
         json_array_append_new(sites, site_json(h, k));
@@ -225,6 +265,7 @@ json_t *cli_heads_json(const qkv_trainer *t, const qkv_probe_heads *h) {
                             numbers(h->from_mlp, qkv_trainer_config(t)->layers));
         json_object_set_new(o, "logit_from_rest", number(h->from_rest));
     }
+    json_object_set_new(o, "circuits", circuits_json(t, c));
     json_object_set_new(o, "composition", composition_json(h));
     json_object_set_new(o, "random_composition", numbers(h->random, 3));
     return o;

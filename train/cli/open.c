@@ -17,6 +17,14 @@ int cli_take_state(const char *command, cli_state *s, const char *name, const ch
     return cli_error(CLI_USAGE, command, "--at: '%s' is no number of steps", value);
 }
 
+int cli_parse_run(int argc, char **argv, const cli_option *options, cli_option_fn *found, void *ctx,
+                  const char **run, bool *done) {
+    int first = 0, code = cli_parse(argc, argv, options, found, ctx, &first, done);
+    *run = argv[first];
+    if (code != CLI_OK || *done || argc - first == 1) return code;
+    return cli_error(CLI_USAGE, argv[0], "one run directory is needed, %d are given", argc - first);
+}
+
 qkv_trainer *cli_open_run(const char *command, const char *run, const cli_state *s, bool finite,
                           qkv_run_progress *progress, int *code) {
     char error[QKV_IO_ERROR], shown[QKV_IO_PATH];

@@ -29,6 +29,10 @@ typedef struct {
 int cli_take_state(const char *command, cli_state *s, const char *name, const char *value,
                    bool *taken);
 
+/* cli_parse() of a command with one operand, a run directory, which goes into *run. */
+int cli_parse_run(int argc, char **argv, const cli_option *options, cli_option_fn *found, void *ctx,
+                  const char **run, bool *done);
+
 /* The run's trainer in that state; NULL with an exit code in *code, and a message. What is worth
  * saying is said on stderr. `finite`: weights that are not finite are refused. */
 qkv_trainer *cli_open_run(const char *command, const char *run, const cli_state *s, bool finite,

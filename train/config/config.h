@@ -177,6 +177,9 @@ nn_model_config qkv_config_model(const qkv_config *c, const data_spec *spec);
 char *qkv_config_to_json(const qkv_config *c);
 bool qkv_config_from_json(qkv_config *c, const char *text, size_t n, char *error);
 
+/* Is it a JSON object at all? Asked where the task, a plugin's perhaps, does not matter. */
+bool qkv_config_is_object(const char *text, size_t n, char *error);
+
 #ifdef __cplusplus
 }
 #endif

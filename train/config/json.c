@@ -82,15 +82,31 @@ static bool set_from(qkv_config *c, const char *key, const json_t *value, char *
     return qkv_io_fail(error, "'%.60s': %.300s", key, why);
 }
 
-bool qkv_config_from_json(qkv_config *c, const char *text, size_t n, char *error) {
+/* The object that the text is; NULL with a sentence. */
+static json_t *object_of(const char *text, size_t n, char *error) {
     json_error_t where;
     json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &where);
-    if (!root) return qkv_io_fail(error, "line %d: %.200s", where.line, where.text);
-    bool ok = json_is_object(root);
-    if (!ok) qkv_io_fail(error, "not a JSON object");
+    if (json_is_object(root)) return root;
+    if (root)
+        qkv_io_fail(error, "not a JSON object");
+    else
+        qkv_io_fail(error, "line %d: %.200s", where.line, where.text);
+    json_decref(root);
+    return NULL;
+}
+
+bool qkv_config_is_object(const char *text, size_t n, char *error) {
+    json_t *root = object_of(text, n, error);
+    json_decref(root);
+    return root != NULL;
+}
+
+bool qkv_config_from_json(qkv_config *c, const char *text, size_t n, char *error) {
+    json_t *root = object_of(text, n, error);
+    if (!root) return false;
     const char *key;
     json_t *value = json_object_get(root, "task");  // first: it decides which others there are
-    if (ok && value) ok = set_from(c, "task", value, error);
+    bool ok = !value || set_from(c, "task", value, error);
     if (ok && !qkv_config_task(c)) ok = qkv_config_no_task(c, error);
     if (ok)
         json_object_foreach (root, key, value) {

@@ -18,13 +18,37 @@ static bool has_several_readouts(const qkv_config *c, const data_spec *s) {
     return s->n_readouts > 1;
 }
 
+/* Blocks of one's own may read all that the transformer's does. */
+static bool has_all_of_a_block(const qkv_config *c, const data_spec *s) {
+    (void)s;
+    for (const nn_block_kind *k = nn_block_kinds; k->name; k++)
+        if (strcmp(k->name, c->block) == 0) return k->block == nn_block;
+    return true;
+}
+static bool has_scores(const qkv_config *c, const data_spec *s) {
+    return qkv_config_model(c, s).attention.scale != NN_SCALE_ZERO;
+}
+/* Are two of the projections one matrix? */
+static bool has_tied(const qkv_config *c, const data_spec *s) {
+    const nn_model_config m = qkv_config_model(c, s);
+    const char *q = nn_attention_matrix(&m.attention, 'q'),
+               *k = nn_attention_matrix(&m.attention, 'k'),
+               *v = nn_attention_matrix(&m.attention, 'v');
+    return (k && q && strcmp(k, q) == 0) || (v && q && strcmp(v, q) == 0) ||
+           (v && k && strcmp(v, k) == 0);
+}
+
 static const struct {
     const char *name, *words;
     bool (*holds)(const qkv_config *c, const data_spec *s);
 } facts[] = {
     {"self_attention", "attention within the sequence, which this model does not have",
      has_self_attention},
-    {"several_readouts", "tasks with several answers; this one has one", has_several_readouts}};
+    {"several_readouts", "tasks with several answers; this one has one", has_several_readouts},
+    {"whole_block", "--block transformer (or a block of one's own): this one has no such part",
+     has_all_of_a_block},
+    {"scores", "scores, and with --scale zero there are none", has_scores},
+    {"tied", "projections that there are: without them nothing is one matrix", has_tied}};
 
 static bool is_one_of(const char *value, const char *words) {
     return data_choice_index(words, value) >= 0;
@@ -61,7 +85,7 @@ static bool holds(const qkv_config *c, const data_spec *s, const data_option *of
 
 bool qkv_config_is_used(const qkv_config *c, const data_spec *s, const data_option *o,
                         char *error) {
-    char list[128], *rest = NULL;
+    char list[160], *rest = NULL;
     snprintf(list, sizeof list, "%s", o->needs ? o->needs : "");
     for (char *need = strtok_r(list, " ", &rest); need; need = strtok_r(NULL, " ", &rest))
         if (!holds(c, s, o, need, error)) return false;

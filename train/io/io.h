@@ -80,12 +80,13 @@ bool qkv_io_path(char out[QKV_IO_PATH], const char *dir, const char *name, char 
 char *qkv_io_printable(const char *text, char *out, size_t size);
 
 /* Bytes of the UTF-8 character at s (which ends in 0) if it is well-formed and shows as a
- * character; else 0. Not shown: C0 and C1 controls, line separators, and what reverses the
- * direction of writing. */
+ * character; else 0. Not shown: controls, line separators,
+ * and what reverses the direction of writing. */
 size_t qkv_io_character(const char *s);
 
-/* The characters, not bytes, of a UTF-8 text. */
-int qkv_io_width(const char *text);
+/* A text in so many columns of a terminal, filled up with blanks at its right (columns < 0: at its left);
+ * what is longer ends in an ellipsis. `size` should be 4 bytes a column. Returns out. */
+char *qkv_io_fit(const char *text, int columns, char *out, size_t size);
 
 /* error = "cannot DOING 'PATH': <the system's words for errno_value>". */
 void qkv_io_error(char *error, const char *doing, const char *path, int errno_value);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/visible.h"
 #include "train/io/io.h"
 
 bool qkv_io_fail(char *error, const char *format, ...) {
@@ -16,31 +17,14 @@ bool qkv_io_fail(char *error, const char *format, ...) {
 
 bool qkv_io_path(char out[QKV_IO_PATH], const char *dir, const char *name, char *error) {
     size_t n = strlen(dir);
-    const char *slash = n && dir[n - 1] != '/' ? "/" : "";
+    if (!n) return qkv_io_fail(error, "'' names no directory; '.' is the one that one is in");
+    const char *slash = dir[n - 1] != '/' ? "/" : "";
     if (snprintf(out, QKV_IO_PATH, "%s%s%s", dir, slash, name) < QKV_IO_PATH) return true;
     qkv_io_error(error, "use the directory", dir, ENAMETOOLONG);
     return false;
 }
 
-static bool in(unsigned char c, int least, int greatest) { return c >= least && c <= greatest; }
-
-size_t qkv_io_character(const char *text) {
-    const unsigned char *s = (const unsigned char *)text;
-    if (s[0] < 0x80) return in(s[0], 0x20, 0x7e);
-    if (in(s[0], 0xc2, 0xdf)) return in(s[1], s[0] == 0xc2 ? 0xa0 : 0x80, 0xbf) ? 2 : 0;
-    if (in(s[0], 0xe0, 0xef)) {
-        bool well = in(s[1], s[0] == 0xe0 ? 0xa0 : 0x80, s[0] == 0xed ? 0x9f : 0xbf) &&
-                    in(s[2], 0x80, 0xbf);
-        bool steers = s[0] == 0xe2 && ((s[1] == 0x80 && in(s[2], 0xa8, 0xae)) ||
-                                       (s[1] == 0x81 && in(s[2], 0xa6, 0xa9)));
-        return well && !steers ? 3 : 0;
-    }
-    if (in(s[0], 0xf0, 0xf4)) {
-        bool well = in(s[1], s[0] == 0xf0 ? 0x90 : 0x80, s[0] == 0xf4 ? 0x8f : 0xbf);
-        return well && in(s[2], 0x80, 0xbf) && in(s[3], 0x80, 0xbf) ? 4 : 0;
-    }
-    return 0;
-}
+size_t qkv_io_character(const char *text) { return data_visible_length(text, strnlen(text, 4)); }
 
 char *qkv_io_printable(const char *text, char *out, size_t size) {
     const char *s = text;
@@ -62,10 +46,32 @@ char *qkv_io_printable(const char *text, char *out, size_t size) {
     return out;
 }
 
-int qkv_io_width(const char *text) {
-    int n = 0;
-    for (; *text; text++) n += ((unsigned char)*text & 0xc0) != 0x80;
+/* The bytes of as many characters, from the beginning, as take no more columns than `most`. */
+static size_t fitting(const char *text, int most, int *width) {
+    size_t n = 0, left = strlen(text);
+    *width = 0;
+    while (left > n) {
+        char one[8];
+        size_t k = qkv_io_character(text + n), step = k ? k : 1;
+        snprintf(one, sizeof one, "%.*s", (int)step, text + n);
+        const int w = data_visible_width(one);
+        if (*width + w > most) break;
+        *width += w;
+        n += step;
+    }
     return n;
+}
+
+char *qkv_io_fit(const char *text, int columns, char *out, size_t size) {
+    const bool right = columns < 0;
+    const int room = right ? -columns : columns;
+    int width;
+    size_t n = fitting(text, room, &width);
+    const bool cut = text[n] != '\0';
+    if (cut) n = fitting(text, room - 1, &width), width++;
+    snprintf(out, size, "%*s%.*s%s%*s", right ? room - width : 0, "", (int)n, text,
+             cut ? "\xe2\x80\xa6" : "", right ? 0 : room - width, "");
+    return out;
 }
 
 void qkv_io_error(char *error, const char *doing, const char *path, int errno_value) {

@@ -6,6 +6,7 @@
 
 #include "train/config/version.h"
 #include "train/page/engine_internal.h"
+#include "train/probe/interventions.h"
 
 /* ---- JSON ---- */
 
@@ -168,15 +169,14 @@ static void add_maps(qkv_io_text *out, qkv_trainer *t) {
 }
 
 static void add_circuits(qkv_io_text *out, const qkv_page_run *r) {
-    const data_spec *s = qkv_trainer_spec(r->t);
     qkv_io_text_add(out, "\"circuits\":[");
     for (qkv_probe_circuit i = 0; r->has_circuits && i < QKV_PROBE_CIRCUITS; i++) {
         qkv_io_text_add(out, i ? ",{" : "{");
         add_field(out, true, "name", qkv_probe_circuit_names[i]);
         qkv_io_text_add(out, ",\"rows\":");
-        add_symbols(out, qkv_probe_circuit_rows(s, i), r->now.circuits.rows[i]);
+        add_symbols(out, r->now.circuits.row[i], r->now.circuits.rows[i]);
         qkv_io_text_add(out, ",\"cols\":");
-        add_symbols(out, qkv_probe_circuit_cols(s, i), r->now.circuits.cols[i]);
+        add_symbols(out, r->now.circuits.col[i], r->now.circuits.cols[i]);
         qkv_io_text_add(out, "}");
     }
     qkv_io_text_add(out, "],\"right\":[");
@@ -264,6 +264,19 @@ static void add_ids(qkv_io_text *out, const data_spec *s, const qkv_page_ids *id
     qkv_io_text_add(out, "]");
 }
 
+/* Two words that can be exchanged, and a third one that can stand in the place of the first; -1: none.
+ * Leaves other examples loaded. */
+static qkv_probe_words choose_words(qkv_page *p) {
+    qkv_page_run *r = p->run;
+    qkv_trainer_worker *w = qkv_trainer_any_worker(r->t);
+    const data_spec *s = qkv_trainer_spec(r->t);
+    qkv_probe_words none = {-1, -1, -1};
+    if (qkv_probe_words_missing(r->t)) return none;
+    qkv_trainer_load(r->t, w, "test", (uint64_t)r->number, w->B, w->B);
+    const int *class_of = data_answers_of_words(s, p->scratch);
+    return class_of ? qkv_probe_words_choose(r->t, class_of, 0, NULL) : none;
+}
+
 const char *qkv_page_words(qkv_page *p) {
     qkv_page_run *r = p->run;
     if (!r) return NULL;
@@ -275,6 +288,8 @@ const char *qkv_page_words(qkv_page *p) {
     add_ids(&out, s, &r->drawn);
     qkv_io_text_add(&out, ",\"changed\":");
     add_ids(&out, s, &r->changed);
+    const qkv_probe_words c = choose_words(p);
+    qkv_io_text_add(&out, ",\"exchange\":{\"answer\":%d,\"other\":%d,\"put\":%d}", c.t, c.j, c.put);
     qkv_trainer_load(r->t, w, "test", (uint64_t)r->number, 1, 1);
     qkv_io_text_add(&out, ",\"lengths\":[%d,%d],\"questions\":[",
                     data_length(&w->data, DATA_SEQUENCE, 0), data_length(&w->data, DATA_MEMORY, 0));

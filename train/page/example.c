@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "train/page/engine_internal.h"
+#include "train/probe/explain.h"
 #include "train/probe/look.h"
 
 static bool no_run(qkv_page *p) { return !p->run && !qkv_io_fail(p->error, "there is no run"); }
@@ -40,7 +41,7 @@ bool qkv_page_example(qkv_page *p, int number) {
     copy_ids(s, &row, &r->drawn);
     copy_ids(s, &row, &r->changed);
     r->number = number;
-    for (r->question = 0; !is_scored(s, w, r->question);) r->question++;
+    r->question = w->rows[qkv_probe_question_row(r->t, w, 0)] % s->side[DATA_SEQUENCE].T;
     return true;
 }
 

@@ -2,7 +2,7 @@
 "use strict";
 
 const qkvExample = (() => {
-    const {by, make, svg, setText, number} = qkvText, {state} = qkvState;
+    const {by, make, svg, word, setText, number} = qkvText, {state} = qkvState;
     let run = null, words = null, changed = null, cards = [], answers = new Set(), picked = null,
         dragged = null;
 
@@ -291,6 +291,8 @@ const qkvExample = (() => {
             }
             c.e.classList.toggle("question", c.side === 0 && c.position === words.question);
         }
+        by("swap-words").hidden = !exchanges("other");
+        by("put-word").hidden = !exchanges("put");
         by("undo").disabled = !qkvState.changed();
         by("hide-values").checked = (state.hide & 2) !== 0;
         by("hide-keys").checked = (state.hide & 1) !== 0;
@@ -327,13 +329,14 @@ const qkvExample = (() => {
             parts.push(
                 make("span", {
                     class: "big" + (known ? (right ? " right" : " wrong") : ""),
-                    text: "says " + a.top[0][0]
+                    text: "says " + word(a.top[0][0])
                 }),
-                " " + number(a.top[0][1]) + (known && !right ? "; right is " + a.wanted : ""));
+                " " + number(a.top[0][1]) +
+                    (known && !right ? "; right is " + word(a.wanted) : ""));
             if (was)
                 parts.push(make("span", {
                     class: "small",
-                    text: "  before: " + was.top[0][0] + " " + number(was.top[0][1])
+                    text: "  before: " + word(was.top[0][0]) + " " + number(was.top[0][1])
                 }));
             if (after.answers.length === 1) {
                 const top = make("div", {class: "top5"});
@@ -396,10 +399,22 @@ const qkvExample = (() => {
         compare(after, before);
     }
 
+    function wordsLesson({before, after}) {
+        const moved = most(before.look) !== most(after.look),
+              said = before.look.answers[0].top[0][0], says = after.look.answers[0].top[0][0];
+        return "You changed words: attention " + (moved ? "moved" : "stayed") + ", the answer " +
+            (said !== says ? "changed. " : "stayed. ") +
+            (!moved && says !== said && says === text(run.store, most(after.look)) ?
+                 "It looks where it looked, and says what stands there now." :
+                 "");
+    }
+
     /* What follows from a change of keys alone, or of values alone; "" for anything else. */
     function lesson(frame) {
         const streams = new Set(state.set.filter((s) => s[0] === run.store).map((s) => s[1])),
               looks = frame.after && frame.after.look.at;
+        if (looks && run.roles.key < 0 && words.exchange.answer >= 0 && !qkvState.changedModel())
+            return wordsLesson(frame);
         if (streams.size !== 1 || qkvState.changedModel() || !looks || run.roles.key < 0) return "";
         const moved = most(frame.before.look) !== most(frame.after.look),
               answer = frame.before.look.answers[0].class !== frame.after.look.answers[0].class;
@@ -434,15 +449,34 @@ const qkvExample = (() => {
         if (p.hidden) return;
         const a = most(before), b = most(after), said = before.answers[0].top[0],
               says = after.answers[0].top[0];
-        const place = (i, ids) => "position " + i + " (" + text(run.store, i, ids) + ")";
+        const place = (i, ids) => "position " + i + " (" + word(text(run.store, i, ids)) + ")";
         setText(
             p,
             "Before: looks most at " + place(a, words.drawn) + ", " + number(before.at[a].weight) +
-                ", and says " + said[0] + " (" + number(said[1]) +
+                ", and says " + word(said[0]) + " (" + number(said[1]) +
                 "). Now: " + (a === b ? "still at " : "at ") + place(b, words.changed) + ", " +
-                number(after.at[b].weight) + ", and says " + says[0] + " (" + number(says[1]) +
-                "). " + (a === b ? "Attention stayed" : "Attention moved") +
+                number(after.at[b].weight) + ", and says " + word(says[0]) + " (" +
+                number(says[1]) + "). " + (a === b ? "Attention stayed" : "Attention moved") +
                 (said[0] === says[0] ? ", the answer stayed." : ", the answer changed."));
+    }
+
+    /* Of a line of words, where keys and values are not told apart: can the word that answers be exchanged
+     * with another of the line, or be replaced by one that answers another line? */
+    const exchanges = (what) => run.roles.key < 0 && words.exchange[what] >= 0;
+
+    /* Exchanges the two words, with all their features. */
+    function swapWords() {
+        const {answer, other} = words.exchange;
+        run.sides[run.store].streams.forEach((s, k) => {
+            const at = now(run.store, k, answer);
+            put(run.store, k, answer, now(run.store, k, other));
+            put(run.store, k, other, at);
+        });
+        changed();
+    }
+    function putWord() {
+        put(run.store, 0, words.exchange.answer, words.exchange.put);
+        changed();
     }
 
     /* Exchanges the symbols of the entry asked for and of one far from it. */
@@ -458,5 +492,17 @@ const qkvExample = (() => {
     window.addEventListener("pointerup", onUp);
     window.addEventListener("pointercancel", onUp);
 
-    return {build, show, showWords, swapTwo, text, lesson, touched, get words() { return words; }};
+    return {
+        build,
+        show,
+        showWords,
+        swapTwo,
+        swapWords,
+        putWord,
+        exchanges,
+        text,
+        lesson,
+        touched,
+        get words() { return words; }
+    };
 })();

@@ -261,6 +261,7 @@
             ];
             if (pairs && !playing)
                 buttons.push(...(qkvExample.touched("key") ? both.reverse() : both));
+            if (!playing) buttons.push(...exchanges());
             buttons.push(["Undo", undo]);
         } else if (state.step === 0) {
             text = run.options.task === "pairs" ? "A small model reads " + run.entries +
@@ -283,6 +284,8 @@
                 buttons.push(
                     ["Exchange two keys", () => swap("key", true)],
                     ["Exchange two values", () => swap("value", true)]);
+            } else if (state.step >= run.steps) {
+                buttons.push(...exchanges());
             }
         }
         setText(by("say"), text);
@@ -313,12 +316,28 @@
 
     /* ---- touching ---- */
 
+    function afresh() {
+        qkvState.undo();
+        qkvExample.words.changed = JSON.parse(JSON.stringify(qkvExample.words.drawn));
+    }
     function swap(role, fresh) {
-        if (fresh) {
-            qkvState.undo();
-            qkvExample.words.changed = JSON.parse(JSON.stringify(qkvExample.words.drawn));
-        }
+        if (fresh) afresh();
         qkvExample.swapTwo(role, frame.before.look);
+    }
+    /* What can be done with the words of a line. */
+    function exchanges() {
+        const fresh = (act) => () => {
+            afresh();
+            act();
+        };
+        return [
+            ...(qkvExample.exchanges("other") ?
+                    [["Exchange two words", fresh(qkvExample.swapWords)]] :
+                    []),
+            ...(qkvExample.exchanges("put") ?
+                    [["Another word for the answer", fresh(qkvExample.putWord)]] :
+                    [])
+        ];
     }
     function undo() {
         qkvState.undo();
@@ -328,6 +347,8 @@
     function touch() {
         by("swap-keys").addEventListener("click", () => swap("key", false));
         by("swap-values").addEventListener("click", () => swap("value", false));
+        by("swap-words").addEventListener("click", () => qkvExample.swapWords());
+        by("put-word").addEventListener("click", () => qkvExample.putWord());
         by("undo").addEventListener("click", undo);
         const bit = (id, n) => by(id).addEventListener("change", (e) => {
             state.hide = e.target.checked ? state.hide | n : state.hide & ~n;
@@ -413,7 +434,7 @@
         addEventListener("resize", redraw);
         matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
         addEventListener("hashchange", () => {
-            if (location.hash.slice(1) !== qkvState.address()) fromAddress();
+            if (location.hash.slice(1) !== qkvState.address()) fromAddress(location.hash);
         });
         return redraw;
     }
@@ -456,22 +477,25 @@
 
     /* ---- beginning ---- */
 
-    async function fromAddress() {
+    /* The run that the address gives: the one that is open, if that has its options. */
+    async function fromAddress(address) {
+        const options = () => JSON.stringify([Object.entries(state.given).sort(), state.text]);
+        const open = run ? options() : "";
         const fallBack = async (message) => {
             qkvState.read("");
             await start({});
             trouble(message);
         };
         try {
-            qkvState.read(location.hash);
+            qkvState.read(address);
         } catch (e) { return fallBack(e.message); }
         const step = state.step, {given} = state;
-        const wrong = await start({...given}, true);
+        const wrong = options() === open ? "" : await start({...given}, true);
         if (wrong) return fallBack(wrong);
         qkvStories.tell(state.story, false);
         state.step = 0;
         await change();
-        if (step) goTo(step);
+        if (step || open) goTo(step);
     }
 
     /* A checkpoint that was opened, or one that came with the page. */
@@ -530,10 +554,9 @@
             opened
         });
         try {
-            if (brought && !location.hash)
-                await openRun();
-            else
-                await fromAddress();
+            const address = location.hash;
+            if (brought) await openRun();
+            if (!brought || address) await fromAddress(address);
         } catch (e) { trouble(e.message); }
         document.body.dataset.ready = "1";
     }

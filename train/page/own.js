@@ -67,7 +67,8 @@ const qkvOwn = (() => {
                                 make("option", {value: s.name, text: s.name.replace(/^.*\//, "")})),
                     make("option", {value: NAME, text: "your own", disabled: true}));
         task = run.options.task;
-        by("own-sample").value = textOf(name) === null ? NAME : name;
+        by("own-sample").value =
+            samples.some((s) => s.task === task && s.name === name) ? name : NAME;
     }
 
     /* Texts that came with the page, by the names of their files. */

@@ -24,6 +24,10 @@ const qkvText = (() => {
         return e;
     };
 
+    /* A word within a sentence: one that is written from right to left moves nothing beside it. */
+    const word = (text) =>
+        /[\u0590-\u08ff\ufb1d-\ufefc]/.test(text) ? "\u2068" + text + "\u2069" : text;
+
     function setText(e, text) {
         if (e.textContent !== text) e.textContent = text;
     }
@@ -116,5 +120,5 @@ const qkvText = (() => {
         return out;
     }
 
-    return {by, make, svg, setText, number, percent, csv, markdown, claims};
+    return {by, make, svg, word, setText, number, percent, csv, markdown, claims};
 })();

@@ -81,14 +81,15 @@
             move(m.to, m.budget);
         } catch (e) { trouble = e.message; }
         const step = engine.step(), end = engine.end();
+        const before = picture(m.view, false);
         return {
             step,
             end,
             trouble,
             map: m.view.map,
             rows: engine.rows(m.rows),
-            before: picture(m.view, false),
-            after: m.changed ? picture(m.view, true) : null,
+            before,
+            after: m.changed ? picture({...m.view, head: before.look.head}, true) : null,
         };
     }
 

@@ -21,7 +21,12 @@ finding(panel, m, changes) = \
 stats DATA using PANEL name "S" nooutput
 panels = S_blocks
 down = ceil(panels / 2.)
-WIDTH = 1360.; HEIGHT = 80 + 560. * down
+# A character of a row's name is some 9 pixels wide, the dot before it two of them.
+longest = 0
+stats DATA using (n = strlen(strcol(ROWNAME)), longest = n > longest ? n : longest, 1) \
+    name "R" nooutput
+LEFT = longest < 9 ? 125. : 26. + 9 * (longest + 2); PITCH = LEFT + 515
+WIDTH = 2 * PITCH + 80; HEIGHT = 80 + 560. * down
 eval canvas("attention", WIDTH, HEIGHT)
 
 set palette defined (0 "#ffffff", 0.08 "#e8f1f8", 0.5 "#6aaed6", 1 "#08306b")
@@ -53,7 +58,7 @@ do for [i=0:panels-1] {
         cols = column(COL) + 1, n = n + (column(TARGET) == 1), \
         m = m + (column(TARGET) == 1) * column(WEIGHT), \
         changes = changes + column(CHANGED), 1) nooutput
-    left = (125 + 640 * (i % 2)) / WIDTH
+    left = (LEFT + PITCH * (i % 2)) / WIDTH
     top = 1 - (85. + 560 * (i / 2)) / HEIGHT
     set lmargin at screen left; set rmargin at screen left + 470 / WIDTH
     set tmargin at screen top;  set bmargin at screen top - 410 / HEIGHT

@@ -88,6 +88,30 @@ static bool find(qkv_plot_columns *c, tensor_arena *arena, const char *source) {
     return ok;
 }
 
+/* As a run writes it: a number, or nothing for NaN. */
+static bool is_number_or_none(const char *cell) {
+    return !*cell || qkv_io_is_real(cell) || strcmp(cell, "nan") == 0 || strcmp(cell, "inf") == 0 ||
+           strcmp(cell, "-inf") == 0;
+}
+
+/* Steps only rise, and what stands in a row are numbers. */
+static bool check_rows(const qkv_plot_columns *c, const char *run, char *why) {
+    const qkv_io_table *t = &c->table;
+    double before = -1, step;
+    for (int row = 0; row < t->rows; row++) {
+        const char *wrong = NULL;
+        if (!qkv_io_table_number(t, row, c->step, &step) || !(step > before)) wrong = "step";
+        for (int col = 0; col < t->cols && !wrong; col++)
+            if (!is_number_or_none(qkv_io_table_cell(t, row, col)))
+                wrong = qkv_io_table_cell(t, -1, col);
+        if (wrong)
+            return qkv_io_fail(why, "row %d of '%.200s/metrics.csv' is damaged: its %.40s", row + 1,
+                               run, wrong);
+        before = step;
+    }
+    return true;
+}
+
 qkv_plot_status qkv_plot_columns_read(qkv_plot_columns *c, tensor_arena *arena, const char *run,
                                       const char *source, char *why) {
     *c = (qkv_plot_columns){.n = 0};
@@ -97,6 +121,7 @@ qkv_plot_status qkv_plot_columns_read(qkv_plot_columns *c, tensor_arena *arena, 
     if (c->step < 0)
         return qkv_io_fail(why, "%.200s/metrics.csv has no column named step", run),
                QKV_PLOT_DAMAGED;
+    if (!check_rows(c, run, why)) return QKV_PLOT_DAMAGED;
     return find(c, arena, source) ? QKV_PLOT_OK
                                   : (qkv_io_fail(why, "out of memory"), QKV_PLOT_FAILED);
 }
@@ -105,7 +130,6 @@ long qkv_plot_columns_write(qkv_io_text *out, const qkv_plot_columns *c) {
     long numbers = 0;
     double x;
     for (int row = 0; row < c->table.rows; row++) {
-        if (!qkv_io_table_number(&c->table, row, c->step, &x)) continue;
         qkv_io_text_add(out, "%s", qkv_io_table_cell(&c->table, row, c->step));
         for (size_t i = 0; i < c->n; i++) {
             const char *cell = qkv_io_table_cell(&c->table, row, c->at[i].index);

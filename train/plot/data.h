@@ -9,7 +9,8 @@
 #include "train/io/text.h"
 #include "train/plot/plot.h"
 
-/* Reads DIR/NAME.csv. SKIPPED: there is none. */
+/* Reads DIR/NAME.csv. SKIPPED: there is none. Only metrics.csv may end within a row, which is left
+ * out: it grows while a run trains; all others are written whole. */
 qkv_plot_status qkv_plot_table_read(qkv_io_table *t, tensor_arena *arena, const char *dir,
                                     const char *name, char *why);
 
@@ -52,7 +53,7 @@ typedef struct {
 } qkv_plot_maps;
 
 /* Reads the maps that source names; those that do not exist are left out, SKIPPED if that is all of
- * them. DAMAGED: a torn row, a cell missing or twice, no number, more than 1024 rows or columns. */
+ * them. DAMAGED: a cell missing or twice, no number, more than 1024 rows or columns. */
 qkv_plot_status qkv_plot_maps_read(qkv_plot_maps *m, tensor_arena *arena, const char *run,
                                    const char *source, char *why);
 

@@ -51,7 +51,6 @@ static bool measure(qkv_plot_map *m, int row, int col, char *why) {
         if (r >= m->rows) m->rows = r + 1;
         if (c >= m->cols) m->cols = c + 1;
     }
-    if (t->torn) return qkv_io_fail(why, "%s.csv ends within a row", m->file);
     if (t->rows && t->rows == m->rows * m->cols) return true;
     return qkv_io_fail(why, "%s.csv has %d cells for %d rows and %d columns", m->file, t->rows,
                        m->rows, m->cols);
@@ -145,7 +144,7 @@ static void write_map(qkv_io_text *out, const qkv_plot_map *m, const qkv_plot_ma
             qkv_io_text_put(out, ",", 1);
             qkv_plot_label(out, col, NAME);
             qkv_io_text_put(out, ",", 1);
-            if (r == 0 && c == 0) qkv_plot_label(out, qkv_plot_map_title(m), TITLE);
+            qkv_plot_label(out, r == 0 && c == 0 ? qkv_plot_map_title(m) : "", TITLE);
             qkv_io_text_put(out, "\n", 1);
         }
     }

@@ -16,7 +16,9 @@ qkv_plot_status qkv_plot_table_read(qkv_io_table *t, tensor_arena *arena, const 
     if (!qkv_io_path(stem, dir, name, why) ||
         snprintf(path, sizeof path, "%s.csv", stem) >= (int)sizeof path)
         return QKV_PLOT_FAILED;
-    return meaning[qkv_io_table_read(t, &qkv_io_posix, arena, path, why)];
+    qkv_plot_status status = meaning[qkv_io_table_read(t, &qkv_io_posix, arena, path, why)];
+    if (status != QKV_PLOT_OK || !t->torn || strcmp(name, "metrics") == 0) return status;
+    return qkv_io_fail(why, "%s.csv ends within a row", name), QKV_PLOT_DAMAGED;
 }
 
 /* gnuplot 5.4 ends a text at a comma even within quotes: U+201A looks the same. */
@@ -25,8 +27,8 @@ void qkv_plot_label(qkv_io_text *out, const char *text, int most) {
     for (int shown = 0; *text; shown++) {
         size_t n = qkv_io_character(text), step = n ? n : 1;
         const char *as = *text == ','                 ? "\xe2\x80\x9a"
-                         : *text == '"'               ? "'"
-                         : *text == '\\'              ? "/"
+                         : *text == '"'               ? "\xca\xba"
+                         : *text == '\\'              ? "\xe2\x88\x96"
                          : n                          ? NULL
                          : (unsigned char)*text < ' ' ? " "
                                                       : "?";
@@ -38,15 +40,15 @@ void qkv_plot_label(qkv_io_text *out, const char *text, int most) {
     qkv_io_text_put(out, "\"", 1);
 }
 
-/* gnuplot 5.4 takes an empty last field for any text of the line: with `titled` it is a quoted one. */
-static void write_row(qkv_io_text *out, const qkv_io_table *t, int row, bool titled) {
+/* gnuplot 5.4 takes an empty last field for any text of the line, so it is a quoted one. */
+static void write_row(qkv_io_text *out, const qkv_io_table *t, int row) {
     double x;
     for (int col = 0; col < t->cols; col++) {
         const char *cell = qkv_io_table_cell(t, row, col);
         if (col) qkv_io_text_add(out, ",");
         if (qkv_io_parse_real(cell, &x))
             qkv_io_text_add(out, "%s", cell);
-        else if (*cell || titled)
+        else if (*cell || col == t->cols - 1)
             qkv_plot_label(out, cell, 80);
     }
     qkv_io_text_add(out, "\n");
@@ -55,7 +57,7 @@ static void write_row(qkv_io_text *out, const qkv_io_table *t, int row, bool tit
 qkv_plot_status qkv_plot_copy(qkv_io_text *out, const char *dir, const char *source, char *why) {
     qkv_io_table t;
     qkv_plot_status status = qkv_plot_table_read(&t, out->arena, dir, source, why);
-    for (int row = -1; status == QKV_PLOT_OK && row < t.rows; row++) write_row(out, &t, row, false);
+    for (int row = -1; status == QKV_PLOT_OK && row < t.rows; row++) write_row(out, &t, row);
     return status;
 }
 
@@ -73,14 +75,12 @@ qkv_plot_status qkv_plot_frames(qkv_io_text *out, const char *run, const char *s
     qkv_plot_status status = qkv_plot_table_read(&t, out->arena, probe, source, why);
     if (status != QKV_PLOT_OK) return status;
     int step = qkv_io_table_column(&t, "step"), panel = qkv_io_table_column(&t, "panel");
-    if (t.torn || step < 0 || panel < 0)
-        return qkv_io_fail(why, "%s.csv %s", source,
-                           t.torn ? "ends within a row" : "lacks a column: step, or panel"),
-               QKV_PLOT_DAMAGED;
+    if (step < 0 || panel < 0)
+        return qkv_io_fail(why, "%s.csv lacks a column: step, or panel", source), QKV_PLOT_DAMAGED;
     qkv_io_text_add(out, "# ");  // the names of the columns
     for (int row = -1; row < t.rows; row++) {
         if (begins_block(&t, row, step, panel)) qkv_io_text_add(out, "\n\n");
-        write_row(out, &t, row, true);
+        write_row(out, &t, row);
     }
     return QKV_PLOT_OK;
 }

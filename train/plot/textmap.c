@@ -25,14 +25,11 @@ static char shade(double x, double most) {
     return part >= 0.5 ? '#' : part >= 0.2 ? '+' : part <= -0.5 ? '=' : part <= -0.2 ? '-' : '.';
 }
 
-/* A name, right-aligned in NAMES characters, what is not printable ASCII as '?'. */
+/* A name, right-aligned in NAMES columns. */
 static void name(qkv_io_text *out, const char *text) {
-    char shown[NAMES];
-    snprintf(shown, sizeof shown, "%s", text);
-    for (char *p = shown; *p; p++) {
-        if (*p < ' ' || *p > '~') *p = '?';
-    }
-    qkv_io_text_add(out, "%*s ", NAMES, shown);
+    char all[256], shown[NAMES * 4];
+    qkv_io_printable(text, all, sizeof all);
+    qkv_io_text_add(out, "%s ", qkv_io_fit(all, -NAMES, shown, sizeof shown));
 }
 
 /* A block of cells for one character: the largest number in it, and whether it holds the target. */

@@ -159,7 +159,7 @@ static void add_title(qkv_io_text *out, int row, int col, const char *title) {
 static void finding(const qkv_probe_circuits *c, qkv_probe_circuit i, char *out, size_t size) {
     int rows = c->rows[i];
     if (i == QKV_PROBE_QK_KEY)
-        snprintf(out, size, "%.0f of %d queries find their key", c->qk_diag * rows, rows);
+        snprintf(out, size, "%.0f of %d queries find their key", c->qk_diag * c->asked, c->asked);
     else if (i == QKV_PROBE_OV_VALUE)
         snprintf(out, size, "%.0f of %d values are answered", c->ov_diag * rows, rows);
     else
@@ -167,8 +167,7 @@ static void finding(const qkv_probe_circuits *c, qkv_probe_circuit i, char *out,
                  i == QKV_PROBE_QK_VALUE ? c->qk_ratio : c->ov_ratio);
 }
 
-void qkv_probe_circuit_map(const data_spec *s, const qkv_probe_circuits *c, qkv_probe_circuit i,
-                           qkv_io_text *out) {
+void qkv_probe_circuit_map(const qkv_probe_circuits *c, qkv_probe_circuit i, qkv_io_text *out) {
     char row[DATA_SYMBOL], col[DATA_SYMBOL], title[80];
     finding(c, i, title, sizeof title);
     qkv_io_text_add(out, "row,col,value,target,row_label,col_label,title\n");
@@ -177,8 +176,7 @@ void qkv_probe_circuit_map(const data_spec *s, const qkv_probe_circuits *c, qkv_
             bool right =
                 i == QKV_PROBE_QK_KEY ? k == c->right[r] : i == QKV_PROBE_OV_VALUE && k == r;
             add_cell(out, r, k, (double)c->map[i][r * c->cols[i] + k], right,
-                     data_symbol(qkv_probe_circuit_rows(s, i), r, row),
-                     data_symbol(qkv_probe_circuit_cols(s, i), k, col));
+                     data_symbol(c->row[i], r, row), data_symbol(c->col[i], k, col));
             add_title(out, r, k, title);
         }
 }
@@ -202,7 +200,7 @@ static void add_head(const qkv_trainer_worker *w, const ag_node *weights, int he
         }
 }
 
-int qkv_probe_example_maps(qkv_trainer *t, int readout, int most, tensor_arena *arena,
+int qkv_probe_example_maps(qkv_trainer *t, const qkv_probe_maps_of *of, tensor_arena *arena,
                            qkv_io_text *out) {
     static const struct {
         const char *format, *title;
@@ -216,21 +214,24 @@ int qkv_probe_example_maps(qkv_trainer *t, int readout, int most, tensor_arena *
     int n = 0;
     ag_set_run(w->graph, (ag_run){.training = false});
     if (!ag_forward(w->graph)) return -1;
-    for (int layer = 0; layer < c->layers; layer++)
+    for (int layer = of->first_layer; layer < c->layers; layer++)
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-            char name[64], title[64];
+            char name[64], title[128];
             snprintf(name, sizeof name, kinds[k].format, layer);
             const ag_node *weights = ag_find(w->graph, name);
             for (int head = 0;
-                 weights && weights->val.shape.rank == 4 && head < c->heads && n < most; head++) {
+                 weights && weights->val.shape.rank == 4 && head < c->heads && n < of->most;
+                 head++) {
                 out[n] = (qkv_io_text){.arena = arena};
                 bool answers = layer == c->layers - 1 && kinds[k].cols == s->store &&
                                kinds[k].rows == DATA_SEQUENCE;
-                bool named = answers && s->n_readouts > 1;
-                snprintf(title, sizeof title, "%s %d head %d%s%.24s", kinds[k].title, layer, head,
-                         named ? ": " : "", named ? s->readout[readout].name : "");
+                bool named = answers && s->n_readouts > 1 && of->readout >= 0;
+                bool remarked = of->remark && *of->remark;
+                snprintf(title, sizeof title, "%s %d head %d%s%.24s%s%.70s", kinds[k].title, layer,
+                         head, named ? ": " : "", named ? s->readout[of->readout].name : "",
+                         remarked ? ": " : "", remarked ? of->remark : "");
                 add_head(w, weights, head, kinds[k].rows, kinds[k].cols, title,
-                         answers ? readout : -1, &out[n++]);
+                         answers ? of->readout : -1, &out[n++]);
             }
         }
     return n;

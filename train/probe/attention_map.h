@@ -26,15 +26,26 @@ bool qkv_probe_attention_map(qkv_trainer *t, qkv_probe_map_change change, qkv_io
 const char *qkv_probe_attention_missing(qkv_trainer *t);
 
 /* A circuit that has been read; the title says what the model makes of it. */
-void qkv_probe_circuit_map(const data_spec *s, const qkv_probe_circuits *c, qkv_probe_circuit i,
+void qkv_probe_circuit_map(const qkv_probe_circuits *c, qkv_probe_circuit i, qkv_io_text *out);
+
+/* Which maps of an example: at most so many, the heads of all layers, or of those from `first_layer` on. */
+typedef struct {
+    int readout;  // whose answer is framed; -1: none is
+    int first_layer, most;
+    const char *remark;  // stands in the titles behind the head; "" or NULL: nothing
+} qkv_probe_maps_of;
+
+/* The attention of the example that is loaded first, one CSV for each layer's each head, with the
+ * symbols of both sides; target is 1 where the answer to the readout stands, and a column "title" says
+ * which head it is and, where there are several, which readout. Returns how many, -1 on a graph's
+ * error. */
+int qkv_probe_example_maps(qkv_trainer *t, const qkv_probe_maps_of *of, tensor_arena *arena,
                            qkv_io_text *out);
 
-/* The attention of the example that is loaded first, one CSV for each layer's each head (at most
- * `most`), with the symbols of both sides; target is 1 where the answer to the readout stands, and a
- * column "title" says which head it is and, where there are several, which readout. Returns how
- * many, -1 on a graph's error. */
-int qkv_probe_example_maps(qkv_trainer *t, int readout, int most, tensor_arena *arena,
-                           qkv_io_text *out);
+/* The last layer's, each head before and after a change (see qkv_probe_change()), with what is
+ * answered. Returns how many; -1 with a sentence in error. */
+int qkv_probe_changed_maps(qkv_trainer *t, int readout, const char *change, int most,
+                           tensor_arena *arena, qkv_io_text *out, char *error);
 
 #ifdef __cplusplus
 }

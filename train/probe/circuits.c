@@ -11,16 +11,6 @@
 const char *const qkv_probe_circuit_names[QKV_PROBE_CIRCUITS] = {"qk_key", "qk_value", "ov_value",
                                                                  "ov_key"};
 
-const data_stream *qkv_probe_circuit_rows(const data_spec *s, qkv_probe_circuit c) {
-    return c == QKV_PROBE_OV_VALUE ? data_value(s)
-           : c == QKV_PROBE_OV_KEY ? data_key(s)
-                                   : data_query(s);
-}
-
-const data_stream *qkv_probe_circuit_cols(const data_spec *s, qkv_probe_circuit c) {
-    return c == QKV_PROBE_QK_KEY ? data_key(s) : data_value(s);
-}
-
 /* A parameter "PREFIX.NAME", or NULL. */
 static const ag_param_entry *parameter(qkv_trainer *t, const char *prefix, const char *name) {
     char full[192];
@@ -44,52 +34,110 @@ static bool has_matrices(qkv_trainer *t) {
     return (!c->wo || parameter(t, attn, "wo")) && (!c->latent || parameter(t, attn, "wd"));
 }
 
-/* U [D,N_v]: a parameter of its own, or the values' embedding read across. */
-static gemm_view unembedding(qkv_trainer *t) {
+/* U [channels,N_v] of a readout: a parameter of its own, or an embedding read across; *from, *channels: the
+ * part of the width that it reads. */
+static gemm_view unembedding(qkv_trainer *t, int readout, int *from, int *channels) {
     const data_spec *s = qkv_trainer_spec(t);
-    const ag_param_entry *own = parameter(t, "unembed", s->readout[0].name);
-    if (own) return view(own);
-    return (gemm_view){parameter(t, qkv_trainer_store_name(s), data_value(s)->name)->val.x, 1,
-                       qkv_trainer_config(t)->d_model};
+    const int D = qkv_trainer_config(t)->d_model;
+    const ag_param_entry *u = parameter(t, "unembed", s->readout[readout].name);
+    *from = 0;
+    *channels = u ? u->val.shape.dim[0] : D;
+    if (u && *channels < D) *from = readout * *channels;
+    if (u) return view(u);
+    u = parameter(t, "embed", s->readout[readout].name);
+    if (!u) u = parameter(t, "memory", s->readout[readout].name);
+    return (gemm_view){u->val.x, 1, D};
 }
 
-static bool too_many(const data_spec *s) {
+/* Row `at` of what positions add to the sequence's embedding, [D]; NULL: nothing. */
+static const real *position_vector(qkv_trainer *t, int at) {
+    const ag_param_entry *table = parameter(t, "embed", "position");
+    const ag_node *waves = ag_find(qkv_trainer_any_worker(t)->graph, "embed.sinusoids");
+    const real *first = table ? table->val.x : waves ? waves->val.x : NULL;
+    return first ? first + (ptrdiff_t)at * qkv_trainer_config(t)->d_model : NULL;
+}
+
+static bool too_many(const data_spec *s, int question) {
     enum { MOST = 4096 };
-    return data_symbols(data_query(s)) > MOST || data_symbols(data_key(s)) > MOST ||
-           data_symbols(data_value(s)) > MOST;
+    const data_stream *store = s->side[s->store].stream;
+    return data_symbols(&s->side[DATA_SEQUENCE].stream[s->asked[question].query]) > MOST ||
+           data_symbols(&store[s->asked[question].key]) > MOST ||
+           data_symbols(&store[s->asked[question].value]) > MOST;
 }
 
-const char *qkv_probe_circuits_missing(qkv_trainer *t) {
+const char *qkv_probe_no_sums(const qkv_config *c) {
+    return c->norm != NN_NORM_NONE ? "a norm weighs a symbol by what else stands at its place"
+           : c->qk_norm      ? "queries and keys are brought to one size, whatever they are made of"
+           : c->soft_cap > 0 ? "a soft cap bends the scores, which are no sums of parts then"
+           : c->positions == NN_POSITIONS_ROTARY
+               ? "with rotary positions a match depends on the distance"
+           : c->d_ff && !c->residual ? "all that attention brings goes through the feed-forward"
+                                     : NULL;
+}
+
+const char *qkv_probe_circuits_missing_of(qkv_trainer *t, int question) {
     const qkv_config *c = qkv_trainer_config(t);
-    return data_no_roles(qkv_trainer_spec(t)) ? data_no_roles(qkv_trainer_spec(t))
-           : too_many(qkv_trainer_spec(t)) ? "there are too many symbols to show all pairs of them"
+    const data_spec *s = qkv_trainer_spec(t);
+    return s->asked[question].key < 0
+               ? (s->n_readouts > 1 ? "its answer is not asked for by one symbol"
+                                    : data_no_roles(s))
+           : too_many(s, question) ? "there are too many symbols to show all pairs of them"
            : c->layers > 1
                ? "with more than one layer a symbol's meaning is no longer its embedding's"
            : c->arch == QKV_CONFIG_ARCH_ENCODER_DECODER ? "the memory is encoded first"
            : c->readout == NN_READOUT_VECTOR            ? "the answer is a vector, no symbol"
            : !qkv_trainer_has_attention(t) || !has_matrices(t)
                ? "the model's layer is not made of the matrices W^Q, W^K, W^V, W^O"
-               : NULL;
+               : qkv_probe_no_sums(c);
+}
+
+const char *qkv_probe_circuits_missing(qkv_trainer *t) {
+    const char *none = data_no_roles(qkv_trainer_spec(t));
+    return none ? none : qkv_probe_circuits_missing_of(t, 0);
 }
 
 bool qkv_probe_circuits_new(tensor_arena *arena, qkv_trainer *t, qkv_probe_circuits *out) {
+    *out = (qkv_probe_circuits){0};
+    return !qkv_probe_circuits_missing(t) && qkv_probe_circuits_new_of(arena, t, 0, out);
+}
+
+/* The streams of a question's maps. */
+static void name_maps(const data_spec *s, int question, qkv_probe_circuits *out) {
+    const data_stream *store = s->side[s->store].stream;
+    const data_stream *query = &s->side[DATA_SEQUENCE].stream[s->asked[question].query],
+                      *key = &store[s->asked[question].key],
+                      *value = &store[s->asked[question].value];
+    out->row[QKV_PROBE_QK_KEY] = out->row[QKV_PROBE_QK_VALUE] = query;
+    out->row[QKV_PROBE_OV_VALUE] = value;
+    out->row[QKV_PROBE_OV_KEY] = key;
+    for (qkv_probe_circuit i = 0; i < QKV_PROBE_CIRCUITS; i++)
+        out->col[i] = i == QKV_PROBE_QK_KEY ? key : value;
+}
+
+bool qkv_probe_circuits_new_of(tensor_arena *arena, qkv_trainer *t, int question,
+                               qkv_probe_circuits *out) {
     const data_spec *s = qkv_trainer_spec(t);
     const qkv_config *c = qkv_trainer_config(t);
-    *out = (qkv_probe_circuits){0};
-    if (qkv_probe_circuits_missing(t)) return false;
+    *out = (qkv_probe_circuits){.question = question};
+    if (qkv_probe_circuits_missing_of(t, question)) return false;
+    name_maps(s, question, out);
     bool room = true;
     int most = 0, E = c->d_k > c->d_v ? c->d_k : c->d_v;
     for (qkv_probe_circuit i = 0; i < QKV_PROBE_CIRCUITS; i++) {
-        out->rows[i] = data_symbols(qkv_probe_circuit_rows(s, i));
-        out->cols[i] = data_symbols(qkv_probe_circuit_cols(s, i));
+        out->rows[i] = data_symbols(out->row[i]);
+        out->cols[i] = data_symbols(out->col[i]);
         out->map[i] = tensor_arena_reals(arena, (size_t)out->rows[i] * (size_t)out->cols[i]);
         room = room && out->map[i];
         if (out->rows[i] > most) most = out->rows[i];
         if (out->cols[i] > most) most = out->cols[i];
     }
     out->right = tensor_arena_take(arena, (size_t)most, sizeof(int));
-    for (int k = 0; out->right && k < out->cols[QKV_PROBE_QK_KEY]; k++)
+    for (int q = 0; out->right && q < most; q++) out->right[q] = -1;
+    for (int k = 0; out->right && k < out->cols[QKV_PROBE_QK_KEY]; k++) {
+        if (s->roles.keys && !s->roles.keys[k]) continue;
         out->right[data_asks_for(s, k)] = k;
+        out->asked++;
+    }
     for (int i = 0; i < 2; i++) {
         out->matrix[i] = tensor_arena_reals(arena, (size_t)c->d_model * (size_t)E);
         out->wide[i] = tensor_arena_reals(arena, (size_t)most * (size_t)c->d_model);
@@ -122,21 +170,24 @@ static void effective(qkv_trainer *t, const char *attn, char role, int head, rea
         }
 }
 
-/* The fraction of rows whose greatest entry is the right one (NULL: the diagonal's); *margin: mean
- * right - mean other. */
+/* The fraction of rows whose greatest entry is the right one (NULL: the diagonal's; -1: the row does not
+ * count); *margin: mean right - mean other. */
 static double diagonal(const real *x, int n, int cols, const int *right, double *margin) {
-    int hits = 0;
+    int hits = 0, rows = 0;
     double on = 0, off = 0;
     for (int r = 0; r < n; r++, x += cols) {
         int best = 0;
+        if (right && right[r] < 0) continue;
+        rows++;
         for (int c = 0; c < cols; c++) {
             if (x[c] > x[best]) best = c;
             *(c == (right ? right[r] : r) ? &on : &off) += (double)x[c];
         }
         hits += best == (right ? right[r] : r);
     }
-    *margin = on / n - (cols > 1 ? off / ((double)n * (cols - 1)) : 0);
-    return (double)hits / n;
+    if (rows == 0) return *margin = 0;
+    *margin = on / rows - (cols > 1 ? off / ((double)rows * (cols - 1)) : 0);
+    return (double)hits / rows;
 }
 
 /* Mean over rows of the variance within a row: softmax ignores what is common to a row. */
@@ -149,6 +200,13 @@ static double row_variance(const real *x, int rows, int cols) {
         total += square / cols;
     }
     return total / rows;
+}
+
+/* How many questions are asked at once, by a symbol each. */
+static int questions(const data_spec *s) {
+    int n = 0;
+    for (int r = 0; r < s->n_readouts; r++) n += s->asked[r].key >= 0;
+    return n;
 }
 
 static void scale(real *x, size_t n, double factor) {
@@ -175,24 +233,47 @@ double qkv_probe_score_factor(qkv_trainer *t, const ag_param_entry *temperature)
     return 1;
 }
 
-static void read_qk(qkv_trainer *t, const char *attn, int head, qkv_probe_circuits *out) {
+/* What is the same in every question, the marker and its place, shared out among those that are asked at
+ * once: added to x [N,D]. */
+static void add_common(qkv_trainer *t, int N, real *x) {
     const data_spec *s = qkv_trainer_spec(t);
-    int D = qkv_trainer_config(t)->d_model, E = qkv_trainer_config(t)->d_k,
-        N = out->rows[QKV_PROBE_QK_KEY];
-    const real *asks = parameter(t, "embed", data_query(s)->name)->val.x, *marker = NULL;
+    const int D = qkv_trainer_config(t)->d_model;
+    const real *marker = NULL, *place = position_vector(t, s->side[DATA_SEQUENCE].T - 1);
     if (s->roles.marker >= 0) {
         const data_stream *marks = &s->side[DATA_SEQUENCE].stream[s->roles.marker_stream];
         marker = parameter(t, "embed", marks->name)->val.x + (ptrdiff_t)s->roles.marker * D;
     }
-    real *x = out->wide[0], *q = out->narrow[0], *k = out->narrow[1];
     for (int i = 0; i < N; i++)
-        for (int d = 0; d < D; d++) x[i * D + d] = asks[i * D + d] + (marker ? marker[d] : 0);
+        for (int d = 0; d < D; d++) {
+            if (marker) x[i * D + d] += marker[d] / (real)questions(s);
+            if (place) x[i * D + d] += place[d] / (real)questions(s);
+        }
+}
+
+/* The head's bias of queries, added to q [N,E] in the same way. */
+static void add_bias(qkv_trainer *t, const char *attn, int head, int N, real *q) {
+    const qkv_config *c = qkv_trainer_config(t);
+    const ag_param_entry *bias = c->wq ? parameter(t, attn, "bq") : NULL;
+    for (int i = 0; bias && i < N; i++)
+        for (int e = 0; e < c->d_k; e++)
+            q[i * c->d_k + e] +=
+                bias->val.x[head * c->d_k + e] / (real)questions(qkv_trainer_spec(t));
+}
+
+static void read_qk(qkv_trainer *t, const char *attn, int head, qkv_probe_circuits *out) {
+    const data_spec *s = qkv_trainer_spec(t);
+    int D = qkv_trainer_config(t)->d_model, E = qkv_trainer_config(t)->d_k,
+        N = out->rows[QKV_PROBE_QK_KEY];
+    const real *asks = parameter(t, "embed", out->row[QKV_PROBE_QK_KEY]->name)->val.x;
+    real *x = out->wide[0], *q = out->narrow[0], *k = out->narrow[1];
+    memcpy(x, asks, (size_t)N * (size_t)D * sizeof *x);
+    add_common(t, N, x);
     effective(t, attn, 'q', head, out->matrix[0]);
     effective(t, attn, 'k', head, out->matrix[1]);
     gemm_mul(GEMM_SET, N, E, D, dense(x, D), dense(out->matrix[0], E), q, E);
+    add_bias(t, attn, head, N, q);
     for (qkv_probe_circuit i = QKV_PROBE_QK_KEY; i <= QKV_PROBE_QK_VALUE; i++) {
-        const ag_param_entry *table =
-            parameter(t, qkv_trainer_store_name(s), qkv_probe_circuit_cols(s, i)->name);
+        const ag_param_entry *table = parameter(t, qkv_trainer_store_name(s), out->col[i]->name);
         gemm_mul(GEMM_SET, out->cols[i], E, D, view(table), dense(out->matrix[1], E), k, E);
         gemm_mul(GEMM_SET, N, out->cols[i], E, dense(q, E), (gemm_view){k, 1, E}, out->map[i],
                  out->cols[i]);
@@ -205,14 +286,14 @@ static void read_ov(qkv_trainer *t, const char *attn, int head, qkv_probe_circui
     const data_spec *s = qkv_trainer_spec(t);
     const qkv_config *c = qkv_trainer_config(t);
     const ag_param_entry *wo = c->wo ? parameter(t, attn, "wo") : NULL;
-    gemm_view u = unembedding(t);
+    int from, channels;
+    gemm_view u = unembedding(t, out->question, &from, &channels);
     int D = c->d_model, E = c->d_v;
     effective(t, attn, 'v', head, out->matrix[0]);
     if (c->scale == NN_SCALE_VALUE) scale(out->matrix[0], (size_t)D * (size_t)E, 1 / sqrt(c->d_k));
     for (qkv_probe_circuit i = QKV_PROBE_OV_VALUE; i <= QKV_PROBE_OV_KEY; i++) {
         int N = out->rows[i];
-        const ag_param_entry *table =
-            parameter(t, qkv_trainer_store_name(s), qkv_probe_circuit_rows(s, i)->name);
+        const ag_param_entry *table = parameter(t, qkv_trainer_store_name(s), out->row[i]->name);
         gemm_mul(GEMM_SET, N, E, D, view(table), dense(out->matrix[0], E), out->narrow[0], E);
         real *o = out->wide[0];  // [N,D]: through the head's rows of W^O, or into its own channels
         memset(o, 0, (size_t)N * (size_t)D * sizeof *o);
@@ -222,7 +303,8 @@ static void read_ov(qkv_trainer *t, const char *attn, int head, qkv_probe_circui
         else
             for (int n = 0; n < N; n++)
                 memcpy(o + n * D + head * E, out->narrow[0] + n * E, (size_t)E * sizeof *o);
-        gemm_mul(GEMM_SET, N, out->cols[i], D, dense(o, D), u, out->map[i], out->cols[i]);
+        gemm_mul(GEMM_SET, N, out->cols[i], channels, dense(o + from, D), u, out->map[i],
+                 out->cols[i]);
     }
 }
 

@@ -107,9 +107,10 @@ static bool find(qkv_trainer *t, circuits *c) {
     nn_attention_config attention = qkv_config_model(o, qkv_trainer_spec(t)).attention;
     const char *q = nn_attention_matrix(&attention, 'q'), *k = nn_attention_matrix(&attention, 'k');
     const char *v = nn_attention_matrix(&attention, 'v');
-    if (o->layers > 1 || qkv_trainer_spec(t)->side[DATA_SEQUENCE].T != 9 || o->norm || o->latent ||
+    if (o->layers > 1 || qkv_trainer_spec(t)->side[DATA_SEQUENCE].T != 9 || o->latent ||
         o->heads != o->kv_heads)
         return false;
+    if (qkv_probe_no_sums(o) || o->bias || o->positions == NN_POSITIONS_SINUSOIDAL) return false;
     if (!q || !k || !v || o->readout != NN_READOUT_FULL) return false;
     *c = (circuits){.words = ag_params_find(qkv_trainer_params(t), "embed.word"),
                     .positions = ag_params_find(qkv_trainer_params(t), "embed.position"),

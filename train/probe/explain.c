@@ -44,9 +44,7 @@ static double dot(const real *a, const real *b, int n) {
     return sum;
 }
 
-/* The question that is explained: example 0's first, or where no answer stands anywhere, as in a text, its
- * last, which sees the most. */
-static int question_row(const qkv_trainer *t, const qkv_trainer_worker *w, int readout) {
+int qkv_probe_question_row(const qkv_trainer *t, const qkv_trainer_worker *w, int readout) {
     const int n = qkv_probe_scored_row(t, w, 0), rows = qkv_probe_rows(w);
     if (w->source[readout][n] >= 0) return n;
     int last = n;
@@ -60,7 +58,7 @@ static int question_row(const qkv_trainer *t, const qkv_trainer_worker *w, int r
 static void fill_answer(qkv_trainer *t, qkv_trainer_worker *w, int readout,
                         qkv_probe_explanation *out) {
     const data_spec *s = qkv_trainer_spec(t);
-    int n = question_row(t, w, readout), V = s->readout[readout].classes;
+    int n = qkv_probe_question_row(t, w, readout), V = s->readout[readout].classes;
     const real *logits = w->out.logits[readout]->val.x + (ptrdiff_t)n * V;
     double sum = 0;
     out->question = w->rows[n] % s->side[DATA_SEQUENCE].T;

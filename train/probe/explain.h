@@ -1,7 +1,7 @@
 /* explain.h - one example in slow motion: scores, weights, and what each value would have said.
  *
- * Of the last layer's attention to the store, for one head, one readout and the first scored position
- * of the example loaded in row 0 of the worker. */
+ * Of the last layer's attention to the store, for one head, one readout and one question of the example
+ * loaded in row 0 of the worker. */
 #ifndef QKV_PROBE_EXPLAIN_H
 #define QKV_PROBE_EXPLAIN_H
 
@@ -28,6 +28,10 @@ typedef struct {
     int source, distractor;  // positions of the store, or -1
     double confidence;       // the answer's probability
 } qkv_probe_explanation;
+
+/* The scored row of the question: example 0's first, or where no answer stands anywhere, as in a text, its
+ * last, which sees the most. */
+int qkv_probe_question_row(const qkv_trainer *t, const qkv_trainer_worker *w, int readout);
 
 /* Replays and explains; the arrays are the arena's. False with a sentence in error when the model
  * has no such attention or no answer in classes. */

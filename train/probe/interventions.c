@@ -7,44 +7,41 @@
 #include <string.h>
 
 #include "train/probe/attention_map.h"
-#include "train/probe/observe.h"
+#include "train/probe/bench.h"
 
 /* One loaded micro-batch under test. */
 typedef struct {
-    qkv_trainer *t;
-    qkv_trainer_worker *w;
-    const data_spec *spec;
-    qkv_probe_view clean, view;
+    qkv_probe_bench on;
     int *entry;                    // [S] the entries of one example
     int *right, *other;            // [B] entries t and j; t -1: the example has no two such entries
     int *says_right, *says_other;  // [B] the values that stand there
-    int *kept;                     // ids of all streams before the change
-    rng random;
+    qkv_probe_interventions *sum;
 } bench;
 
 /* The ids of a stream of the store, for one example. */
 static int *ids(const bench *b, int stream, int example) {
-    return b->w->data.rows.ids[b->spec->store][stream] +
-           (ptrdiff_t)example * b->spec->side[b->spec->store].T;
+    return b->on.w->data.rows.ids[b->on.spec->store][stream] +
+           (ptrdiff_t)example * b->on.spec->side[b->on.spec->store].T;
 }
 
 /* The changes, for one example. */
 static void swap_keys(bench *b, int e) {
-    qkv_probe_swap(ids(b, b->spec->roles.key, e), b->right[e], b->other[e]);
+    qkv_probe_swap(ids(b, b->on.spec->roles.key, e), b->right[e], b->other[e]);
 }
 static void swap_values(bench *b, int e) {
-    qkv_probe_swap(ids(b, b->spec->roles.value, e), b->right[e], b->other[e]);
+    qkv_probe_swap(ids(b, b->on.spec->roles.value, e), b->right[e], b->other[e]);
 }
 static void other_query(bench *b, int e) {
-    int row = b->w->rows[qkv_probe_scored_row(b->t, b->w, e)];
-    b->w->data.rows.ids[DATA_SEQUENCE][b->spec->roles.query][row] =
-        data_asks_for(b->spec, ids(b, b->spec->roles.key, e)[b->other[e]]);
+    int row = b->on.w->rows[qkv_probe_scored_row(b->on.t, b->on.w, e)];
+    b->on.w->data.rows.ids[DATA_SEQUENCE][b->on.spec->roles.query][row] =
+        data_asks_for(b->on.spec, ids(b, b->on.spec->roles.key, e)[b->other[e]]);
 }
 static void random_values(bench *b, int e) {
-    int *x = ids(b, b->spec->roles.value, e), symbols = data_symbols(data_value(b->spec));
-    const int *key = ids(b, b->spec->roles.key, e);
-    for (int i = 0; i < b->spec->entries; i++)
-        if (data_is_entry(b->spec, key, x, i)) x[i] = (int)rng_below(&b->random, (uint32_t)symbols);
+    int *x = ids(b, b->on.spec->roles.value, e), symbols = data_symbols(data_value(b->on.spec));
+    const int *key = ids(b, b->on.spec->roles.key, e);
+    for (int i = 0; i < b->on.spec->entries; i++)
+        if (data_is_entry(b->on.spec, key, x, i))
+            x[i] = (int)rng_below(&b->on.random, (uint32_t)symbols);
 }
 
 static const struct {
@@ -58,37 +55,35 @@ static const struct {
 _Static_assert(sizeof changes / sizeof *changes == QKV_PROBE_INTERVENTIONS,
                "an entry of the enumeration for each change, in this order");
 
-static bool bench_new(tensor_arena *arena, qkv_trainer *t, bench *b) {
-    *b = (bench){.t = t, .w = qkv_trainer_any_worker(t), .spec = qkv_trainer_spec(t)};
-    size_t B = (size_t)b->w->B, all = 0;
-    for (int s = 0; s < DATA_SIDES; s++)
-        all += (size_t)b->spec->side[s].n_streams * B * (size_t)b->spec->side[s].T;
-    b->random = rng_stream((uint64_t)qkv_trainer_config(t)->seed, "interventions", 0);
-    b->entry = tensor_arena_take(arena, (size_t)b->spec->side[b->spec->store].T, sizeof(int));
+static bool bench_new(tensor_arena *arena, qkv_trainer *t, qkv_probe_interventions *sum, bench *b) {
+    const data_spec *s = qkv_trainer_spec(t);
+    const size_t B = (size_t)qkv_trainer_any_worker(t)->B;
+    *b = (bench){.sum = sum};
+    b->entry = tensor_arena_take(arena, (size_t)s->side[s->store].T, sizeof(int));
     b->right = tensor_arena_take(arena, B, sizeof(int));
     b->other = tensor_arena_take(arena, B, sizeof(int));
     b->says_right = tensor_arena_take(arena, B, sizeof(int));
     b->says_other = tensor_arena_take(arena, B, sizeof(int));
-    b->kept = tensor_arena_take(arena, all, sizeof(int));
-    return qkv_probe_view_new(arena, t, &b->clean) && qkv_probe_view_new(arena, t, &b->view) &&
-           b->entry && b->right && b->other && b->says_right && b->says_other && b->kept;
+    return b->entry && b->right && b->other && b->says_right && b->says_other &&
+           qkv_probe_bench_new(arena, t, "interventions", &b->on);
 }
 
 /* Notes t, a random other entry j, and what stands there; counts the examples that have them. */
 static int choose_entries(bench *b) {
     int chosen = 0;
-    for (int e = 0; e < b->w->count; e++) {
-        const int *key = ids(b, b->spec->roles.key, e), *value = ids(b, b->spec->roles.value, e),
-                  t = b->w->source[0][qkv_probe_scored_row(b->t, b->w, e)];
+    for (int e = 0; e < b->on.w->count; e++) {
+        const int *key = ids(b, b->on.spec->roles.key, e),
+                  *value = ids(b, b->on.spec->roles.value, e),
+                  t = b->on.w->source[0][qkv_probe_scored_row(b->on.t, b->on.w, e)];
         int n = 0, at = -1;
-        for (int p = 0; p < b->spec->entries; p++) {
-            if (!data_is_entry(b->spec, key, value, p)) continue;
+        for (int p = 0; p < b->on.spec->entries; p++) {
+            if (!data_is_entry(b->on.spec, key, value, p)) continue;
             if (p == t) at = n;
             b->entry[n++] = p;
         }
         b->right[e] = -1;
         if (at < 0 || n < 2) continue;
-        int j = b->entry[(at + 1 + (int)rng_below(&b->random, (uint32_t)n - 1)) % n];
+        int j = b->entry[(at + 1 + (int)rng_below(&b->on.random, (uint32_t)n - 1)) % n];
         b->right[e] = t;
         b->other[e] = j;
         b->says_right[e] = value[t];
@@ -98,48 +93,32 @@ static int choose_entries(bench *b) {
     return chosen;
 }
 
-static void copy_ids(bench *b, bool back) {
-    int *kept = b->kept;
-    for (int side = 0; side < DATA_SIDES; side++)
-        for (int s = 0; s < b->spec->side[side].n_streams; s++) {
-            size_t n = (size_t)b->w->B * (size_t)b->spec->side[side].T;
-            int *live = b->w->data.rows.ids[side][s];
-            memcpy(back ? live : kept, back ? kept : live, n * sizeof(int));
-            kept += n;
-        }
+static void change(void *ctx, int i, int e) {
+    bench *b = ctx;
+    if (changes[i].change && b->right[e] >= 0) changes[i].change(b, e);
 }
 
-static void tally(const bench *b, qkv_probe_intervention *sum) {
-    for (int e = 0; e < b->w->count; e++) {
+static void tally(void *ctx, int i) {
+    const bench *b = ctx;
+    qkv_probe_intervention *sum = &b->sum->changed[i];
+    for (int e = 0; e < b->on.w->count; e++) {
         if (b->right[e] < 0) continue;
-        const real *now = b->view.attention + (ptrdiff_t)e * b->view.S;
-        const real *was = b->clean.attention + (ptrdiff_t)e * b->view.S;
-        for (int s = 0; s < b->view.S; s++) sum->moved += fabs((double)(now[s] - was[s])) / 2;
-        sum->looks_at_t += b->view.looks_at[e] == b->right[e];
-        sum->looks_at_j += b->view.looks_at[e] == b->other[e];
+        const real *now = b->on.view.attention + (ptrdiff_t)e * b->on.view.S;
+        const real *was = b->on.clean.attention + (ptrdiff_t)e * b->on.view.S;
+        for (int s = 0; s < b->on.view.S; s++) sum->moved += fabs((double)(now[s] - was[s])) / 2;
+        sum->looks_at_t += b->on.view.looks_at[e] == b->right[e];
+        sum->looks_at_j += b->on.view.looks_at[e] == b->other[e];
         sum->attention_t += (double)now[b->right[e]];
         sum->attention_j += (double)now[b->other[e]];
-        sum->says_t += b->view.answer[e] == b->says_right[e];
-        sum->says_j += b->view.answer[e] == b->says_other[e];
+        sum->says_t += b->on.view.answer[e] == b->says_right[e];
+        sum->says_j += b->on.view.answer[e] == b->says_other[e];
     }
 }
 
-static bool run_changes(bench *b, qkv_probe_interventions *out) {
-    out->examples += choose_entries(b);
-    copy_ids(b, false);
-    if (!qkv_probe_observe(b->t, b->w, &b->clean)) return false;
-    for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++) {
-        out->changed[i].key = changes[i].key;
-        out->changed[i].name = changes[i].name;
-        for (int e = 0; changes[i].change && e < b->w->count; e++)
-            if (b->right[e] >= 0) changes[i].change(b, e);
-        qkv_trainer_reload(b->t, b->w);
-        if (!qkv_probe_observe(b->t, b->w, &b->view)) return false;
-        tally(b, &out->changed[i]);
-        copy_ids(b, true);
-    }
-    qkv_trainer_reload(b->t, b->w);
-    return true;
+static bool run_changes(bench *b) {
+    static const qkv_probe_bench_plan plan = {QKV_PROBE_INTERVENTIONS, change, tally};
+    b->sum->examples += choose_entries(b);
+    return qkv_probe_bench_run(&b->on, &plan, b);
 }
 
 /* V of example Y under the scores of example X. The worker holds X before and after; Y stands
@@ -147,33 +126,37 @@ static bool run_changes(bench *b, qkv_probe_interventions *out) {
 static bool run_cross(tensor_arena *arena, bench *b, const char *split, uint64_t first,
                       uint64_t distance, qkv_probe_activation_patching *out) {
     char name[64];
-    int count = b->w->count, S = b->view.S;
-    int *stored = tensor_arena_take(arena, (size_t)b->w->B * (size_t)S, sizeof(int));
-    int *y_own = tensor_arena_take(arena, (size_t)b->w->B, sizeof(int));
+    int count = b->on.w->count, S = b->on.view.S;
+    int *stored = tensor_arena_take(arena, (size_t)b->on.w->B * (size_t)S, sizeof(int));
+    int *y_own = tensor_arena_take(arena, (size_t)b->on.w->B, sizeof(int));
     if (!stored || !y_own) return false;
-    qkv_trainer_load(b->t, b->w, split, first + distance, count, count);
-    if (!ag_forward(b->w->graph)) return false;
-    memcpy(stored, ids(b, b->spec->roles.value, 0), (size_t)b->w->B * (size_t)S * sizeof(int));
-    for (int e = 0; e < count; e++) y_own[e] = b->w->target[0][qkv_probe_scored_row(b->t, b->w, e)];
+    qkv_trainer_load(b->on.t, b->on.w, split, first + distance, count, count);
+    if (!ag_forward(b->on.w->graph)) return false;
+    memcpy(stored, ids(b, b->on.spec->roles.value, 0),
+           (size_t)b->on.w->B * (size_t)S * sizeof(int));
+    for (int e = 0; e < count; e++)
+        y_own[e] = b->on.w->target[0][qkv_probe_scored_row(b->on.t, b->on.w, e)];
     qkv_probe_patch v;
-    snprintf(name, sizeof name, "layer%d.%s.v", qkv_trainer_config(b->t)->layers - 1,
-             qkv_trainer_looker(b->spec));
-    if (!qkv_probe_patch_take(arena, b->w, name, &v)) return false;
-    qkv_trainer_load(b->t, b->w, split, first, count, count);
+    snprintf(name, sizeof name, "layer%d.%s.v", qkv_trainer_config(b->on.t)->layers - 1,
+             qkv_trainer_looker(b->on.spec));
+    if (!qkv_probe_patch_take(arena, b->on.w, name, &v)) return false;
+    qkv_trainer_load(b->on.t, b->on.w, split, first, count, count);
     qkv_probe_patch_on(&v);
-    bool ran = qkv_probe_observe(b->t, b->w, &b->view);
+    bool ran = qkv_probe_observe(b->on.t, b->on.w, &b->on.view);
     qkv_probe_patch_off(&v);
     for (int e = 0; ran && e < count; e++) {
         if (b->right[e] < 0 || stored[(ptrdiff_t)e * S + b->right[e]] < 0) continue;
         out->pairs++;
-        out->says_y_at_t += b->view.answer[e] == stored[(ptrdiff_t)e * S + b->right[e]];
-        out->says_x += b->view.answer[e] == b->says_right[e];
-        out->says_y += b->view.answer[e] == y_own[e];
+        out->says_y_at_t += b->on.view.answer[e] == stored[(ptrdiff_t)e * S + b->right[e]];
+        out->says_x += b->on.view.answer[e] == b->says_right[e];
+        out->says_y += b->on.view.answer[e] == y_own[e];
     }
     return ran;
 }
 
 static void divide(qkv_probe_interventions *out) {
+    for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++)
+        out->changed[i].key = changes[i].key, out->changed[i].name = changes[i].name;
     double n = out->examples ? out->examples : 1;
     for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++) {
         qkv_probe_intervention *c = &out->changed[i];
@@ -201,17 +184,17 @@ bool qkv_probe_intervene(qkv_trainer *t, const char *split, int count, qkv_probe
                            qkv_probe_attention_missing(t));
     tensor_arena *arena = tensor_arena_new(NULL), *scratch = tensor_arena_new(NULL);
     bench b;
-    bool ok = arena && scratch && bench_new(arena, t, &b);
+    bool ok = arena && scratch && bench_new(arena, t, out, &b);
     count = data_at_most(s, split, count);
     const int all = data_at_most(s, split, INT_MAX);
     const uint64_t distance = (uint64_t)count + (count % all == 0);  // of a finite split not itself
-    for (int first = 0; ok && first < count; first += b.w->B) {
-        int n = count - first < b.w->B ? count - first : b.w->B;
+    for (int first = 0; ok && first < count; first += b.on.w->B) {
+        int n = count - first < b.on.w->B ? count - first : b.on.w->B;
         tensor_arena_reset(scratch);
-        qkv_trainer_load(t, b.w, split, (uint64_t)first, n, n);
-        ok = run_changes(&b, out) &&
+        qkv_trainer_load(t, b.on.w, split, (uint64_t)first, n, n);
+        ok = run_changes(&b) &&
              run_cross(scratch, &b, split, (uint64_t)first, distance, &out->cross) &&
-             qkv_probe_ablate(scratch, t, b.w, b.right, out);
+             qkv_probe_ablate(scratch, t, b.on.w, b.right, out);
     }
     if (!ok) qkv_io_fail(error, "out of memory during interventions");
     divide(out);

@@ -30,8 +30,7 @@ enum {
     QKV_PROBE_INTERVENTIONS
 };
 
-/* The words of the worker's example e, by data_answers_of_words(); of several possible ones j is
- * drawn, or without `random` the first. Exchanges two words with all their features. */
+/* Q and K of example X, V of example Y: t is where X's answer stands. */
 typedef struct {
     int pairs;
     double says_y_at_t;     // answer is what Y stores where X looks
@@ -66,8 +65,7 @@ bool qkv_probe_ablate(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker *w
 
 /* ---- examples that are lines of words ---- */
 
-/* The words of the worker's example e, by data_answers_of_words(); of several possible ones j is
- * drawn, or without `random` the first. Exchanges two words with all their features. */
+/* Where the answer t and another word j stand, and a word of another line that may be put there; -1: none. */
 typedef struct {
     int t, j, put;
 } qkv_probe_words;
@@ -98,6 +96,20 @@ const char *qkv_probe_words_missing(qkv_trainer *t);
  * drawn, or without `random` the first. Exchanges two words with all their features. */
 qkv_probe_words qkv_probe_words_choose(qkv_trainer *t, const int *class_of, int e, rng *random);
 void qkv_probe_words_swap(qkv_trainer *t, int e, int i, int j);
+
+/* ---- the loaded example 0, changed by hand ---- */
+
+/* Positions of the store; other -1: one was changed, else the two were exchanged. */
+typedef struct {
+    int at, other;
+} qkv_probe_changed;
+
+/* "2,5" exchanges what stands at two positions; "2=Ben" puts a symbol, of the first stream that has it,
+ * at one. Where the right answer then stands is not told anew. False with a sentence in error. */
+bool qkv_probe_change(qkv_trainer *t, const char *text, qkv_probe_changed *out, char *error);
+
+/* Exchanges all streams of two positions. */
+void qkv_probe_change_swap(qkv_trainer *t, int i, int j);
 
 #ifdef __cplusplus
 }

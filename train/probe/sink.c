@@ -3,9 +3,10 @@
  * A place brings its weight times the size of its value. Rows are of two kinds: "found", the answer
  * stands somewhere, and "absent", it does not (--absent of the task pairs). For each kind k, last
  * layer, mean over heads: "sink.k.accuracy"; "sink.k.self", the weight on the row's own place;
- * "sink.k.greatest", the greatest weight on an entry; "sink.k.sum" of all weights; "sink.k.size_self",
- * |v W^O| at the own place, "sink.k.size_entries" the mean of the entries; "sink.k.share", the own
- * place's part of all weight times size; "sink.k.brought", the length of what attention adds.
+ * "sink.k.greatest", the greatest weight on an entry; "sink.k.sum" of all weights;
+ * "sink.k.size_self", |v W^O| at the own place, "sink.k.size_entries" the mean of the entries,
+ * "sink.k.relative" the one over the other; "sink.k.share", the own place's part of all weight times
+ * size; "sink.k.brought", the length of what attention adds.
  *
  * Interventions: the value at one place, which is the answer's (found) or the row's own (absent), is 0
  * or that of another entry, and all else as it was: "sink.k.zero", "sink.k.entry", the accuracies. */
@@ -142,11 +143,17 @@ static void report(const kind *k, const char *name, qkv_probe_measures *out) {
     const struct {
         const char *name;
         double x;
-    } m[] = {{"accuracy", k->right},      {"self", k->self},
-             {"greatest", k->greatest},   {"sum", k->sum},
-             {"size_self", k->size_self}, {"size_entries", k->size_entries},
-             {"share", k->share},         {"brought", k->brought},
-             {"zero", k->changed[ZERO]},  {"entry", k->changed[ENTRY]}};
+    } m[] = {{"accuracy", k->right},
+             {"self", k->self},
+             {"greatest", k->greatest},
+             {"sum", k->sum},
+             {"size_self", k->size_self},
+             {"size_entries", k->size_entries},
+             {"relative", k->size_entries > 0 ? k->size_self / k->size_entries * k->rows : 0},
+             {"share", k->share},
+             {"brought", k->brought},
+             {"zero", k->changed[ZERO]},
+             {"entry", k->changed[ENTRY]}};
     for (size_t i = 0; i < sizeof m / sizeof *m && k->rows > 0; i++)
         qkv_probe_measure_add(out, m[i].x / k->rows, "sink.%s.%s", name, m[i].name);
 }

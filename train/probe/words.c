@@ -4,19 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/probe/bench.h"
 #include "train/probe/interventions.h"
-#include "train/probe/observe.h"
 
 /* One loaded micro-batch of lines. */
 typedef struct {
-    qkv_trainer *t;
-    qkv_trainer_worker *w;
-    const data_spec *spec;
-    qkv_probe_view clean, view;
+    qkv_probe_bench on;
     const int *class_of;      // [words] the answer that a word is, or -1
     qkv_probe_words *chosen;  // [B] t -1: the line has none
-    int *kept;                // [streams,B,T]
-    rng random;
+    qkv_probe_exchanges *sum;
 } bench;
 
 static int *ids(const qkv_trainer_worker *w, const data_spec *s, int stream, int example) {
@@ -95,13 +91,13 @@ void qkv_probe_words_swap(qkv_trainer *t, int e, int i, int j) {
 }
 
 static void exchange(bench *b, int e) {
-    qkv_probe_words_swap(b->t, e, b->chosen[e].t, b->chosen[e].j);
+    qkv_probe_words_swap(b->on.t, e, b->chosen[e].t, b->chosen[e].j);
 }
 static void replace_answer(bench *b, int e) {
-    ids(b->w, b->spec, 0, e)[b->chosen[e].t] = b->chosen[e].put;
+    ids(b->on.w, b->on.spec, 0, e)[b->chosen[e].t] = b->chosen[e].put;
 }
 static void replace_other(bench *b, int e) {
-    ids(b->w, b->spec, 0, e)[b->chosen[e].j] = b->chosen[e].put;
+    ids(b->on.w, b->on.spec, 0, e)[b->chosen[e].j] = b->chosen[e].put;
 }
 
 static const struct {
@@ -114,34 +110,29 @@ static const struct {
 _Static_assert(sizeof changes / sizeof *changes == QKV_PROBE_EXCHANGES,
                "an entry of the enumeration for each change, in this order");
 
-static bool bench_new(tensor_arena *arena, qkv_trainer *t, bench *b) {
-    *b = (bench){.t = t, .w = qkv_trainer_any_worker(t), .spec = qkv_trainer_spec(t)};
-    const data_side *side = &b->spec->side[DATA_SEQUENCE];
-    const size_t B = (size_t)b->w->B;
-    b->random = rng_stream((uint64_t)qkv_trainer_config(t)->seed, "exchanges", 0);
-    b->class_of = data_answers_of_words(b->spec, arena);
-    b->chosen = tensor_arena_take(arena, B, sizeof *b->chosen);
-    b->kept = tensor_arena_take(arena, B * (size_t)side->T * (size_t)side->n_streams, sizeof(int));
-    return qkv_probe_view_new(arena, t, &b->clean) && qkv_probe_view_new(arena, t, &b->view) &&
-           b->class_of && b->chosen && b->kept;
+static bool bench_new(tensor_arena *arena, qkv_trainer *t, qkv_probe_exchanges *sum, bench *b) {
+    *b = (bench){.sum = sum};
+    b->class_of = data_answers_of_words(qkv_trainer_spec(t), arena);
+    b->chosen = tensor_arena_take(arena, (size_t)qkv_trainer_any_worker(t)->B, sizeof *b->chosen);
+    return b->class_of && b->chosen && qkv_probe_bench_new(arena, t, "exchanges", &b->on);
 }
 
-static void copy_ids(bench *b, bool back) {
-    const size_t n = (size_t)b->w->B * (size_t)b->spec->side[DATA_SEQUENCE].T;
-    for (int k = 0; k < b->spec->side[DATA_SEQUENCE].n_streams; k++) {
-        int *live = ids(b->w, b->spec, k, 0), *kept = b->kept + (size_t)k * n;
-        memcpy(back ? live : kept, back ? kept : live, n * sizeof(int));
-    }
+static void change(void *ctx, int i, int e) {
+    bench *b = ctx;
+    if (changes[i].change && b->chosen[e].t >= 0) changes[i].change(b, e);
 }
 
-static void tally(const bench *b, qkv_probe_exchange *sum) {
-    for (int e = 0; e < b->w->count; e++) {
+static void tally(void *ctx, int i) {
+    const bench *b = ctx;
+    const qkv_probe_bench *on = &b->on;
+    qkv_probe_exchange *sum = &b->sum->changed[i];
+    for (int e = 0; e < on->w->count; e++) {
         const qkv_probe_words *c = &b->chosen[e];
         if (c->t < 0) continue;
-        const real *now = b->view.attention + (ptrdiff_t)e * b->view.S,
-                   *was = b->clean.attention + (ptrdiff_t)e * b->view.S;
-        const int says = b->view.answer[e], *word = b->kept + (ptrdiff_t)e * b->view.S;
-        for (int s = 0; s < b->view.S; s++) sum->moved += fabs((double)(now[s] - was[s])) / 2;
+        const real *now = on->view.attention + (ptrdiff_t)e * on->view.S,
+                   *was = on->clean.attention + (ptrdiff_t)e * on->view.S;
+        const int says = on->view.answer[e], *word = on->kept + (ptrdiff_t)e * on->view.S;
+        for (int s = 0; s < on->view.S; s++) sum->moved += fabs((double)(now[s] - was[s])) / 2;
         sum->attention_t += (double)now[c->t];
         sum->attention_j += (double)now[c->j];
         sum->says_t += says == b->class_of[word[c->t]];
@@ -150,24 +141,14 @@ static void tally(const bench *b, qkv_probe_exchange *sum) {
     }
 }
 
-static bool run(bench *b, qkv_probe_exchanges *out) {
-    for (int e = 0; e < b->w->count; e++) {
-        b->chosen[e] = qkv_probe_words_choose(b->t, b->class_of, e, &b->random);
+static bool run(bench *b) {
+    static const qkv_probe_bench_plan plan = {QKV_PROBE_EXCHANGES, change, tally};
+    for (int e = 0; e < b->on.w->count; e++) {
+        b->chosen[e] = qkv_probe_words_choose(b->on.t, b->class_of, e, &b->on.random);
         if (b->chosen[e].j < 0 || b->chosen[e].put < 0) b->chosen[e].t = -1;
-        out->examples += b->chosen[e].t >= 0;
+        b->sum->examples += b->chosen[e].t >= 0;
     }
-    copy_ids(b, false);
-    if (!qkv_probe_observe(b->t, b->w, &b->clean)) return false;
-    for (int i = 0; i < QKV_PROBE_EXCHANGES; i++) {
-        for (int e = 0; changes[i].change && e < b->w->count; e++)
-            if (b->chosen[e].t >= 0) changes[i].change(b, e);
-        qkv_trainer_reload(b->t, b->w);
-        if (!qkv_probe_observe(b->t, b->w, &b->view)) return false;
-        tally(b, &out->changed[i]);
-        copy_ids(b, true);
-    }
-    qkv_trainer_reload(b->t, b->w);
-    return true;
+    return qkv_probe_bench_run(&b->on, &plan, b);
 }
 
 bool qkv_probe_exchange_words(qkv_trainer *t, const char *split, int count,
@@ -179,12 +160,12 @@ bool qkv_probe_exchange_words(qkv_trainer *t, const char *split, int count,
                            qkv_trainer_spec(t)->task->name, missing);
     tensor_arena *arena = tensor_arena_new(NULL);
     bench b;
-    bool ok = arena && bench_new(arena, t, &b);
+    bool ok = arena && bench_new(arena, t, out, &b);
     count = data_at_most(qkv_trainer_spec(t), split, count);
-    for (int first = 0; ok && first < count; first += b.w->B) {
-        const int n = count - first < b.w->B ? count - first : b.w->B;
-        qkv_trainer_load(t, b.w, split, (uint64_t)first, n, n);
-        ok = run(&b, out);
+    for (int first = 0; ok && first < count; first += b.on.w->B) {
+        const int n = count - first < b.on.w->B ? count - first : b.on.w->B;
+        qkv_trainer_load(t, b.on.w, split, (uint64_t)first, n, n);
+        ok = run(&b);
     }
     if (!ok) qkv_io_fail(error, "out of memory while words were exchanged");
     for (int i = 0; i < QKV_PROBE_EXCHANGES; i++) {

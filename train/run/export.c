@@ -179,22 +179,29 @@ static bool put_logits(job *j, int *n) {
     return true;
 }
 
-static bool put_circuits(job *j, int *n) {
-    const data_spec *s = qkv_trainer_spec(j->t);
+/* Every head's, of one question; `of` follows the head's number in the file's name. */
+static bool put_circuits_of(job *j, int question, const char *of, int *n) {
     qkv_probe_circuits c;
-    if (!qkv_probe_circuits_new(j->arena, j->t, &c)) return true;
+    if (!qkv_probe_circuits_new_of(j->arena, j->t, question, &c)) return true;
     for (int h = 0; h < qkv_trainer_config(j->t)->heads; h++) {
         qkv_probe_circuits_read(j->t, 0, h, &c);
         for (qkv_probe_circuit i = 0; i < QKV_PROBE_CIRCUITS; i++, ++*n) {
-            char name[64];
+            char name[96];
             tensor map = {.shape = tensor_dims(2, c.rows[i], c.cols[i]), .x = c.map[i]};
             map.n = (size_t)c.rows[i] * (size_t)c.cols[i];
-            labels rows = {.stream = qkv_probe_circuit_rows(s, i)};
-            labels cols = {.stream = qkv_probe_circuit_cols(s, i)};
-            snprintf(name, sizeof name, "%s.head%d", qkv_probe_circuit_names[i], h);
+            labels rows = {.stream = c.row[i]}, cols = {.stream = c.col[i]};
+            snprintf(name, sizeof name, "%s.head%d%s%.40s", qkv_probe_circuit_names[i], h,
+                     *of ? "." : "", of);
             if (!put(j, "circuits", name, &map, &rows, &cols)) return false;
         }
     }
+    return true;
+}
+
+static bool put_circuits(job *j, int *n) {
+    const data_spec *s = qkv_trainer_spec(j->t);
+    for (int r = 0; r < s->n_readouts; r++)
+        if (!put_circuits_of(j, r, s->n_readouts > 1 ? s->readout[r].name : "", n)) return false;
     return true;
 }
 

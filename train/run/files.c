@@ -146,7 +146,7 @@ bool qkv_run_write_probes(const qkv_io *io, qkv_trainer *t, const qkv_probe_circ
     }
     for (qkv_probe_circuit i = 0; ok && circuits && i < QKV_PROBE_CIRCUITS; i++) {
         text.n = 0;
-        qkv_probe_circuit_map(qkv_trainer_spec(t), circuits, i, &text);
+        qkv_probe_circuit_map(circuits, i, &text);
         snprintf(name, sizeof name, "%s-%s.csv", qkv_probe_circuit_names[i], when);
         ok = !text.failed && write_text(io, dir, name, text.at, text.n, error);
     }
@@ -155,22 +155,24 @@ bool qkv_run_write_probes(const qkv_io *io, qkv_trainer *t, const qkv_probe_circ
 }
 
 bool qkv_run_write_example(const qkv_io *io, qkv_trainer *t, const char *run, int readout,
-                           char *error) {
+                           const char *change, char *error) {
     enum { MOST = MAPS_OF_EXAMPLE };
     char dir[QKV_IO_PATH], path[QKV_IO_PATH], name[32];
     qkv_io_text map[MOST];
     if (!qkv_io_path(dir, run, "probe", error) || !qkv_io_make_directory(io, dir, error))
         return false;
-    for (int k = 0; k < MOST; k++) {
+    tensor_arena *arena = tensor_arena_new(NULL);
+    qkv_io_fail(error, "out of memory");
+    int n = !arena   ? -1
+            : change ? qkv_probe_changed_maps(t, readout, change, MOST, arena, map, error)
+                     : qkv_probe_example_maps(
+                           t, &(qkv_probe_maps_of){.readout = readout, .most = MOST}, arena, map);
+    if (n == 0) qkv_io_fail(error, "this model has no attention weights to be drawn");
+    bool ok = n > 0;
+    for (int k = 0; ok && k < MOST; k++) {
         snprintf(name, sizeof name, "example-%d.csv", k);
         if (qkv_io_path(path, dir, name, error)) io->unlink(io->ctx, path);
     }
-    tensor_arena *arena = tensor_arena_new(NULL);
-    int n = arena ? qkv_probe_example_maps(t, readout, MOST, arena, map) : -1;
-    bool ok = n > 0;
-    if (!ok)
-        qkv_io_fail(error,
-                    n == 0 ? "this model has no attention weights to be drawn" : "out of memory");
     for (int k = 0; ok && k < n; k++) {
         snprintf(name, sizeof name, "example-%d.csv", k);
         ok = !map[k].failed && write_text(io, dir, name, map[k].at, map[k].n, error);

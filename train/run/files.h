@@ -29,10 +29,10 @@ bool qkv_run_write_descriptions(const qkv_io *io, qkv_trainer *t, const char *di
 bool qkv_run_write_probes(const qkv_io *io, qkv_trainer *t, const qkv_probe_circuits *circuits,
                           const char *dir, const char *when, char *error);
 
-/* probe/example-K.csv of the example that is loaded, K being its attention maps in order; earlier ones are
- * removed. */
+/* probe/example-K.csv of the example that is loaded, K being its attention maps in order, with a change
+ * before and after it (see qkv_probe_changed_maps(); NULL: none); earlier ones are removed. */
 bool qkv_run_write_example(const qkv_io *io, qkv_trainer *t, const char *dir, int readout,
-                           char *error);
+                           const char *change, char *error);
 
 /* probe/frames.csv: what can be seen of a run at `frames` steps (at least 2) from its first to o->at,
  * evenly apart, trained for once more: attention (of one example asked for each entry, or where a task has

@@ -40,7 +40,7 @@ static bool add_attention(frame *f) {
                    ? add_map(f, "attention", map)
                    : qkv_io_fail(f->error, "out of memory");
     qkv_trainer_load(f->t, qkv_trainer_any_worker(f->t), "test", 0, 1, 1);
-    int n = qkv_probe_example_maps(f->t, 0, HEADS, f->maps, map);
+    int n = qkv_probe_example_maps(f->t, &(qkv_probe_maps_of){.most = HEADS}, f->maps, map);
     for (int i = 0; i < n; i++)
         if (!add_map(f, "attention", &map[i])) return false;
     return n >= 0 || qkv_io_fail(f->error, "%s", ag_error(qkv_trainer_any_worker(f->t)->graph));
@@ -56,7 +56,7 @@ static bool add_circuits(frame *f) {
     qkv_probe_circuits_read(f->t, 0, 0, &c);
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         qkv_io_text map = {.arena = f->maps};
-        qkv_probe_circuit_map(qkv_trainer_spec(f->t), &c, shown[i].circuit, &map);
+        qkv_probe_circuit_map(&c, shown[i].circuit, &map);
         if (!add_map(f, shown[i].kind, &map)) return false;
     }
     return true;

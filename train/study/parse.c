@@ -157,8 +157,10 @@ static bool parse_picture_groups(qkv_study *s, json_t *p, char *error) {
     json_array_foreach(groups, i, v) {
         bool known = false;
         for (int k = 0; k < s->n_variants; k++)
-            known |= json_is_string(v) && strcmp(s->variant[k].group, json_string_value(v)) == 0;
-        if (!known) return qkv_io_fail(error, "%s", "the picture shows a group that is none");
+            known |= json_is_string(v) && (strcmp(s->variant[k].group, json_string_value(v)) == 0 ||
+                                           strcmp(s->variant[k].name, json_string_value(v)) == 0);
+        if (!known)
+            return qkv_io_fail(error, "%s", "the picture shows a group or variant that is none");
         s->picture.group[s->picture.n_groups] = qkv_study_member_copy(s, json_string_value(v));
         if (!s->picture.group[s->picture.n_groups++]) return qkv_io_fail(error, "out of memory");
     }

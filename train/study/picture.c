@@ -9,7 +9,9 @@
 
 static bool is_shown(const qkv_study *s, int variant) {
     for (int i = 0; i < s->picture.n_groups; i++)
-        if (strcmp(s->picture.group[i], s->variant[variant].group) == 0) return true;
+        if (strcmp(s->picture.group[i], s->variant[variant].group) == 0 ||
+            strcmp(s->picture.group[i], s->variant[variant].name) == 0)
+            return true;
     return s->picture.n_groups == 0;
 }
 
@@ -48,9 +50,13 @@ static void add_bar(const qkv_study *s, const qkv_study_results *r, int variant,
     double least, most,
         x[] = {m.mean, m.sd, m.n ? m.least : (double)NAN, m.n ? m.most : (double)NAN};
     band_of(s, variant, shown->measure, &least, &most);
+    char full[240];
+    snprintf(full, sizeof full, "%.200s", name);
+    if (m.n && m.n < s->seeds)  // a mean over those that have it
+        snprintf(full, sizeof full, "%.200s (%d of %d)", name, m.n, s->seeds);
     qkv_io_text_number(out, y);
     qkv_io_text_add(out, ",");
-    qkv_io_text_label(out, name);
+    qkv_io_text_label(out, full);
     for (int i = 0; i < 6; i++) {
         qkv_io_text_add(out, ",");
         qkv_io_text_number(out, i < 4 ? x[i] : i == 4 ? least : most);

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/visible.h"
+
 #include "train/study/words.h"
 
 enum { LINE = 80, GAP = 2, CELL = 96 };
@@ -60,27 +62,28 @@ static int max(int a, int b) { return a > b ? a : b; }
 
 static int column_width(const table *t, int col) {
     char text[CELL];
-    int w = qkv_io_width(heading(t, col));
+    int w = data_visible_width(heading(t, col));
     int rows = t->turned ? t->s->n_columns : t->s->n_variants;
-    for (int row = 0; row < rows; row++) w = max(w, qkv_io_width(at(t, row, col, text)));
+    for (int row = 0; row < rows; row++) w = max(w, data_visible_width(at(t, row, col, text)));
     return w + GAP;
 }
 
 /* Of the names at the left; group names stand there, too. */
 static int label_width(const table *t) {
     int w = 0, rows = t->turned ? t->s->n_columns : t->s->n_variants;
-    for (int row = 0; row < rows; row++) w = max(w, qkv_io_width(label(t, row)));
-    for (int v = 0; v < t->s->n_variants; v++) w = max(w, qkv_io_width(t->s->variant[v].group));
+    for (int row = 0; row < rows; row++) w = max(w, data_visible_width(label(t, row)));
+    for (int v = 0; v < t->s->n_variants; v++)
+        w = max(w, data_visible_width(t->s->variant[v].group));
     return w;
 }
 
 static void add_padded(qkv_io_text *out, const char *text, int width) {
-    int pad = width - qkv_io_width(text);
+    int pad = width - data_visible_width(text);
     qkv_io_text_add(out, "%*s%s", pad > 0 ? pad : 0, "", text);
 }
 
 static void add_label(qkv_io_text *out, const char *text, int width) {
-    qkv_io_text_add(out, "%s%*s", text, max(width - qkv_io_width(text), 0), "");
+    qkv_io_text_add(out, "%s%*s", text, max(width - data_visible_width(text), 0), "");
 }
 
 /* Has any variant first..end-1 something to say about a measure? */
