@@ -22,7 +22,8 @@ levels_of_eval() {
 }
 # An answer that stands nowhere in what is shown is no fault.
 checked() {
-    awk 'BEGIN { for (i = 0; i < 40; i++) print "good film" i " => positive\nbad film" i " => negative" }' >s.txt
+    awk 'BEGIN { for (i = 0; i < 40; i++) print "good film" i " => positive\nbad film" i " => negative" }' \
+        >s.txt
     ran 0 data file --data s.txt --check && line 'right source not checked: the task does not say' &&
         line 'verdict sound' &&
         ran 0 data text --data "$root/examples/text.txt" --check && line 'right source not checked' &&
