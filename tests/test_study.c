@@ -76,7 +76,7 @@ static void mistakes_are_named(void **state) {
     refused(WITH("\"picture\": {\"kind\": \"bars\"}"), "a picture has measures");
     refused(
         WITH("\"picture\": {\"kind\": \"bars\", \"measures\": [\"loss\"], \"groups\": [\"g\"]}"),
-        "a group that is none");
+        "a group or variant that is none");
 }
 
 static void later_options_win(void **state) {
@@ -506,6 +506,25 @@ static void tables_and_the_numbers_of_pictures(void **state) {
     qkv_study_free(s);
 }
 
+/* A picture may show some variants only; a mean over a part of the seeds says over how many. */
+static void bars_of_some(void **state) {
+    (void)state;
+    char error[QKV_IO_ERROR];
+    qkv_study *s = parse(
+        "{\"name\": \"s\", \"seeds\": 3, \"variants\": [{\"name\": \"a\"}, {\"name\": \"b\"}],"
+        " \"columns\": [\"loss\"], \"picture\": {\"kind\": \"bars\", \"measures\": [\"loss\"], "
+        "\"title\": \"T\", \"groups\": [\"b\"]}}");
+    qkv_study_results r = {.arena = tensor_arena_new(NULL)};
+    for (int seed = 1; seed <= 3; seed++) add_result(&r, 0, seed, 0, 5);
+    add_result(&r, 1, 2, 0, 7);
+    assert_true(qkv_study_write(&qkv_io_posix, s, &r, ".", error));
+    wrote("bars.csv",
+          "y,name,mean,sd,least,most,band_least,band_most,title,label\n"
+          "1,\"b (1 of 3)\",7,0,7,7,,,\"T\",\"loss\"\n");
+    tensor_arena_free(r.arena);
+    qkv_study_free(s);
+}
+
 static void curves_over_the_step(void **state) {
     (void)state;
     char error[QKV_IO_ERROR];
@@ -546,6 +565,7 @@ static const struct CMUnitTest tests[] = {
     faults_test(an_interrupted_study_goes_on),
     faults_test(a_broken_variant_does_not_lose_the_others),
     faults_test(tables_and_the_numbers_of_pictures),
+    faults_test(bars_of_some),
     faults_test(curves_over_the_step),
 };
 
