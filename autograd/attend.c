@@ -52,16 +52,24 @@ static int keys_of(const ag_head *h, const ag_band *band) {
     return ag_mask_limit(h->mask, band->t + band->n - 1, h->S);
 }
 
-/* ---- what is kept for a plane: one flag, b turned around, and what is added to b, too ---- */
+/* ---- what is kept for a plane: one flag, b turned around, what is added to b, too, and b itself ---- */
 
 static ptrdiff_t turned_ld(int S) { return (S + 31) / 32 * 32 + 16; }
 
-size_t ag_attend_room(int T, int S, int E) {
-    return T > AG_BAND ? 16 + 2 * (size_t)E * (size_t)turned_ld(S) : 0;
+/* One head's rows lie far apart, as those of its neighbours stand between them. Every band goes through
+ * all of them: where they are more than a part of the second-level cache, they are put together. */
+static bool is_scattered(int S, int E, ptrdiff_t ldb) {
+    return E < ldb && S * ldb * (ptrdiff_t)sizeof(real) > 1 << 19;
+}
+
+size_t ag_attend_room(int T, int S, int E, ptrdiff_t ldb) {
+    const size_t copies = is_scattered(S, E, ldb) ? 3 : 2;
+    return T > AG_BAND ? 16 + copies * (size_t)E * (size_t)turned_ld(S) : 0;
 }
 
 static real *turned(const ag_head *h) { return h->plane + 16; }
 static real *sums(const ag_head *h) { return turned(h) + (ptrdiff_t)h->E * turned_ld(h->S); }
+static real *gathered(const ag_head *h) { return sums(h) + (ptrdiff_t)h->E * turned_ld(h->S); }
 
 /* y[j,i] = x[i,j], or added to it; x [rows,cols]. */
 static void turn(bool add, int rows, int cols, const real *x, ptrdiff_t ldx, real *y,
@@ -112,12 +120,20 @@ static bool careful_rows(const ag_head *h, const ag_band *band, const real *b) {
     return h->plane[0] != 0;
 }
 
+static gemm_view rows_of(const ag_head *h, const ag_band *band, const real *b) {
+    if (!h->plane || !is_scattered(h->S, h->E, h->ldb)) return (gemm_view){b, h->ldb, 1};
+    real *y = gathered(h);
+    for (int s = 0; s < h->S && band->first; s++, b += h->ldb, y += h->E)
+        ROW_EACH(e, h->E) row_put(y, e, h->E, row_get(b, e, h->E, 0));
+    return (gemm_view){gathered(h), h->E, 1};
+}
+
 void ag_attend_rows(const ag_head *h, const ag_band *band, gemm_mode mode, ag_strip p,
                     const real *b, real *a) {
     a += band->t * h->lda;
     if (!careful_rows(h, band, b)) {
         gemm_mul_scaled(mode, h->factor, band->n, h->E, keys_of(h, band), (gemm_view){p.x, p.ld, 1},
-                        (gemm_view){b, h->ldb, 1}, a, h->lda);
+                        rows_of(h, band, b), a, h->lda);
         return;
     }
     for (int r = 0; r < band->n; r++) {

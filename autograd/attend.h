@@ -25,7 +25,7 @@ typedef struct {
 } ag_head;
 
 /* Reals that the products want for a plane; 0 where it is one band. */
-size_t ag_attend_room(int T, int S, int E);
+size_t ag_attend_room(int T, int S, int E, ptrdiff_t ldb);
 
 /* p = factor a b^T where visible (GEMM_ADD: added), 0 elsewhere (GEMM_ADD: left alone). */
 void ag_attend_dots(const ag_head *h, const ag_band *band, gemm_mode mode, const real *a,

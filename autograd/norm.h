@@ -11,6 +11,14 @@ static inline bool ag_norm_eps(ag_node *node, double eps) {
     return (eps >= 0 && eps <= FLT_MAX) || ag_fail(node, "eps %g is not a number from 0 on", eps);
 }
 
+/* ag_grad_or_first() of x, unless what is added to another input's gradient stands there, too. */
+static inline real *ag_norm_grad(ag_node *node, bool *first) {
+    *first = false;
+    for (int i = 1; i < node->n_in; i++)
+        if (node->in[i] == node->in[0]) return ag_grad(node->in[0]);
+    return ag_grad_or_first(node->in[0], first);
+}
+
 /* Whether a mean square with its eps is finite and has all its digits. */
 static inline bool ag_norm_in_range(real square) {
     return square > REAL_MIN / (REAL_EPSILON * REAL_EPSILON) && square < (real)INFINITY;

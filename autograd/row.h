@@ -21,6 +21,15 @@ VEC_INLINE void row_add(real *x, ptrdiff_t i, ptrdiff_t n, vreal v) {
 }
 #define ROW_EACH(i, n) for (ptrdiff_t i = 0; i < (ptrdiff_t)(n); i += VEC)
 
+/* Where one pass over a row waits for what the last one found, some rows are taken at a time, pass by pass:
+ * it is found when the others have had theirs. How many of so many rows of n; all of them stay in the
+ * first-level cache. */
+enum { ROW_SOME = 16 };
+static inline size_t row_some(int n, size_t rows) {
+    const size_t most = n <= 4096 / ROW_SOME ? ROW_SOME : n <= 2048 ? 4096 / (size_t)n : 1;
+    return rows < most ? rows : most;
+}
+
 /* The greatest of so_far and x[0..n-1]; NaN is passed over. Four at a time, as none waits for another. */
 VEC_INLINE real row_max(const real *x, int n, real so_far) {
     vreal m = vec_set(so_far), second = m, third = m, fourth = m;
@@ -97,21 +106,27 @@ VEC_INLINE void row_add_columns(real *sum, int n, const real *x, int rows) {
     for (; r < rows; r++, x += n) ROW_EACH(i, n) row_add(sum, i, n, row_get(x, i, n, 0));
 }
 
-/* p = softmax(x), *max = the greatest x; returns the sum of exp(x - max) over all others: added to the
- * 1 of the greatest itself, a small one would lose its digits. */
-VEC_INLINE real row_softmax(const real *x, int n, real *p, real *max) {
-    *max = row_max(x, n, (real)-INFINITY);
-    vreal sum = {0}, times = {0};
-    ROW_EACH(i, n) {
-        const vreal v = row_get(x, i, n, (real)-INFINITY), e = vec_exp(v - *max);
-        const vmask greatest = v == *max;
-        row_put(p, i, n, e);
-        sum += vec_select(greatest, e - 1, e);  // an infinity's is NaN
-        times += vec_select(greatest, vec_set(1), vec_set(0));
+/* Of some rows: p = softmax(x), max = the greatest x, others = the sum of exp(x - max) over all but that
+ * one: added to the 1 of the greatest itself, a small one would lose its digits. */
+typedef struct {
+    const real *x;
+    real *p, max, others;
+} row_soft;
+
+VEC_INLINE void row_softmax(row_soft *r, int rows, int n) {
+    for (row_soft *s = r; s < r + rows; s++) s->max = row_max(s->x, n, (real)-INFINITY);
+    for (row_soft *s = r; s < r + rows; s++) {
+        vreal sum = {0}, times = {0};
+        ROW_EACH(i, n) {
+            const vreal v = row_get(s->x, i, n, (real)-INFINITY), e = vec_exp(v - s->max);
+            const vmask greatest = v == s->max;
+            row_put(s->p, i, n, e);
+            sum += vec_select(greatest, e - 1, e);  // an infinity's is NaN
+            times += vec_select(greatest, vec_set(1), vec_set(0));
+        }
+        s->others = vec_sum(sum) + (vec_sum(times) - 1);
     }
-    const real others = vec_sum(sum) + (vec_sum(times) - 1);
-    row_scale(p, n, 1 / (1 + others));
-    return others;
+    for (row_soft *s = r; s < r + rows; s++) row_scale(s->p, n, 1 / (1 + s->others));
 }
 
 #endif

@@ -87,7 +87,8 @@ bool data_configure(const data_task *task, const data_options *options, data_spe
 bool data_configure_from(const data_task *task, const data_options *options,
                          const data_files *files, data_spec *spec, char *error, size_t size) {
     const char *wrong = data_options_wrong(task->options);
-    *spec = (data_spec){.task = task, .files = files, .roles = {-1, -1, -1, -1, -1, NULL, NULL}};
+    *spec =
+        (data_spec){.task = task, .files = files, .roles = {-1, -1, -1, -1, -1, NULL, NULL, NULL}};
     for (int r = 0; r < DATA_MAXREADOUTS; r++) spec->asked[r].key = -1;
     if (!wrong) {
         if (options)

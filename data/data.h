@@ -112,6 +112,7 @@ typedef struct {
     struct {
         int query, marker_stream, marker, key, value;
         int (*asks_for)(int key);  // the query symbol that asks for a key; NULL: the key's own
+        const bool *keys;          // [symbols of the key] which of them entries have; NULL: all
         const char *missing;  // why there are none, as half a sentence; NULL: the task has none
     } roles;
     /* The same of each readout, in tasks with several: the stream that asks for its answer, those that are

@@ -36,6 +36,7 @@ typedef struct {
     data_own own;
     tensor_arena *arena;  // holds this struct
     data_corpus corpus;
+    bool *keys;  // [words] NULL: there are no roles
     char feature[DATA_CORPUS_STREAMS][16], answer[DATA_MAXREADOUTS][16];  // names
 } file;
 
@@ -92,13 +93,21 @@ static bool load(const data_spec *s, options *o, data_corpus *c, char *error, si
         {.name = o->valid, .split = DATA_VALID},
         {.name = o->test, .split = DATA_TEST},
     };
-    const bool ok = data_sources_read(s->files, source, n, o->checksum, error, size) &&
-                    data_corpus_read(NULL, source, n, o->share, roles, c, error, size);
+    bool ok = data_sources_read(s->files, source, n, o->checksum, error, size);
+    for (int i = 0; ok && i < n; i++) ok = data_source_is_text(&source[i], error, size);
+    ok = ok && data_corpus_read(NULL, source, n, o->share, roles, c, error, size);
     data_sources_release(s->files, source, n);
     return ok;
 }
 
 /* ---- the task ---- */
+
+/* Words that are the key of some entry: others are never asked for. */
+static void find_keys(const data_corpus *c, bool *keys) {
+    const int *ids = c->ids, key = c->roles.key, value = c->roles.value;
+    for (size_t at = 0; at < c->begin[c->n]; at++, ids += c->n_streams)
+        if (ids[key] >= 0 && ids[value] >= 0) keys[ids[key]] = true;
+}
 
 static void describe(data_spec *s, file *f) {
     const data_corpus *c = &f->corpus;
@@ -123,6 +132,7 @@ static void describe(data_spec *s, file *f) {
     s->roles.query = c->roles.query;
     s->roles.key = c->roles.key;
     s->roles.value = c->roles.value;
+    s->roles.keys = f->keys;
     s->roles.missing = c->n_streams > 1
                            ? "no features are said to be keys and values (--roles)"
                            : "its words have no features that could be keys and values (--roles)";
@@ -142,6 +152,11 @@ static bool configure(data_spec *s, char *error, size_t size) {
     if (!ok) return tensor_arena_free(arena), false;
     f->arena = arena;
     f->own.release = release;
+    if (f->corpus.roles.key >= 0) {
+        f->keys = tensor_arena_take(arena, (size_t)f->corpus.stream[f->corpus.roles.key].n, 1);
+        if (!f->keys) return release(&f->own), snprintf(error, size, "out of memory"), false;
+        find_keys(&f->corpus, f->keys);
+    }
     describe(s, f);
     s->own = &f->own;
     return true;

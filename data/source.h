@@ -15,6 +15,10 @@ enum { DATA_CHECKSUM = 24 };  // room for a checksum as text
  * released in any case. */
 bool data_sources_read(const data_files *files, data_source *source, int n,
                        char checksum[DATA_CHECKSUM], char *error, size_t size);
+
+/* False with a sentence: it begins as a file does that holds text in some other form. */
+bool data_source_is_text(const data_source *s, char *error, size_t size);
+
 void data_sources_release(const data_files *files, data_source *source, int n);
 
 #ifdef __cplusplus

@@ -152,7 +152,8 @@ static bool divide(data_text *t, const options *o, char *error, size_t size) {
 static bool load(const data_spec *s, options *o, data_text *t, char *error, size_t size) {
     data_source source = {.name = o->data};
     bool ok = data_sources_read(s->files, &source, 1, o->checksum, error, size) &&
-              (o->unit == DATA_BYTES || check_text(&source, error, size));
+              (o->unit == DATA_BYTES ||
+               (data_source_is_text(&source, error, size) && check_text(&source, error, size)));
     if (ok) {
         t->ids = tensor_arena_take(t->arena, source.n, sizeof *t->ids);
         ok = t->ids && number(t, o->unit, source.text, source.n);

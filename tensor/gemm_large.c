@@ -92,7 +92,7 @@ static gemm_ahead after(int j, int p, int m, int n, int k, gemm_view b) {
 
 bool gemm_is_large(int m, int n, int k, gemm_view a) {
     const ptrdiff_t apart = a.row == 1 ? a.col : a.row;
-    return k > 0 && n >= 256 && m >= 64 && apart >= 256 && (a.row == 1 || a.col == 1);
+    return k > 0 && n >= 256 && m > 256 && apart >= 256 && (a.row == 1 || a.col == 1);
 }
 
 void gemm_large(int m, int n, int k, gemm_view a, gemm_view b, gemm_ending end, real *c,

@@ -81,6 +81,7 @@ bad_values_are_usage_errors() {
         refused 2 "--json" train --out never --json=5 &&
         refused 2 "--self" train --out never --self=no &&
         refused 2 "--keep: 1" train --out never --keep 1 &&
+        refused 2 "--keep belongs to --save-every" train --out never --keep 5 &&
         refused 2 "--threads: 'x'" train --out never --threads x &&
         refused 2 "'operand'" train --out never operand &&
         refused 2 "--resume" train --resume &&
@@ -103,6 +104,7 @@ idle_options_are_refused() {
         refused 2 "'bogus'" data pairs --split bogus &&
         refused 2 "holds nothing out" data pairs --split heldout &&
         refused 2 "--n does nothing with --check" data pairs --check --n 3 &&
+        refused 2 "--n: 0" data pairs --n 0 &&
         refused 2 "--batch does nothing with --gemm" bench --gemm --batch 3 &&
         refused 2 "several runs" plot never --out dir &&
         refused 2 "--attention" plot never --example 3 &&

@@ -20,6 +20,15 @@ levels_of_eval() {
     train run --data it.txt && ran 0 eval run && line 'on 32 held-out examples' &&
         line 'some word of the line accuracy 8.33 %, loss 2.4849'
 }
+# An answer that stands nowhere in what is shown is no fault.
+checked() {
+    awk 'BEGIN { for (i = 0; i < 40; i++) print "good film" i " => positive\nbad film" i " => negative" }' \
+        >s.txt
+    ran 0 data file --data s.txt --check && line 'right source not checked: the task does not say' &&
+        line 'verdict sound' &&
+        ran 0 data text --data "$root/examples/text.txt" --check && line 'right source not checked' &&
+        line 'verdict sound' && ran 0 data file --data it.txt --check && line 'right source yes (0 rows'
+}
 # Several answers: their losses add up, as the model's do; others have no data.
 several() {
     train www --data who_when_why.txt --layers 1 --heads 4 && grep -q '^5.2983.*,"chance"' www/levels.csv &&
@@ -45,6 +54,7 @@ roles() {
     python '
 v = o["interventions"]["changed"]
 assert o["accuracy"] > 0.95 and o["ov_diag"] == 1 and o["in_context"] > 0.95, o
+assert o["qk_diag"] == 1, o  # of the five that are asked for; "and" and "which" are not
 keys = [c for c in v if c["name"].startswith("keys")][0]
 values = [c for c in v if c["name"].startswith("values")][0]
 assert keys["looks_at_j"] > 0.9 and keys["says_j"] > 0.9, keys
@@ -126,4 +136,26 @@ END
         study apart/own.json --out none
 }
 
-suite facts levels_of_eval several roles bad_roles words change study
+# A file that was moved, changed, removed; one that is none, or not yet text. Nothing is made of it.
+elsewhere() {
+    mkdir -p apart && cp it.txt moving.txt && train went --data moving.txt && mv moving.txt apart &&
+        refused 3 'if it was moved, name its new place in config.json' show went &&
+        refused 3 'if it was moved' train --resume --out went --steps 5 &&
+        sed -i 's|moving.txt|apart/moving.txt|' went/config.json && ran 0 show went &&
+        ran 0 train --resume --out went --steps 5 --quiet && echo '# more' >>apart/moving.txt &&
+        refused 3 'has changed since' show went &&
+        refused 3 'has changed since' train --resume --out went --steps 6 &&
+        chmod 400 it.txt && ran 0 train --data it.txt --steps 2 --quiet --out read &&
+        chmod 600 it.txt || return 1
+    gzip -c it.txt >it.gz &&
+        refused 2 "'it.gz' is packed by gzip: unpack it first" train --data it.gz --out no &&
+        refused 2 'is packed by gzip' train --task text --data it.gz --out no &&
+        printf '\377\376a\0' >wide.txt &&
+        refused 2 'is UTF-16: save it as UTF-8' train --data wide.txt --out no &&
+        mkfifo pipe && refused 2 'is not a regular file' train --data pipe --out no &&
+        refused 2 'Is a directory' train --data . --out no &&
+        refused 2 'No such file' train --data nofile --out no || return 1
+    [ ! -e no ]
+}
+
+suite facts levels_of_eval checked several roles bad_roles words change study elsewhere

@@ -111,6 +111,12 @@ what_is_damaged_is_refused() {
     rm -rf bad && cp -r sound bad && rm bad/best.safetensors && refuses_damage best.safetensors || return 1
     rm -rf bad && cp -r sound bad && echo x >>bad/best.safetensors && refuses_damage best.safetensors ||
         return 1
+    for change in 1d '1s/seconds/second/' '2s/.*/nonsense/' '2s/,.*/,/' '2s/$/,1/'; do
+        rm -rf bad && cp -r sound bad && sed -i "$change" bad/clock.csv &&
+            refuses_damage "'bad/clock.csv' is damaged: line ${change%%[ds]*}" || return 1
+    done
+    rm -rf bad && cp -r sound bad && sed -i 's/"kv_heads": 1/"kv_heads": 5/' bad/config.json &&
+        refuses_damage "'bad/config.json': 5 key/value heads" || return 1
     # what was never promised may be anything: rows after the checkpoint, a torn last one
     rm -rf bad && cp -r sound bad && printf '50,garbage' >>bad/metrics.csv && rm bad/clock.csv &&
         ran 0 train --out bad --resume --steps 60 --quiet && train good 60 --seed 7 &&
@@ -203,6 +209,30 @@ assert 0.0099 < max(moved) < 0.0101, max(moved)
 END
 }
 
+# An empty name, as an unset variable gives, is not the directory that one is in.
+an_empty_name_is_no_run() {
+    train here 10 || return 1
+    before=$(sum_of here)
+    cd here || return 1
+    taken=
+    for command in eval info show heads patch plot view sample 'export --csv never' 'train --from' \
+        'train --steps 20 --resume --out' 'train --steps 20 --force --out'; do
+        run $command ''
+        [ "$status" -ne 0 ] && grep -q "'' names no directory" err || taken="$taken; $command: $(cat err)"
+    done
+    rm -f out err
+    cd .. && [ -z "$taken" ] || say "$taken" || return 1
+    same_dir here "$before"
+}
+
+a_source_that_is_not_there_is_named() {
+    for from in nowhere nowhere@3 here@x here@-1 here@ @5; do
+        refused 1 "--from" train --from $from --steps 20 --out never || return 1
+    done
+    ran 0 train --from here --steps 20 --out there --quiet && rm -rf here &&
+        refused 1 '--from here@10: ' train --config there/config.json --out never && [ ! -e never ]
+}
+
 # ---- any step again ----
 
 any_step_can_be_had_again() {
@@ -290,6 +320,13 @@ signals_save() {
     done
 }
 
+# Where the soft limit of processor time is the hard one, the kernel would only kill.
+a_limit_of_processor_time_saves() {
+    (ulimit -t 2 && exec "$QKV" train --out limited --steps 100000000 $small) >out 2>err
+    [ $? -eq 152 ] && grep -q 'stopped after' err && ls limited/step-*.safetensors >/dev/null ||
+        say "$(cat err; ls limited)"
+}
+
 # `timeout` asks twice, one right after the other: to the program, and to its group.
 asking_twice_at_once_is_asking_once() {
     "$QKV" train --out twice --steps 100000000 --d-model 256 --batch 2048 --eval-examples 1 --quiet \
@@ -347,6 +384,8 @@ END
 
 suite resume_takes_more_steps_only a_schedule_keeps_its_length seconds_add_up what_is_damaged_is_refused \
     weights_that_are_not_finite_are_said a_gradient_too_large_for_adam_is_refused a_run_begins_from_another \
-    fresh_moments_begin_anew any_step_can_be_had_again it_stops_when_told_to who_makes_a_directory_has_it \
-    one_study_in_a_directory_at_once signals_save asking_twice_at_once_is_asking_once \
+    fresh_moments_begin_anew an_empty_name_is_no_run a_source_that_is_not_there_is_named \
+    any_step_can_be_had_again it_stops_when_told_to who_makes_a_directory_has_it \
+    one_study_in_a_directory_at_once signals_save a_limit_of_processor_time_saves \
+    asking_twice_at_once_is_asking_once \
     force_leaves_nothing_of_the_old_run a_path_that_cannot_be_made_is_an_error cached_numbers_have_one_account

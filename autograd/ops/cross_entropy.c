@@ -38,12 +38,29 @@ static bool targets_in_range(ag_node *node, size_t rows, int V, int *scored) {
     return true;
 }
 
-/* d = softmax(x) - onehot(target); *others is left to be made log(1 + s). Returns max - x[target]. */
-static double row(const real *x, int V, int target, real *d, real *others) {
-    real max;
-    *others = row_softmax(x, V, d, &max);
-    d[target] = d[target] > (real)0.5 ? -(*others / (1 + *others)) : d[target] - 1;
-    return (double)max - (double)x[target];
+/* d = softmax(x) - onehot(target) of the next scored rows from *r on; `others` is left to be made
+ * log(1 + s). Adds max - x[target] to the loss. */
+static void some_rows(const ag_node *node, size_t *r, size_t rows, double *loss) {
+    const int *targets = ((const attr *)node->attr)->targets,
+              V = tensor_width(node->in[0]->val.shape);
+    real *others = node->save + HEADER, *d = others + rows;
+    row_soft s[ROW_SOME];
+    size_t row[ROW_SOME];
+    int n = 0;
+    for (const int most = (int)row_some(V, rows); *r < rows && n < most; ++*r) {
+        others[*r] = 0;
+        if (targets[*r] < 0) continue;
+        row[n] = *r;
+        s[n++] = (row_soft){.x = node->in[0]->val.x + *r * (size_t)V, .p = d + *r * (size_t)V};
+    }
+    row_softmax(s, n, V);
+    for (int k = 0; k < n; k++) {
+        const int target = targets[row[k]];
+        real *own = s[k].p + target;
+        *own = *own > (real)0.5 ? -(s[k].others / (1 + s[k].others)) : *own - 1;
+        others[row[k]] = s[k].others;
+        *loss += (double)s[k].max - (double)s[k].x[target];
+    }
 }
 
 static void forward(ag_node *node) {
@@ -52,13 +69,9 @@ static void forward(ag_node *node) {
     const size_t rows = tensor_rows(node->in[0]->val.shape);
     int scored;
     if (!targets_in_range(node, rows, V, &scored)) return;
-    real *others = node->save + HEADER, *d = others + rows;
-    const real *x = node->in[0]->val.x;
+    const real *others = node->save + HEADER;
     double loss = 0;
-    for (size_t r = 0; r < rows; r++, x += V, d += V) {
-        others[r] = 0;
-        if (a->targets[r] >= 0) loss += row(x, V, a->targets[r], d, others + r);
-    }
+    for (size_t r = 0; r < rows;) some_rows(node, &r, rows, &loss);
     for (size_t r = 0; r < rows; r += VEC) {
         const int n = rows - r < VEC ? (int)(rows - r) : VEC;
         const vreal logs = vec_log1p(vec_load_upto(others + r, n, 0));
@@ -75,10 +88,13 @@ static void backward(ag_node *node) {
     const size_t rows = tensor_rows(node->in[0]->val.shape);
     const real each = node->grad[0] * node->save[WEIGHT];
     const real *d = node->save + HEADER + rows;
-    real *dx = ag_grad(node->in[0]);
-    for (size_t r = 0; r < rows && each != 0; r++, d += V, dx += V)
-        if (a->targets[r] >= 0)  // loss += log sum exp x - x[target]
-            ROW_EACH(c, V) row_add(dx, c, V, each * row_get(d, c, V, 0));
+    bool first = false;
+    real *dx = ag_grad_or_first(node->in[0], &first);
+    for (size_t r = 0; r < rows; r++, d += V, dx += V)
+        if (a->targets[r] >= 0 && each != 0)  // loss += log sum exp x - x[target]
+            ROW_EACH(c, V)
+    row_put(dx, c, V, (first ? vec_set(0) : row_get(dx, c, V, 0)) + each * row_get(d, c, V, 0));
+    else if (first) row_zero(dx, V);
 }
 
 int ag_cross_entropy_scored(const ag_node *node) {

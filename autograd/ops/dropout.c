@@ -8,8 +8,8 @@
  * Source: Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting",
  * 2014, section 10. */
 #include "autograd/op.h"
+#include "autograd/row.h"
 #include "tensor/rng.h"
-#include "tensor/vec.h"
 
 typedef struct {
     double p;
@@ -51,42 +51,40 @@ static draws draws_from(const ag_node *node, size_t from) {
 static void draw(draws *d, size_t n, real *m) {
     enum { PIECE = 512 };
     uint32_t drawn[PIECE];
+    const uint32_t dropped = d->dropped;
+    const real kept = d->drops ? d->kept : 1;
     for (size_t some; n > 0; m += some, n -= some) {
         some = n < PIECE ? n : PIECE;
-        if (d->drops) rng_fill(&d->r, drawn, some);
-        for (size_t i = 0; i < some; i++)
-            m[i] = !d->drops ? 1 : drawn[i] < d->dropped ? 0 : d->kept;
+        if (d->drops) {
+            rng_fill(&d->r, drawn, some);
+            for (size_t i = 0; i < some; i++) m[i] = drawn[i] < dropped ? 0 : kept;
+        } else
+            for (size_t i = 0; i < some; i++) m[i] = kept;
     }
 }
 
 /* y = m x, and dx += m dy: 0 where m is, whatever the other is. y may be x. */
-static void times(const real *m, const real *x, size_t n, real *y) {
-    for (size_t i = 0; i < n; i += VEC) {
-        const int left = n - i < VEC ? (int)(n - i) : VEC;
-        vec_store_upto(y + i, left,
-                       vec_cut(vec_load_upto(m + i, left, 0), vec_load_upto(x + i, left, 0)));
-    }
+static void times(const real *m, const real *x, ptrdiff_t n, real *y) {
+    ROW_EACH(i, n)
+    row_put(y, i, n, vec_cut(row_get(m, i, n, 0), row_get(x, i, n, 0)));
 }
-static void times_back(const real *m, const real *dy, size_t n, bool first, real *dx) {
-    for (size_t i = 0; i < n; i += VEC) {
-        const int left = n - i < VEC ? (int)(n - i) : VEC;
-        const vreal so_far = first ? vec_set(0) : vec_load_upto(dx + i, left, 0);
-        vec_store_upto(
-            dx + i, left,
-            so_far + vec_cut(vec_load_upto(m + i, left, 0), vec_load_upto(dy + i, left, 0)));
+static void times_back(const real *m, const real *dy, ptrdiff_t n, bool first, real *dx) {
+    ROW_EACH(i, n) {
+        const vreal part = vec_cut(row_get(m, i, n, 0), row_get(dy, i, n, 0));
+        row_put(dx, i, n, (first ? vec_set(0) : row_get(dx, i, n, 0)) + part);
     }
 }
 
 static void forward(ag_node *node) {
     draws d = draws_from(node, 0);
     draw(&d, node->val.n, node->save);
-    times(node->save, node->in[0]->val.x, node->val.n, node->val.x);
+    times(node->save, node->in[0]->val.x, (ptrdiff_t)node->val.n, node->val.x);
 }
 
 static void backward(ag_node *node) {
     bool first = false;
     real *dx = ag_grad_or_first(node->in[0], &first);
-    times_back(node->save, node->grad, node->val.n, first, dx);  // y = m x
+    times_back(node->save, node->grad, (ptrdiff_t)node->val.n, first, dx);  // y = m x
 }
 
 /* By rows nothing is kept: m is drawn again, a piece at a time. */
@@ -112,7 +110,7 @@ static void forward_rows(ag_node *node, const ag_band *b) {
     const ag_strip x = ag_band_of(node->in[0], b), y = ag_band_of(node, b);
     for (int r = 0; r < b->n; r++)
         for (piece p = piece_of_row(node, b, r); next_piece(&p, b->cols);)
-            times(p.m, x.x + r * x.ld + p.at, (size_t)p.n, y.x + r * y.ld + p.at);
+            times(p.m, x.x + r * x.ld + p.at, p.n, y.x + r * y.ld + p.at);
 }
 
 static void backward_rows(ag_node *node, const ag_band *b) {
@@ -120,7 +118,7 @@ static void backward_rows(ag_node *node, const ag_band *b) {
     const ag_strip dy = ag_band_dy(node, b), dx = ag_band_grad(node->in[0], b, &first);
     for (int r = 0; r < b->n; r++)
         for (piece p = piece_of_row(node, b, r); next_piece(&p, b->cols);)
-            times_back(p.m, dy.x + r * dy.ld + p.at, (size_t)p.n, first, dx.x + r * dx.ld + p.at);
+            times_back(p.m, dy.x + r * dy.ld + p.at, p.n, first, dx.x + r * dx.ld + p.at);
 }
 
 static const ag_by_rows by_rows = {

@@ -25,30 +25,35 @@ static bool shape(ag_node *node) {
     return ag_norm_eps(node, ((const attr *)node->attr)->eps);
 }
 
-/* Of a row that is x times `scale`; returns var + eps. */
+/* Of a row that is x times `scale`: first the mean, then the rest, which returns var + eps. */
+static void middle(const real *x, int D, real *kept) {
+    kept[MEAN] = x[0] + row_sum(x, D, x[0]) / (real)D;
+}
 static real moments(const real *x, int D, real eps, real scale, real *kept) {
-    const real mean = x[0] + row_sum(x, D, x[0]) / (real)D;
     real squares;
-    const real low = row_sums(x, D, mean, &squares) / (real)D;
+    const real low = row_sums(x, D, kept[MEAN], &squares) / (real)D;
     const real spread = squares / (real)D - low * low + eps * scale * scale;
-    kept[MEAN] = mean;
     kept[LOW] = low;
     kept[R] = 1 / real_sqrt(spread);
     kept[SCALE] = scale;
     return spread;
 }
 
-static void forward(ag_node *node) {
+static void forward_some(const ag_node *node, size_t from, size_t rows) {
+    const int D = tensor_width(node->val.shape);
     const real *g = node->in[1]->val.x, *b = node->in[2]->val.x;
-    int D = tensor_width(node->val.shape);
-    size_t N = tensor_rows(node->val.shape);
-    real eps = (real)((const attr *)node->attr)->eps, *kept = node->save;
-    for (size_t n = 0; n < N && D > 0; n++, kept += KEPT) {
-        const real *x = node->in[0]->val.x + n * (size_t)D;
-        real *y = node->val.x + n * (size_t)D;
-        if (!ag_norm_in_range(moments(x, D, eps, 1, kept))) {
+    const real *X = node->in[0]->val.x + from * (size_t)D;
+    const real eps = (real)((const attr *)node->attr)->eps;
+    real *y = node->val.x + from * (size_t)D, *kept = node->save + from * KEPT, spread[ROW_SOME];
+    for (size_t n = 0; n < rows; n++) middle(X + n * (size_t)D, D, kept + n * KEPT);
+    for (size_t n = 0; n < rows; n++)
+        spread[n] = moments(X + n * (size_t)D, D, eps, 1, kept + n * KEPT);
+    for (size_t n = 0; n < rows; n++, y += D, kept += KEPT) {
+        const real *x = X + n * (size_t)D;
+        if (!ag_norm_in_range(spread[n])) {
             const real scale = ag_norm_scaled(x, D, eps, y);
-            moments(x = y, D, eps, scale, kept);
+            middle(x = y, D, kept);
+            moments(x, D, eps, scale, kept);
         }
         const real mean = kept[MEAN], low = kept[LOW], r = kept[R];
         ROW_EACH(d, D) {
@@ -58,14 +63,20 @@ static void forward(ag_node *node) {
     }
 }
 
-static void backward(ag_node *node) {
-    const real *g = node->in[1]->val.x, *kept = node->save;
-    int D = tensor_width(node->val.shape);
-    size_t N = tensor_rows(node->val.shape);
-    real *DX = ag_grad(node->in[0]), *dg = ag_grad(node->in[1]),
-         *db = ag_grad(node->in[2]);  // may be one
-    for (size_t n = 0; n < N && D > 0; n++, kept += KEPT) {
-        const real *x = node->in[0]->val.x + n * (size_t)D, *dy = node->grad + n * (size_t)D;
+static void forward(ag_node *node) {
+    const int D = tensor_width(node->val.shape);
+    const size_t N = tensor_rows(node->val.shape);
+    for (size_t n = 0, some; n < N && D > 0; n += some)
+        forward_some(node, n, some = row_some(D, N - n));
+}
+
+/* Adds to dgain and dbias; leaves the means of w and w xh of each row. */
+static void backward_sums(const ag_node *node, size_t from, size_t rows, real *dg, real *db,
+                          real (*means)[2]) {
+    const int D = tensor_width(node->val.shape);
+    const real *g = node->in[1]->val.x, *x = node->in[0]->val.x + from * (size_t)D;
+    const real *dy = node->grad + from * (size_t)D, *kept = node->save + from * KEPT;
+    for (size_t n = 0; n < rows; n++, x += D, dy += D, kept += KEPT) {
         const real scale = kept[SCALE], mean = kept[MEAN], low = kept[LOW], r = kept[R];
         vreal sum_w = {0}, sum_wx = {0};
         // y[d] = xh * g[d] + b[d]
@@ -78,16 +89,41 @@ static void backward(ag_node *node) {
             if (dg) row_add(dg, d, D, vec_cut(e, xh));
             if (db) row_add(db, d, D, e);
         }
-        if (!DX) continue;
+        means[n][0] = vec_sum(sum_w) / (real)D;
+        means[n][1] = vec_sum(sum_wx) / (real)D;
+    }
+}
+
+static void backward_rows(const ag_node *node, size_t from, size_t rows, real (*means)[2],
+                          bool first, real *dx) {
+    const int D = tensor_width(node->val.shape);
+    const real *g = node->in[1]->val.x, *x = node->in[0]->val.x + from * (size_t)D;
+    const real *dy = node->grad + from * (size_t)D, *kept = node->save + from * KEPT;
+    for (size_t n = 0; n < rows; n++, x += D, dy += D, dx += D, kept += KEPT) {
+        const real scale = kept[SCALE], mean = kept[MEAN], low = kept[LOW], r = kept[R];
+        const vreal mean_w = vec_set(means[n][0]), mean_wx = vec_set(means[n][1]);
         // xh = (x[d] - mean) * r
-        const vreal mean_w = vec_set(vec_sum(sum_w) / (real)D),
-                    mean_wx = vec_set(vec_sum(sum_wx) / (real)D), back = vec_set(r * scale);
-        real *dx = DX + n * (size_t)D;
         ROW_EACH(d, D) {
             const vreal w = vec_cut(row_get(dy, d, D, 0), row_get(g, d, D, 0));
             const vreal xh = (row_get(x, d, D, 0) * scale - mean - low) * r;
-            row_add(dx, d, D, vec_cut(w - mean_w - vec_cut(mean_wx, xh), back));
+            row_put(dx, d, D,
+                    (first ? vec_set(0) : row_get(dx, d, D, 0)) +
+                        vec_cut(w - mean_w - vec_cut(mean_wx, xh), vec_set(r * scale)));
         }
+    }
+}
+
+static void backward(ag_node *node) {
+    const int D = tensor_width(node->val.shape);
+    const size_t N = tensor_rows(node->val.shape);
+    bool first;
+    real *dx = ag_norm_grad(node, &first), *dg = ag_grad(node->in[1]),
+         *db = ag_grad(node->in[2]);  // may be one
+    for (size_t n = 0, some; n < N && D > 0; n += some) {
+        real means[ROW_SOME][2];
+        some = row_some(D, N - n);
+        backward_sums(node, n, some, dg, db, means);
+        if (dx) backward_rows(node, n, some, means, first, dx + n * (size_t)D);
     }
 }
 

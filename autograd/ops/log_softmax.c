@@ -14,23 +14,41 @@ static bool shape(ag_node *node) {
     return ag_same_shape(node);
 }
 
+static void forward_some(const ag_node *node, size_t from, int rows, real *rest) {
+    const int V = tensor_width(node->val.shape);
+    real log_sum[ROW_SOME] = {0};
+    row_soft s[ROW_SOME];
+    for (int r = 0; r < rows; r++) {
+        const size_t at = (from + (size_t)r) * (size_t)V;
+        s[r] = (row_soft){.x = node->in[0]->val.x + at, .p = node->save + at};
+    }
+    row_softmax(s, rows, V);
+    for (int r = 0; r < rows; r++) {
+        rest[r] = s[r].others / (1 + s[r].others);
+        log_sum[r] = s[r].others;
+    }
+    ROW_EACH(r, rows) row_put(log_sum, r, rows, vec_log1p(row_get(log_sum, r, rows, 0)));
+    for (int r = 0; r < rows; r++) {
+        real *y = node->val.x + (from + (size_t)r) * (size_t)V;
+        ROW_EACH(c, V) row_put(y, c, V, (row_get(s[r].x, c, V, 0) - s[r].max) - log_sum[r]);
+    }
+}
+
 static void forward(ag_node *node) {
     const int V = tensor_width(node->val.shape);
+    const size_t rows = V > 0 ? tensor_rows(node->val.shape) : 0;
     real *rest = node->save + node->val.n;
-    for (size_t at = 0; at < node->val.n; at += (size_t)V) {
-        const real *x = node->in[0]->val.x + at;
-        real *y = node->val.x + at, max;
-        const real others = row_softmax(x, V, node->save + at, &max);
-        const real log_sum = vec_log1p(vec_set(others))[0];
-        *rest++ = others / (1 + others);
-        ROW_EACH(c, V) row_put(y, c, V, (row_get(x, c, V, 0) - max) - log_sum);
+    for (size_t from = 0, some; from < rows; from += some) {
+        some = row_some(V, rows - from);
+        forward_some(node, from, (int)some, rest + from);
     }
 }
 
 static void backward(ag_node *node) {
     const int V = tensor_width(node->val.shape);
     const real *rest = node->save + node->val.n;
-    real *dX = ag_grad(node->in[0]);
+    bool first;
+    real *dX = ag_grad_or_first(node->in[0], &first);
     for (size_t at = 0; at < node->val.n; at += (size_t)V) {
         const real *p = node->save + at, *dy = node->grad + at;
         vreal sum = {0}, small = {0};  // of dy; of dy where p <= 1/2
@@ -45,8 +63,9 @@ static void backward(ag_node *node) {
         ROW_EACH(c, V) {
             const vreal q = row_get(p, c, V, 0), d = row_get(dy, c, V, 0);
             const vmask sure = q > (real)0.5;
-            row_add(dX + at, c, V,
-                    vec_select(sure, vec_cut(d, left), d) -
+            row_put(dX + at, c, V,
+                    (first ? vec_set(0) : row_get(dX + at, c, V, 0)) +
+                        vec_select(sure, vec_cut(d, left), d) -
                         vec_cut(vec_select(sure, others, total), q));
         }
     }

@@ -49,7 +49,8 @@ static int cols(const ag_node *node, int t) {
 
 static size_t room(const ag_node *node) {
     const tensor_shape w = planes(node), v = node->in[1]->val.shape;
-    return ag_attend_room(w.dim[2], w.dim[3], v.dim[2] / ((const attr *)node->attr)->kv_heads);
+    return ag_attend_room(w.dim[2], w.dim[3], v.dim[2] / ((const attr *)node->attr)->kv_heads,
+                          v.dim[2]);
 }
 
 static void forward(ag_node *node, const ag_band *b) {

@@ -32,15 +32,16 @@ static real size(const real *x, int D, real eps, real scale, real *kept) {
     return square;
 }
 
-static void forward(ag_node *node) {
-    const real *g = node->in[1]->val.x;
-    int D = tensor_width(node->val.shape);
-    size_t N = tensor_rows(node->val.shape);
-    real eps = (real)((const attr *)node->attr)->eps, *kept = node->save;
-    for (size_t n = 0; n < N && D > 0; n++, kept += KEPT) {
-        const real *x = node->in[0]->val.x + n * (size_t)D;
-        real *y = node->val.x + n * (size_t)D;
-        if (!ag_norm_in_range(size(x, D, eps, 1, kept))) {
+static void forward_some(const ag_node *node, size_t from, size_t rows) {
+    const int D = tensor_width(node->val.shape);
+    const real *g = node->in[1]->val.x, *X = node->in[0]->val.x + from * (size_t)D;
+    const real eps = (real)((const attr *)node->attr)->eps;
+    real *y = node->val.x + from * (size_t)D, *kept = node->save + from * KEPT, square[ROW_SOME];
+    for (size_t n = 0; n < rows; n++)
+        square[n] = size(X + n * (size_t)D, D, eps, 1, kept + n * KEPT);
+    for (size_t n = 0; n < rows; n++, y += D, kept += KEPT) {
+        const real *x = X + n * (size_t)D;
+        if (!ag_norm_in_range(square[n])) {
             const real scale = ag_norm_scaled(x, D, eps, y);
             size(x = y, D, eps, scale, kept);
         }
@@ -49,13 +50,19 @@ static void forward(ag_node *node) {
     }
 }
 
-static void backward(ag_node *node) {
-    const real *g = node->in[1]->val.x, *kept = node->save;
-    int D = tensor_width(node->val.shape);
-    size_t N = tensor_rows(node->val.shape);
-    real *DX = ag_grad(node->in[0]), *dg = ag_grad(node->in[1]);  // may be one
-    for (size_t n = 0; n < N && D > 0; n++, kept += KEPT) {
-        const real *x = node->in[0]->val.x + n * (size_t)D, *dy = node->grad + n * (size_t)D;
+static void forward(ag_node *node) {
+    const int D = tensor_width(node->val.shape);
+    const size_t N = tensor_rows(node->val.shape);
+    for (size_t n = 0, some; n < N && D > 0; n += some)
+        forward_some(node, n, some = row_some(D, N - n));
+}
+
+/* Adds to dgain; leaves the mean of w xh of each row. */
+static void backward_sums(const ag_node *node, size_t from, size_t rows, real *dg, real *means) {
+    const int D = tensor_width(node->val.shape);
+    const real *g = node->in[1]->val.x, *x = node->in[0]->val.x + from * (size_t)D;
+    const real *dy = node->grad + from * (size_t)D, *kept = node->save + from * KEPT;
+    for (size_t n = 0; n < rows; n++, x += D, dy += D, kept += KEPT) {
         const real scale = kept[SCALE], r = kept[R];
         vreal sum_wx = {0};
         // y[d] = xh * g[d]
@@ -64,15 +71,39 @@ static void backward(ag_node *node) {
             sum_wx += vec_cut(vec_cut(e, row_get(g, d, D, 0)), xh);
             if (dg) row_add(dg, d, D, vec_cut(e, xh));
         }
-        if (!DX) continue;
+        means[n] = vec_sum(sum_wx) / (real)D;
+    }
+}
+
+static void backward_rows(const ag_node *node, size_t from, size_t rows, const real *means,
+                          bool first, real *dx) {
+    const int D = tensor_width(node->val.shape);
+    const real *g = node->in[1]->val.x, *x = node->in[0]->val.x + from * (size_t)D;
+    const real *dy = node->grad + from * (size_t)D, *kept = node->save + from * KEPT;
+    for (size_t n = 0; n < rows; n++, x += D, dy += D, dx += D, kept += KEPT) {
+        const real scale = kept[SCALE], r = kept[R];
+        const vreal mean_wx = vec_set(means[n]);
         // xh = x[d] * r
-        const vreal mean_wx = vec_set(vec_sum(sum_wx) / (real)D), back = vec_set(r * scale);
-        real *dx = DX + n * (size_t)D;
         ROW_EACH(d, D) {
             const vreal w = vec_cut(row_get(dy, d, D, 0), row_get(g, d, D, 0));
             const vreal xh = row_get(x, d, D, 0) * scale * r;
-            row_add(dx, d, D, vec_cut(w - vec_cut(mean_wx, xh), back));
+            row_put(dx, d, D,
+                    (first ? vec_set(0) : row_get(dx, d, D, 0)) +
+                        vec_cut(w - vec_cut(mean_wx, xh), vec_set(r * scale)));
         }
+    }
+}
+
+static void backward(ag_node *node) {
+    const int D = tensor_width(node->val.shape);
+    const size_t N = tensor_rows(node->val.shape);
+    bool first;
+    real *dx = ag_norm_grad(node, &first), *dg = ag_grad(node->in[1]);  // may be one
+    for (size_t n = 0, some; n < N && D > 0; n += some) {
+        real means[ROW_SOME];
+        some = row_some(D, N - n);
+        backward_sums(node, n, some, dg, means);
+        if (dx) backward_rows(node, n, some, means, first, dx + n * (size_t)D);
     }
 }
 

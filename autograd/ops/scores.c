@@ -53,7 +53,8 @@ static int cols(const ag_node *node, int t) {
 
 static size_t room(const ag_node *node) {
     const int *dim = node->val.shape.dim, heads = ((const attr *)node->attr)->heads;
-    return ag_attend_room(dim[2], dim[3], node->in[0]->val.shape.dim[2] / heads);
+    return ag_attend_room(dim[2], dim[3], node->in[0]->val.shape.dim[2] / heads,
+                          node->in[1]->val.shape.dim[2]);
 }
 
 static void forward(ag_node *node, const ag_band *b) {

@@ -38,7 +38,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "check") == 0) return r->check = true, CLI_OK;
     if (strcmp(name, "split") == 0) return take_split(r, value);
     if (strcmp(name, "plugin") == 0) return CLI_OK;  // cli_settings_begin() has loaded it
-    if (strcmp(name, "n") == 0) return cli_whole_number("data", name, value, 0, 1000000, &r->n);
+    if (strcmp(name, "n") == 0) return cli_whole_number("data", name, value, 1, 1000000, &r->n);
     return cli_settings_take(&r->settings, name, value);
 }
 

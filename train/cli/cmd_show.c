@@ -40,7 +40,8 @@ static int take_option(void *ctx, const char *name, const char *value) {
     long *to = strcmp(name, "head") == 0 ? &r->head : &r->example;
     if (qkv_io_parse_int(value, to) && *to >= (to == &r->head ? -1 : 0) && *to <= 2000000000)
         return CLI_OK;
-    return cli_error(CLI_USAGE, "show", "--%s: '%s' is not such a number", name, value);
+    return cli_error(CLI_USAGE, "show", "--%s: '%s' is no number of %s", name, value,
+                     strcmp(name, "head") == 0 ? "a head" : "an example");
 }
 
 static const char *bold(const cli_shown *v) { return v->colour ? "\033[1m" : ""; }

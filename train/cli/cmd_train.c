@@ -105,9 +105,15 @@ static int read_base(const request *r, char **json, size_t *n, char path[QKV_IO_
     return status == QKV_RUN_DONE ? CLI_OK : cli_error(cli_code(status), "train", "%s", error);
 }
 
+static int damaged(const char *path, const char *why) {
+    char shown[QKV_IO_PATH];
+    return cli_error(CLI_DAMAGED, "train", "'%s': %s", qkv_io_printable(path, shown, sizeof shown),
+                     why);
+}
+
 static int make_config(const request *r, const char *json, size_t n, const char *path,
                        qkv_config *c, data_spec *spec) {
-    char error[QKV_IO_ERROR], shown[QKV_IO_PATH];
+    char error[QKV_IO_ERROR];
     // a run --from another is not itself from where that one was
     qkv_config_setting given[CLI_MAXOPTIONS + 3] = {
         {"from", ""}, {"from-checksum", ""}, {"moments", NULL}};
@@ -122,12 +128,12 @@ static int make_config(const request *r, const char *json, size_t n, const char 
     switch (qkv_config_make(&parts, c, spec, error)) {
         case QKV_CONFIG_OK: return cli_settings_used(&r->settings, c, spec);
         case QKV_CONFIG_NO_TASK: return cli_unknown_task("train", c->task, c->plugin);
-        case QKV_CONFIG_BAD_JSON:
-            return cli_error(CLI_DAMAGED, "train", "'%s': %s",
-                             qkv_io_printable(path, shown, sizeof shown), error);
+        case QKV_CONFIG_BAD_JSON: return damaged(path, error);
         case QKV_CONFIG_NO_BLOCK: return cli_unknown_block("train", c->block, c->plugin);
-        case QKV_CONFIG_BAD_OPTION:
-        case QKV_CONFIG_UNFIT: break;
+        case QKV_CONFIG_UNFIT:  // a resumed run's options did fit
+            if (r->resume) return damaged(path, error);
+            break;
+        case QKV_CONFIG_BAD_OPTION: break;
     }
     return cli_error(CLI_USAGE, "train", "%s", error);
 }
@@ -270,6 +276,8 @@ int cli_train(int argc, char **argv) {
     if (first < argc)
         return cli_error(CLI_USAGE, "train", "'%s' is no option; qkv train takes none but options",
                          argv[first]);
+    if (r.keep && !r.save_every && !r.resume)
+        return cli_error(CLI_USAGE, "train", "--keep belongs to --save-every, which is 0 here");
     code = configure(&r, &c, &spec);
     if (code != CLI_OK) return code;
     code = train(&r, &c, &spec);

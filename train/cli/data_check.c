@@ -16,6 +16,7 @@ typedef struct {
     long unrepeatable;         // examples that came out otherwise the second time
     // Rows whose answer stands elsewhere; with none or several right entries.
     long wrong_source, several, unknown;
+    long unsaid;  // rows that name no place
     long classes[65536];
 } findings;
 
@@ -65,7 +66,8 @@ static void check_example(const data_spec *s, const data_batch *b, findings *f) 
             const bool none = s->readout[r].has_none && target == s->readout[r].classes - 1;
             f->unknown += n < 0;
             f->several += n >= 0 && n != !none;
-            f->wrong_source += none ? source >= 0 : !stands_there(s, b, r, target, source);
+            f->wrong_source += source >= 0 && (none || !stands_there(s, b, r, target, source));
+            f->unsaid += source < 0 && !none;
         }
         f->scored += scored;
         f->wrong_count += scored != s->scored;
@@ -100,13 +102,24 @@ static void print_classes(const data_spec *s, const findings *f) {
            (double)most / (double)f->scored);
 }
 
+static void print_sources(const findings *f) {
+    printf("  right source            ");
+    if (f->scored && f->unsaid == f->scored) {
+        printf("not checked: the task does not say\n");
+        return;
+    }
+    printf("%s (%ld rows where the answer does not stand there", yes(!f->wrong_source),
+           f->wrong_source);
+    if (f->unsaid) printf(", %ld that name no place", f->unsaid);
+    printf(")\n");
+}
+
 static void print_findings(const data_spec *s, const findings *f) {
     printf("%s: %d examples, %ld scored positions (%d an example and readout)\n", s->task->name,
            CHECKED, f->scored, s->scored);
     printf("  ids in vocabularies     %s\n", yes(!f->outside));
     printf("  the same every time     %s\n", yes(!f->unrepeatable));
-    printf("  right source            %s (%ld rows where the answer does not stand there)\n",
-           yes(!f->wrong_source), f->wrong_source);
+    print_sources(f);
     printf("  exactly one             %s\n", f->several   ? "NO"
                                              : f->unknown ? "not checked: the task does not say"
                                                           : "yes");

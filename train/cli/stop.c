@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "train/cli/cli.h"
@@ -53,5 +54,21 @@ static void exchange_all(void (*from)(int), void (*to)(int)) {
     for (int number = SIGRTMIN; number <= SIGRTMAX; number++) exchange(number, from, to);
 }
 
-void cli_catch_signals(void) { exchange_all(SIG_DFL, on_signal); }
+/* XCPU comes at the soft limit of processor time, KILL at the hard one. Where both are the same, as
+ * `ulimit -t` sets them, only KILL would come: the soft one is drawn in, by what it may take to finish
+ * a step and save. */
+static void leave_time_to_save(void) {
+    struct rlimit cpu;
+    if (getrlimit(RLIMIT_CPU, &cpu) != 0 || cpu.rlim_max == RLIM_INFINITY ||
+        cpu.rlim_cur != cpu.rlim_max || cpu.rlim_max < 2)
+        return;
+    rlim_t ahead = cpu.rlim_max / 10;
+    cpu.rlim_cur -= ahead < 1 ? 1 : ahead > 30 ? 30 : ahead;
+    setrlimit(RLIMIT_CPU, &cpu);
+}
+
+void cli_catch_signals(void) {
+    exchange_all(SIG_DFL, on_signal);
+    leave_time_to_save();
+}
 void cli_release_signals(void) { exchange_all(on_signal, SIG_DFL); }

@@ -168,8 +168,7 @@ void cli_summary_words(const qkv_run_summary *s, const qkv_config *c, const data
         snprintf(more, sizeof more,
                  "; %.0f of %d keys are what their own question matches best, values steer "
                  "%.1f %% as much as keys",
-                 k->qk_diag * k->rows[QKV_PROBE_QK_KEY], k->rows[QKV_PROBE_QK_KEY],
-                 100 * k->qk_ratio);
+                 k->qk_diag * k->asked, k->asked, 100 * k->qk_ratio);
     print_wrapped("Q and K: %.1f %% of the attention is on the entry that holds the answer%s.",
                   100 * r->answer_attention, more);
     if (s->last.has_circuits)

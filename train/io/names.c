@@ -17,7 +17,8 @@ bool qkv_io_fail(char *error, const char *format, ...) {
 
 bool qkv_io_path(char out[QKV_IO_PATH], const char *dir, const char *name, char *error) {
     size_t n = strlen(dir);
-    const char *slash = n && dir[n - 1] != '/' ? "/" : "";
+    if (!n) return qkv_io_fail(error, "'' names no directory; '.' is the one that one is in");
+    const char *slash = dir[n - 1] != '/' ? "/" : "";
     if (snprintf(out, QKV_IO_PATH, "%s%s%s", dir, slash, name) < QKV_IO_PATH) return true;
     qkv_io_error(error, "use the directory", dir, ENAMETOOLONG);
     return false;

@@ -41,31 +41,42 @@ const qkvMaps = (() => {
             (p) => side === 0 && p === self ? "self" : qkvExample.text(side, p, ids));
     }
 
+    /* Places with a key and its value; of a task that has them apart, all that can be asked for. */
+    function entries() {
+        const drawn = qkvExample.words.drawn[run.store],
+              all = Array.from({length: run.entries}, (_, r) => r),
+              own =
+                  all.filter((r) => drawn[run.roles.key][r] >= 0 && drawn[run.roles.value][r] >= 0);
+        return own.length ? own : all;
+    }
+
     /* Each key in turn: rows are questions, with their answers. */
     function questions(picture, changed, other) {
         const words = qkvExample.words, ids = changed ? words.changed : words.drawn,
-              S = run.sides[run.store].T, x = picture.maps[0].x;
+              S = run.sides[run.store].T, all = picture.maps[0].x, cols = words.lengths[run.store];
         const key = words.drawn[run.store][run.roles.key], there = ids[run.store][run.roles.key];
         const symbols = run.sides[run.store].streams[run.roles.key].symbols,
               classes = run.readouts[0].classes;
-        const answer = (from, r) => from[run.entries * S + r],
-              rows = Array.from({length: run.entries}, (_, r) => r);
+        const answer = (from, r) => from[run.entries * S + r], rows = entries();
+        const x = new Float32Array(rows.length * cols);
+        rows.forEach((r, i) => x.set(all.subarray(r * S, r * S + cols), i * cols));
         return {
             title: changed ? "now" :
                 other      ? "before" :
                              "",
             x,
-            rows: run.entries,
-            cols: S,
+            rows: rows.length,
+            cols,
             hue: "look",
             greatest: 1,
             numbers: true,
-            rowNames: rows.map((r) => symbols[key[r]] + " → " + classes[answer(x, r)]),
-            colNames: columnNames(run.store, ids, words.question),
+            rowNames: rows.map((r) => symbols[key[r]] + " → " + classes[answer(all, r)]),
+            colNames: columnNames(run.store, ids, words.question).slice(0, cols),
             marks: rows.map(
                 (r) => there.indexOf(key[r], 0) < run.entries ? there.indexOf(key[r]) : -1),
             changedRows: other ?
-                new Set(rows.filter((r) => answer(x, r) !== answer(other.maps[0].x, r))) :
+                new Set(rows.flatMap(
+                    (r, i) => answer(all, r) !== answer(other.maps[0].x, r) ? [i] : [])) :
                 null,
             changedCols: changedPlaces(run.store, changed),
         };
@@ -240,7 +251,7 @@ const qkvMaps = (() => {
         drawn.ov = circuit(frame, by("ov"), keys ? 3 : 2, "what");
         const qk = hits(picture.circuits[0], run.circuits[0], (r) => run.right[r]),
               ov = hits(picture.circuits[2], run.circuits[2], (r) => r);
-        const n = run.circuits[0].rows.length, v = run.circuits[2].rows.length;
+        const n = run.right.filter((k) => k >= 0).length, v = run.circuits[2].rows.length;
         setText(
             by("qk-note"),
             values ?

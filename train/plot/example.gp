@@ -5,7 +5,7 @@ ROW = 2; COL = 3; WEIGHT = 4; TARGET = 5; ROWNAME = 8; COLNAME = 9; TITLE = 10
 
 if (TEXT) exit error "a map as text is drawn by qkv plot --format txt"
 greater(a, b) = a > b ? a : b
-longest = 0; lowest = 0; framed = 0; headed = 0
+longest = 0; lowest = 0; framed = 0; headed = 0; heads = 0
 stats DATA using 1 name "S" nooutput
 panels = S_blocks
 across = panels < 2 ? 1 : panels <= 4 ? 2 : 4
@@ -13,7 +13,8 @@ down = ceil(panels / (across + 0.0))
 stats DATA using (column(COL)) name "C" nooutput
 stats DATA using (longest = greater(longest, strlen(strcol(ROWNAME))), \
     lowest = greater(lowest, strlen(strcol(COLNAME))), framed = framed + column(TARGET), \
-    headed = greater(headed, strlen(strcol(TITLE))), column(ROW)) name "R" nooutput
+    headed = greater(headed, strlen(strcol(TITLE))), heads = heads + strstrt(strcol(TITLE), " head "), \
+    column(ROW)) name "R" nooutput
 
 # A character is some 8 pixels wide; names across hang at 60 degrees.
 CELL = C_max < 9 ? 46. : C_max < 16 ? 34. : C_max < 30 ? 22. : 12.
@@ -52,7 +53,8 @@ do for [i=0:panels-1] {
     bar = greater(CELL * rows, 110.)
     if (i == panels - 1) { set colorbox user origin 1 - 85 / WIDTH, top - bar / HEIGHT \
         size 16 / WIDTH, bar / HEIGHT; set cbtics 0.25
-        set label 1 "Down: the position that looks. Across: the position it looks at." \
+        set label 1 (heads > 0 ? "Down: the position that looks. Across: the position it looks at." : \
+            "Down: the part that is taken over. Across: the position at which it is.") \
             at screen 0.5, screen 34 / HEIGHT center
         set label 2 (framed > 0 ? "Frame: where the right answer stands." : "") \
             at screen 0.5, screen 14 / HEIGHT center } else { unset colorbox }

@@ -159,7 +159,7 @@ static void add_title(qkv_io_text *out, int row, int col, const char *title) {
 static void finding(const qkv_probe_circuits *c, qkv_probe_circuit i, char *out, size_t size) {
     int rows = c->rows[i];
     if (i == QKV_PROBE_QK_KEY)
-        snprintf(out, size, "%.0f of %d queries find their key", c->qk_diag * rows, rows);
+        snprintf(out, size, "%.0f of %d queries find their key", c->qk_diag * c->asked, c->asked);
     else if (i == QKV_PROBE_OV_VALUE)
         snprintf(out, size, "%.0f of %d values are answered", c->ov_diag * rows, rows);
     else

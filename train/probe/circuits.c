@@ -132,8 +132,12 @@ bool qkv_probe_circuits_new_of(tensor_arena *arena, qkv_trainer *t, int question
         if (out->cols[i] > most) most = out->cols[i];
     }
     out->right = tensor_arena_take(arena, (size_t)most, sizeof(int));
-    for (int k = 0; out->right && k < out->cols[QKV_PROBE_QK_KEY]; k++)
+    for (int q = 0; out->right && q < most; q++) out->right[q] = -1;
+    for (int k = 0; out->right && k < out->cols[QKV_PROBE_QK_KEY]; k++) {
+        if (s->roles.keys && !s->roles.keys[k]) continue;
         out->right[data_asks_for(s, k)] = k;
+        out->asked++;
+    }
     for (int i = 0; i < 2; i++) {
         out->matrix[i] = tensor_arena_reals(arena, (size_t)c->d_model * (size_t)E);
         out->wide[i] = tensor_arena_reals(arena, (size_t)most * (size_t)c->d_model);
@@ -166,21 +170,24 @@ static void effective(qkv_trainer *t, const char *attn, char role, int head, rea
         }
 }
 
-/* The fraction of rows whose greatest entry is the right one (NULL: the diagonal's); *margin: mean
- * right - mean other. */
+/* The fraction of rows whose greatest entry is the right one (NULL: the diagonal's; -1: the row does not
+ * count); *margin: mean right - mean other. */
 static double diagonal(const real *x, int n, int cols, const int *right, double *margin) {
-    int hits = 0;
+    int hits = 0, rows = 0;
     double on = 0, off = 0;
     for (int r = 0; r < n; r++, x += cols) {
         int best = 0;
+        if (right && right[r] < 0) continue;
+        rows++;
         for (int c = 0; c < cols; c++) {
             if (x[c] > x[best]) best = c;
             *(c == (right ? right[r] : r) ? &on : &off) += (double)x[c];
         }
         hits += best == (right ? right[r] : r);
     }
-    *margin = on / n - (cols > 1 ? off / ((double)n * (cols - 1)) : 0);
-    return (double)hits / n;
+    if (rows == 0) return *margin = 0;
+    *margin = on / rows - (cols > 1 ? off / ((double)rows * (cols - 1)) : 0);
+    return (double)hits / rows;
 }
 
 /* Mean over rows of the variance within a row: softmax ignores what is common to a row. */

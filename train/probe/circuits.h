@@ -42,7 +42,8 @@ typedef struct {
      * ratio: variance within rows of the map that should be flat, over that of the one which
      * should not. */
     double qk_diag, qk_margin, qk_ratio, ov_diag, ov_margin, ov_ratio;
-    int *right;                             // [N_k] the key that a query symbol asks for
+    int asked,
+        *right;  // [N_k] the key that a query symbol asks for, -1: it never does; how many do
     real *matrix[2], *wide[2], *narrow[2];  // scratch: [D,E], [N,D], [N,E]
 } qkv_probe_circuits;
 

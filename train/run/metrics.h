@@ -70,9 +70,11 @@ bool qkv_run_metrics_read(qkv_trainer *t, const char *text, size_t n, int first,
 /* The batch's loss in the row of a step; false: there is no such row. */
 bool qkv_run_metrics_loss(const char *text, size_t n, int step, double *loss);
 
-/* Of clock.csv (step,seconds; a row for each checkpoint): how many bytes are whole rows up to `step`,
- * and the most seconds in them, if more than *seconds. */
-size_t qkv_run_clock_read(const char *text, size_t n, int step, double *seconds);
+/* clock.csv: a row for each checkpoint. Into *out: how many bytes are whole rows up to `step`, and
+ * the seconds of the last, if they are more. Missing rows, a torn one, zeros for one are a crash's, since
+ * nobody waited for the disk; false, with a sentence: a whole line that no run writes. */
+#define QKV_RUN_CLOCK_HEADER "step,seconds\n"
+bool qkv_run_clock_read(const char *text, size_t n, int step, qkv_run_past *out, char *error);
 
 #ifdef __cplusplus
 }

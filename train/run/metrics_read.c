@@ -125,20 +125,25 @@ bool qkv_run_metrics_read(qkv_trainer *t, const char *text, size_t n, int first,
     return true;
 }
 
-size_t qkv_run_clock_read(const char *text, size_t n, int step, double *seconds) {
+bool qkv_run_clock_read(const char *text, size_t n, int step, qkv_run_past *out, char *error) {
     line l = {0};
-    size_t keep = 0;
     char field_of_step[QKV_IO_NUMBER];
-    long at;
-    double x;
-    while (next_line(text, text + n, &l)) {
-        bool row = l.number > 1 && fields(&l) == 2 && field(&l, 0, field_of_step) &&
-                   qkv_io_parse_int(field_of_step, &at) && number(&l, 1, &x) && isfinite(x);
-        if (l.number > 1 && (!row || at > step)) break;
-        if (row && x > *seconds) *seconds = x;
-        keep = (size_t)(l.end + 1 - text);
+    const size_t header = strlen(QKV_RUN_CLOCK_HEADER);
+    long at = 0;
+    double x = 0;
+    while (at <= step && next_line(text, text + n, &l)) {
+        if (memchr(l.at, '\0', (size_t)(l.end - l.at))) break;  // a hole that a power loss left
+        const bool whole = l.number == 1
+                               ? n >= header && memcmp(text, QKV_RUN_CLOCK_HEADER, header) == 0
+                               : fields(&l) == 2 && field(&l, 0, field_of_step) &&
+                                     qkv_io_parse_int(field_of_step, &at) && number(&l, 1, &x) &&
+                                     isfinite(x);
+        if (!whole) return qkv_io_fail(error, "line %d is not a step and its seconds", l.number);
+        if (at > step) break;
+        if (x > out->seconds) out->seconds = x;
+        out->keep_clock = (size_t)(l.end + 1 - text);
     }
-    return keep;
+    return true;
 }
 
 bool qkv_run_metrics_loss(const char *text, size_t n, int step, double *loss) {

@@ -6,8 +6,6 @@
 
 #include "train/run/files.h"
 
-#define CLOCK_HEADER "step,seconds\n"
-
 enum { LONGEST = 1 << 30 };
 
 /* ---- growing ---- */
@@ -25,8 +23,8 @@ bool qkv_run_record_open(qkv_run_record *r, const qkv_io *io, qkv_trainer *t, co
     if (arena) qkv_run_metrics_header(t, &header);
     bool ok = !header.failed || qkv_io_fail(error, "out of memory");
     ok = ok && (past->keep || qkv_io_append(&r->metrics, header.at, header.n, error));
-    ok = ok &&
-         (past->keep_clock || qkv_io_append(&r->clock, CLOCK_HEADER, strlen(CLOCK_HEADER), error));
+    ok = ok && (past->keep_clock || qkv_io_append(&r->clock, QKV_RUN_CLOCK_HEADER,
+                                                  strlen(QKV_RUN_CLOCK_HEADER), error));
     tensor_arena_free(arena);
     return ok;
 }
@@ -66,6 +64,8 @@ static qkv_run_status same_config(const qkv_io *io, const qkv_config *c, const c
                QKV_RUN_DAMAGED;
     for (int i = 0; (o = qkv_config_option_at(c, i)); i++) {
         if (o->kind == DATA_KIND_SECTION || strcmp(o->field, "steps") == 0) continue;
+        if (o->of_task && o->argument && strcmp(o->argument, "FILE") == 0)
+            continue;  // it may have been moved; what is in it the checksum tells
         qkv_config_get(c, o, here, sizeof here);
         qkv_config_get(&of, o, there, sizeof there);
         if (strcmp(here, there) == 0) continue;
@@ -108,13 +108,17 @@ static qkv_run_status read_metrics(const qkv_io *io, qkv_trainer *t, const char 
 
 static qkv_run_status read_clock(const qkv_io *io, const char *dir, int step, qkv_run_past *past,
                                  char *error) {
-    char path[QKV_IO_PATH], *text;
+    char path[QKV_IO_PATH], why[QKV_IO_ERROR], shown[200], *text;
     size_t n;
     qkv_run_status s = text_of(io, dir, "clock.csv", path, &text, &n, error);
-    if (s != QKV_RUN_DONE) return s;
-    if (text) past->keep_clock = qkv_run_clock_read(text, n, step, &past->seconds);
-    if (text) tensor_malloc.release(NULL, text);
-    return QKV_RUN_DONE;
+    if (s != QKV_RUN_DONE || !text) return s;
+    if (!qkv_run_clock_read(text, n, step, past, why)) {
+        qkv_io_fail(error, "'%s' is damaged: %.280s", qkv_io_printable(path, shown, sizeof shown),
+                    why);
+        s = QKV_RUN_DAMAGED;
+    }
+    tensor_malloc.release(NULL, text);
+    return s;
 }
 
 qkv_run_status qkv_run_past_read(const qkv_io *io, qkv_trainer *t, const char *dir,

@@ -34,9 +34,12 @@ qkv_run_status qkv_run_source_config(const qkv_io *io, const char *from, char **
     *json = NULL;
     *n = 0;
     if (qkv_config_from_is_file(from)) return config_of_file(io, from, json, n, error);
+    char why[QKV_IO_ERROR];
     qkv_config_from_step(from, &length);
     snprintf(dir, sizeof dir, "%.*s", (int)length, from);
-    return qkv_run_config_text(io, dir, json, n, error);
+    qkv_run_status s = qkv_run_config_text(io, dir, json, n, why);
+    if (s != QKV_RUN_DONE) qkv_io_fail(error, "--from RUN[@STEP]: %.400s", why);
+    return s;
 }
 
 /* ---- taking over ---- */
@@ -93,9 +96,8 @@ static qkv_run_status from_run(const qkv_io *io, qkv_trainer *t, int threads, in
     int at = qkv_config_from_step(c->from, &length);
     if (c->from[length]) o.at = at;
     snprintf(dir, sizeof dir, "%.*s", (int)length, c->from);
-    qkv_trainer *other = qkv_run_open_at(io, &o, &progress, &status, error);
-    if (!other) return status;
-    snprintf(note, sizeof note, "%s", error);
+    qkv_trainer *other = qkv_run_open_at(io, &o, &progress, &status, note);
+    if (!other) return qkv_io_fail(error, "--from %.100s: %.400s", c->from, note), status;
     *step = progress.step;
     bool room = qkv_run_layout_init(&from, other, &none);
     room = qkv_run_layout_init(&to, t, &none) && room;

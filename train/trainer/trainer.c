@@ -22,9 +22,9 @@ static int micro_batch_size(const qkv_config *c, int T) {
     return size < c->batch ? size : c->batch;
 }
 
-/* Longer sequences' scores and weights are not stored unless somebody looks: up to here they stay in
- * the second-level cache, and to compute them once more in backward would cost more than it saves. */
-enum { STREAM_ROWS = 512 };
+/* Longer sequences' scores and weights are not stored unless somebody looks. Up to here nothing is gained
+ * by it; at 256 a step is 1.1, at 512 1.3 times as fast, though backward computes them once more. */
+enum { STREAM_ROWS = 128 };
 
 static nn_sequence side_of(const data_side *side, int *const *ids, const int *length, int scaled,
                            double scale) {
