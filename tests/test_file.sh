@@ -22,7 +22,8 @@ levels_of_eval() {
 }
 # An answer that stands nowhere in what is shown is no fault.
 checked() {
-    awk 'BEGIN { for (i = 0; i < 40; i++) print "good film" i " => positive\nbad film" i " => negative" }' >s.txt
+    awk 'BEGIN { for (i = 0; i < 40; i++) print "good film" i " => positive\nbad film" i " => negative" }' \
+        >s.txt
     ran 0 data file --data s.txt --check && line 'right source not checked: the task does not say' &&
         line 'verdict sound' &&
         ran 0 data text --data "$root/examples/text.txt" --check && line 'right source not checked' &&
@@ -139,16 +140,21 @@ END
 elsewhere() {
     mkdir -p apart && cp it.txt moving.txt && train went --data moving.txt && mv moving.txt apart &&
         refused 3 'if it was moved, name its new place in config.json' show went &&
-        refused 2 'if it was moved' train --resume --out went --steps 5 &&
+        refused 3 'if it was moved' train --resume --out went --steps 5 &&
         sed -i 's|moving.txt|apart/moving.txt|' went/config.json && ran 0 show went &&
         ran 0 train --resume --out went --steps 5 --quiet && echo '# more' >>apart/moving.txt &&
-        refused 3 'has changed since' show went && refused 2 'has changed since' train --resume --out went --steps 6 &&
-        chmod 400 it.txt && ran 0 train --data it.txt --steps 2 --quiet --out read && chmod 600 it.txt || return 1
-    gzip -c it.txt >it.gz && refused 2 "'it.gz' is packed by gzip: unpack it first" train --data it.gz --out no &&
+        refused 3 'has changed since' show went &&
+        refused 3 'has changed since' train --resume --out went --steps 6 &&
+        chmod 400 it.txt && ran 0 train --data it.txt --steps 2 --quiet --out read &&
+        chmod 600 it.txt || return 1
+    gzip -c it.txt >it.gz &&
+        refused 2 "'it.gz' is packed by gzip: unpack it first" train --data it.gz --out no &&
         refused 2 'is packed by gzip' train --task text --data it.gz --out no &&
-        printf '\377\376a\0' >wide.txt && refused 2 'is UTF-16: save it as UTF-8' train --data wide.txt --out no &&
+        printf '\377\376a\0' >wide.txt &&
+        refused 2 'is UTF-16: save it as UTF-8' train --data wide.txt --out no &&
         mkfifo pipe && refused 2 'is not a regular file' train --data pipe --out no &&
-        refused 2 'Is a directory' train --data . --out no && refused 2 'No such file' train --data nofile --out no || return 1
+        refused 2 'Is a directory' train --data . --out no &&
+        refused 2 'No such file' train --data nofile --out no || return 1
     [ ! -e no ]
 }
 
