@@ -261,11 +261,20 @@ static void means_bands_and_sums(void **state) {
     assert_true(isnan(qkv_study_summarise(s, &r, 0, "loss + ").mean));
     assert_int_equal(qkv_study_band_judge(s, &r, &s->band[0]), QKV_STUDY_BAND_HOLDS);
     assert_int_equal(qkv_study_band_judge(s, &r, &s->band[1]), QKV_STUDY_BAND_FAILS);
-    assert_false(qkv_study_holds(s, &r));
+    assert_int_equal(qkv_study_missing(s, &r), 3 * (s->n_variants - 1));
+    assert_int_equal(qkv_study_judge(s, &r), QKV_STUDY_INCOMPLETE);
+    for (int v = 1; v < s->n_variants; v++)
+        for (int seed = 6; seed < 8; seed++) add_result(&r, v, seed, 1, 1);
     qkv_study_result failed = {.variant = 1, .seed = 5, .error = (char[]){"it broke"}};
     assert_true(qkv_study_results_add(&r, &failed));
     assert_int_equal(qkv_study_band_judge(s, &r, &s->band[2]), QKV_STUDY_BAND_FAILS);
     assert_int_equal(qkv_study_summarise(s, &r, 1, "accuracy").failed, 1);
+    assert_int_equal(qkv_study_missing(s, &r), 0);
+    assert_int_equal(qkv_study_judge(s, &r), QKV_STUDY_FAILS);
+    s->n_bands = 1;
+    assert_int_equal(qkv_study_judge(s, &r), QKV_STUDY_HOLDS);
+    s->n_bands = 0;
+    assert_int_equal(qkv_study_judge(s, &r), QKV_STUDY_WITHOUT_BANDS);
     tensor_arena_free(r.arena);
     qkv_study_free(s);
 }
@@ -280,6 +289,10 @@ static void the_text_says_what_was_found(void **state) {
     qkv_study_results r = {.arena = tensor_arena_new(NULL)};
     for (int seed = 5; seed < 8; seed++) add_result(&r, 0, seed, 0.9, seed);
     add_result(&r, 1, 5, 0.25, 200);
+    qkv_io_text part = {.arena = r.arena};
+    qkv_study_text(s, &r, &part);
+    has(&part, "Verdict  none: 2 of its 6 trainings are missing\n");
+    for (int seed = 6; seed < 8; seed++) add_result(&r, 1, seed, (double)NAN, (double)NAN);
     qkv_io_text text = {.arena = r.arena};
     qkv_study_text(s, &r, &text);
     assert_false(text.failed);

@@ -69,6 +69,16 @@ a_claim_that_fails_is_exit_1() {
     ran 1 study --merge --out both wrong.json wrong
 }
 
+# What is not there, or not asked, has not held.
+nothing_to_judge_is_no_verdict() {
+    ran 0 study tiny.json --part 1/2 --out some && grep -q '^Verdict  none: 2 of its 4 trainings' out &&
+        ran 1 study --merge --out less tiny.json some && grep -q '^Verdict  none: 2 of its 4' out &&
+        ran 1 study --merge --out less tiny.json some --json && grep -q '"holds":null,.*"missing":2}' out ||
+        return 1
+    sed 's/"bands": *\[[^]]*\]/"bands": []/; s/"tiny"/"open"/' tiny.json >open.json
+    ran 0 study open.json --out open && grep -q '^Verdict  none: the study has no bands' out
+}
+
 unknown_names_are_usage_errors() {
     refused 2 "did you mean 'roles'" study role &&
         refused 2 "there is no study 'conjure'" study conjure &&
@@ -104,7 +114,7 @@ gnu_parallel_runs_the_parts() {
     grep -q '^Study rate: 2 variants, 2 seeds$' out && [ "$(wc -l <"with blanks/results.jsonl")" -eq 4 ]
 }
 
-tests="built_in_studies_are_listed a_file_is_a_study finished_trainings_are_kept parts_merged_are_the_whole
+tests="built_in_studies_are_listed a_file_is_a_study finished_trainings_are_kept parts_merged_are_the_whole nothing_to_judge_is_no_verdict
 summary_is_json a_claim_that_fails_is_exit_1 unknown_names_are_usage_errors bad_files_are_exit_3
 a_picture_is_drawn gnu_parallel_runs_the_parts"
 suite $tests

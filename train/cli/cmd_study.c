@@ -165,11 +165,16 @@ static void print_json(const qkv_study *s, const qkv_study_results *r, const cha
         json_array_append_new(bands, row);
     }
     json_object_set_new(o, "study", json_string(s->name));
-    json_object_set_new(o, "holds", json_boolean(qkv_study_holds(s, r)));
+    const qkv_study_verdict verdict = qkv_study_judge(s, r);
+    json_object_set_new(o, "holds",
+                        verdict == QKV_STUDY_HOLDS   ? json_true()
+                        : verdict == QKV_STUDY_FAILS ? json_false()
+                                                     : json_null());
     json_object_set_new(o, "seeds", json_integer(s->seeds));
     json_object_set_new(o, "out", json_string(dir));
     json_object_set_new(o, "table", table);
     json_object_set_new(o, "bands", bands);
+    json_object_set_new(o, "missing", json_integer(qkv_study_missing(s, r)));
     cli_print_json(o);
 }
 
@@ -182,7 +187,7 @@ static void report_picture(void *ctx, const char *name, qkv_plot_status status, 
         fprintf(stderr, "qkv study: %s: %s\n", name, shown);
 }
 
-enum { NOT_HELD = -1 };  // written and told as usual, but a band failed
+enum { NOT_HELD = -1 };  // written and told as usual, but a band failed, or trainings are missing
 
 static int conclude(const request *r, const qkv_study *s, const qkv_study_results *results,
                     const char *dir) {
@@ -200,7 +205,8 @@ static int conclude(const request *r, const qkv_study *s, const qkv_study_result
     if (*s->picture.kind)
         qkv_plot_study(dir, s->picture.kind, QKV_PLOT_PNG, report_picture, (void *)(size_t)r);
     if (!r->json && !r->quiet) printf("\n");
-    return qkv_study_holds(s, results) ? CLI_OK : NOT_HELD;
+    const qkv_study_verdict verdict = qkv_study_judge(s, results);
+    return verdict == QKV_STUDY_HOLDS || verdict == QKV_STUDY_WITHOUT_BANDS ? CLI_OK : NOT_HELD;
 }
 
 static int run_study(const request *r, const char *name) {

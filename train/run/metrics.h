@@ -71,8 +71,8 @@ bool qkv_run_metrics_read(qkv_trainer *t, const char *text, size_t n, int first,
 bool qkv_run_metrics_loss(const char *text, size_t n, int step, double *loss);
 
 /* clock.csv: a row for each checkpoint. Into *out: how many bytes are whole rows up to `step`, and
- * the seconds of the last, if they are more. Missing rows, a torn one, zeros for one are a crash's, since
- * nobody waited for the disk; false, with a sentence: a whole line that no run writes. */
+ * the seconds of the last, if they are more. Missing rows, a torn one, bytes that are no text are a
+ * crash's, since nobody waited for the disk; false, with a sentence: a line of text that no run writes. */
 #define QKV_RUN_CLOCK_HEADER "step,seconds\n"
 bool qkv_run_clock_read(const char *text, size_t n, int step, qkv_run_past *out, char *error);
 

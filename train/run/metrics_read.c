@@ -125,6 +125,12 @@ bool qkv_run_metrics_read(qkv_trainer *t, const char *text, size_t n, int first,
     return true;
 }
 
+static bool is_text(const line *l) {
+    const char *at = l->at;
+    while (at < l->end && *at >= ' ' && *at <= '~') at++;
+    return at == l->end;
+}
+
 bool qkv_run_clock_read(const char *text, size_t n, int step, qkv_run_past *out, char *error) {
     line l = {0};
     char field_of_step[QKV_IO_NUMBER];
@@ -132,7 +138,7 @@ bool qkv_run_clock_read(const char *text, size_t n, int step, qkv_run_past *out,
     long at = 0;
     double x = 0;
     while (at <= step && next_line(text, text + n, &l)) {
-        if (memchr(l.at, '\0', (size_t)(l.end - l.at))) break;  // a hole that a power loss left
+        if (!is_text(&l)) break;  // a hole that a power loss left
         const bool whole = l.number == 1
                                ? n >= header && memcmp(text, QKV_RUN_CLOCK_HEADER, header) == 0
                                : fields(&l) == 2 && field(&l, 0, field_of_step) &&

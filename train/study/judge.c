@@ -84,8 +84,18 @@ qkv_study_band_verdict qkv_study_band_judge(const qkv_study *s, const qkv_study_
     return any ? verdict : QKV_STUDY_BAND_UNKNOWN;
 }
 
-bool qkv_study_holds(const qkv_study *s, const qkv_study_results *r) {
+int qkv_study_missing(const qkv_study *s, const qkv_study_results *r) {
+    int missing = 0;
+    for (int v = 0; v < s->n_variants; v++)
+        for (int seed = s->first_seed; seed < s->first_seed + s->seeds; seed++)
+            missing += !qkv_study_results_find(r, v, seed);
+    return missing;
+}
+
+qkv_study_verdict qkv_study_judge(const qkv_study *s, const qkv_study_results *r) {
+    if (s->n_bands == 0) return QKV_STUDY_WITHOUT_BANDS;
+    if (qkv_study_missing(s, r)) return QKV_STUDY_INCOMPLETE;
     for (int i = 0; i < s->n_bands; i++)
-        if (qkv_study_band_judge(s, r, &s->band[i]) != QKV_STUDY_BAND_HOLDS) return false;
-    return true;
+        if (qkv_study_band_judge(s, r, &s->band[i]) != QKV_STUDY_BAND_HOLDS) return QKV_STUDY_FAILS;
+    return QKV_STUDY_HOLDS;
 }

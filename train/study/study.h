@@ -189,8 +189,18 @@ typedef enum {
 qkv_study_band_verdict qkv_study_band_judge(const qkv_study *s, const qkv_study_results *r,
                                             const qkv_study_band *b);
 
-/* "holds" or "fails" as a whole: every band must hold. */
-bool qkv_study_holds(const qkv_study *s, const qkv_study_results *r);
+/* How many of its trainings have no result. */
+int qkv_study_missing(const qkv_study *s, const qkv_study_results *r);
+
+/* The study as a whole: every band must hold, of all its trainings. Without bands nothing was put to
+ * a test. */
+typedef enum {
+    QKV_STUDY_HOLDS,
+    QKV_STUDY_FAILS,
+    QKV_STUDY_INCOMPLETE,
+    QKV_STUDY_WITHOUT_BANDS
+} qkv_study_verdict;
+qkv_study_verdict qkv_study_judge(const qkv_study *s, const qkv_study_results *r);
 
 /* The table, the bands and three sentences (claim, seen, verdict), as people read it. */
 void qkv_study_text(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out);

@@ -136,6 +136,19 @@ static void add_sentence(const qkv_study *s, const qkv_study_results *r, const c
     if (filled.at) qkv_io_text_wrap(out, filled.at, INDENT, INDENT, WIDTH);
 }
 
+static void add_verdict(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
+    const qkv_study_verdict verdict = qkv_study_judge(s, r);
+    const char *sentence = verdict == QKV_STUDY_HOLDS ? s->holds : s->fails;
+    if (verdict == QKV_STUDY_WITHOUT_BANDS)
+        qkv_io_text_add(out,
+                        "\nVerdict  none: the study has no bands, so nothing was put to a test");
+    else if (verdict == QKV_STUDY_INCOMPLETE)
+        qkv_io_text_add(out, "\nVerdict  none: %d of its %d trainings are missing",
+                        qkv_study_missing(s, r), s->n_variants * s->seeds);
+    else if (*sentence)
+        add_sentence(s, r, "Verdict", sentence, out);
+}
+
 void qkv_study_text(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
     qkv_io_text_add(out, "Study %s: %d variant%s, %d seed%s\n\n", s->name, s->n_variants,
                     s->n_variants == 1 ? "" : "s", s->seeds, s->seeds == 1 ? "" : "s");
@@ -144,7 +157,6 @@ void qkv_study_text(const qkv_study *s, const qkv_study_results *r, qkv_io_text 
     add_bands(s, r, out);
     if (*s->claim) add_sentence(s, r, "Claim", s->claim, out);
     if (*s->seen) add_sentence(s, r, "Seen", s->seen, out);
-    const char *verdict = qkv_study_holds(s, r) ? s->holds : s->fails;
-    if (*verdict) add_sentence(s, r, "Verdict", verdict, out);
+    add_verdict(s, r, out);
     qkv_io_text_add(out, "\n");
 }
