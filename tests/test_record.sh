@@ -322,8 +322,9 @@ signals_save() {
 
 # Where the soft limit of processor time is the hard one, the kernel would only kill.
 a_limit_of_processor_time_saves() {
-    (ulimit -t 2 && exec "$QKV" train --out limited --steps 100000000 $small) >out 2>err
-    [ $? -eq 152 ] && grep -q 'stopped after' err && ls limited/step-*.safetensors >/dev/null ||
+    code=0
+    (ulimit -t 2 && exec "$QKV" train --out limited --steps 100000000 $small) >out 2>err || code=$?
+    [ $code -eq 152 ] && grep -q 'stopped after' err && ls limited/step-*.safetensors >/dev/null ||
         say "$(cat err; ls limited)"
 }
 
