@@ -115,11 +115,7 @@ gnu_parallel_runs_the_parts() {
 }
 
 tests="built_in_studies_are_listed a_file_is_a_study finished_trainings_are_kept parts_merged_are_the_whole
-<<<<<<< HEAD
-nothing_to_judge_is_no_verdict summary_is_json a_claim_that_fails_is_exit_1 unknown_names_are_usage_errors bad_files_are_exit_3
-=======
 nothing_to_judge_is_no_verdict summary_is_json a_claim_that_fails_is_exit_1
 unknown_names_are_usage_errors bad_files_are_exit_3
->>>>>>> house
 a_picture_is_drawn gnu_parallel_runs_the_parts"
 suite $tests
