@@ -87,7 +87,24 @@ static void turn(bool add, int rows, int cols, const real *x, ptrdiff_t ldx, rea
         }
 }
 
-/* ---- the products ---- */
+/* ---- the products ----
+ *
+ * Under a causal mask a band's last keys are seen by its last rows alone. Where that is much of it, it
+ * is multiplied in parts of PART rows, or keys, each only with those that see each other: the same
+ * bits, as all else is 0. */
+
+enum { PART = 32 };
+
+static bool by_parts(const ag_head *h, const ag_band *band) {
+    return h->mask.causal && keys_of(h, band) <= 8 * PART;
+}
+
+/* Of a band's rows from r on, how many make the next part, and how many keys its last one sees. */
+static int part_of(const ag_head *h, const ag_band *band, int r, int *keys) {
+    const int left = band->n - r, n = left > PART && by_parts(h, band) ? PART : left;
+    *keys = ag_mask_limit(h->mask, band->t + r + n - 1, h->S);
+    return n;
+}
 
 void ag_attend_dots(const ag_head *h, const ag_band *band, gemm_mode mode, const real *a,
                     const real *b, ag_strip p) {
@@ -107,8 +124,11 @@ void ag_attend_dots(const ag_head *h, const ag_band *band, gemm_mode mode, const
         if (band->first) turn(false, h->S, h->E, b, h->ldb, turned(h), turned_ld(h->S));
         right = (gemm_view){turned(h), turned_ld(h->S), 1};
     }
-    gemm_mul_scaled(mode, h->factor, band->n, keys_of(h, band), h->E, (gemm_view){a, h->lda, 1},
-                    right, p.x, p.ld);
+    for (int r = 0, n, keys; r < band->n; r += n) {
+        n = part_of(h, band, r, &keys);
+        gemm_mul_scaled(mode, h->factor, n, keys, h->E, (gemm_view){a + r * h->lda, h->lda, 1},
+                        right, p.x + r * p.ld, p.ld);
+    }
     ag_clear_masked(h->mask, band, p);
 }
 
@@ -132,8 +152,12 @@ void ag_attend_rows(const ag_head *h, const ag_band *band, gemm_mode mode, ag_st
                     const real *b, real *a) {
     a += band->t * h->lda;
     if (!careful_rows(h, band, b)) {
-        gemm_mul_scaled(mode, h->factor, band->n, h->E, keys_of(h, band), (gemm_view){p.x, p.ld, 1},
-                        rows_of(h, band, b), a, h->lda);
+        const gemm_view right = rows_of(h, band, b);
+        for (int r = 0, n, keys; r < band->n; r += n) {
+            n = part_of(h, band, r, &keys);
+            gemm_mul_scaled(mode, h->factor, n, h->E, keys, (gemm_view){p.x + r * p.ld, p.ld, 1},
+                            right, a + r * h->lda, h->lda);
+        }
         return;
     }
     for (int r = 0; r < band->n; r++) {
@@ -158,18 +182,32 @@ static void cols_carefully(const ag_head *h, const ag_band *band, ag_strip p, co
     }
 }
 
+/* Keys up to those of the band's own rows are seen by all of them. */
+static void cols_by_parts(const ag_head *h, const ag_band *band, ag_strip p, const real *a,
+                          real *b) {
+    const int keys = keys_of(h, band), own = by_parts(h, band) ? h->mask.first + band->t : keys;
+    for (int s = 0, n; s < keys; s += n) {
+        const int r = s > own ? s - own : 0;  // the first that sees key s
+        n = s || own < 0 ? PART : own + PART;
+        if (n > keys - s) n = keys - s;
+        const real *from = a + r * h->lda, *weights = p.x + r * p.ld + s;
+        if (h->plane)
+            gemm_mul_scaled(GEMM_ADD, h->factor, h->E, n, band->n - r, (gemm_view){from, 1, h->lda},
+                            (gemm_view){weights, p.ld, 1}, sums(h) + s, turned_ld(h->S));
+        else
+            gemm_mul_scaled(GEMM_ADD, h->factor, n, h->E, band->n - r,
+                            (gemm_view){weights, 1, p.ld}, (gemm_view){from, h->lda, 1},
+                            b + s * h->ldb, h->ldb);
+    }
+}
+
 void ag_attend_cols(const ag_head *h, const ag_band *band, ag_strip p, const real *a, real *b) {
     const ptrdiff_t ld = turned_ld(h->S);
-    const int keys = keys_of(h, band);
     a += band->t * h->lda;
     if (h->plane && band->first) memset(sums(h), 0, (size_t)h->E * (size_t)ld * sizeof(real));
     if (masked(h->mask) && !all_finite(band->n, h->E, a, h->lda))
         cols_carefully(h, band, p, a, b);
-    else if (h->plane)
-        gemm_mul_scaled(GEMM_ADD, h->factor, h->E, keys, band->n, (gemm_view){a, 1, h->lda},
-                        (gemm_view){p.x, p.ld, 1}, sums(h), ld);
     else
-        gemm_mul_scaled(GEMM_ADD, h->factor, keys, h->E, band->n, (gemm_view){p.x, 1, p.ld},
-                        (gemm_view){a, h->lda, 1}, b, h->ldb);
+        cols_by_parts(h, band, p, a, b);
     if (h->plane && band->last) turn(true, h->E, h->S, sums(h), ld, b, h->ldb);
 }

@@ -31,9 +31,9 @@ static inline size_t row_some(int n, size_t rows) {
 }
 
 /* The greatest of so_far and x[0..n-1]; NaN is passed over. Four at a time, as none waits for another. */
-VEC_INLINE real row_max(const real *x, int n, real so_far) {
+VEC_INLINE real row_max(const real *x, ptrdiff_t n, real so_far) {
     vreal m = vec_set(so_far), second = m, third = m, fourth = m;
-    int i = 0;
+    ptrdiff_t i = 0;
     for (; i + 4 * VEC <= n; i += 4 * VEC) {
         m = vec_max(vec_load(x + i), m);
         second = vec_max(vec_load(x + i + VEC), second);

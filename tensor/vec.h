@@ -7,6 +7,7 @@
 #define TENSOR_VEC_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -94,6 +95,18 @@ VEC_INLINE void vec_store_upto(real *p, int n, vreal v) {
 VEC_INLINE vreal vec_select(vmask m, vreal yes, vreal no) {
     return (vreal)((m & (vmask)yes) + (~m & (vmask)no));
 }
+
+/* Whether a comparison holds in any lane. */
+#ifdef VEC_AVX512
+VEC_INLINE bool vec_any(vmask m) { return _mm512_test_epi32_mask((__m512i)m, (__m512i)m) != 0; }
+#else
+VEC_INLINE bool vec_any(vmask m) {
+    uint64_t word[VEC_BYTES / 8], any = 0;
+    memcpy(word, &m, sizeof word);
+    for (int i = 0; i < VEC_BYTES / 8; i++) any |= word[i];
+    return any != 0;
+}
+#endif
 
 /* Of two, one of them NaN, the second. */
 #ifdef VEC_AVX512

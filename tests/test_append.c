@@ -113,6 +113,26 @@ static void expect_shown(const char *text, const char *shown) {
     assert_string_equal(qkv_io_printable(text, out, sizeof out), shown);
 }
 
+static void expect_fit(const char *text, int columns, const char *shown) {
+    char out[64];
+    assert_string_equal(qkv_io_fit(text, columns, out, sizeof out), shown);
+}
+
+/* Columns, not bytes, are counted: of an accent none, of a wide character two. */
+static void text_fits_its_columns(void **state) {
+    (void)state;
+    expect_fit("abc", 5, "abc  ");
+    expect_fit("abc", -5, "  abc");
+    expect_fit("abcde", 5, "abcde");
+    expect_fit("abcdef", 5, "abcd\u2026");
+    expect_fit("\u05e9\u05dc\u05d5\u05dd", -6, "  \u05e9\u05dc\u05d5\u05dd");
+    expect_fit("e\u0301e\u0301", 3, "e\u0301e\u0301 ");
+    expect_fit("\u6f22\u5b57", 4, "\u6f22\u5b57");
+    expect_fit("\u6f22\u5b57", 3, "\u6f22\u2026");
+    expect_fit("\u6f22\u5b57", 2, "\u2026 ");
+    expect_fit("", 2, "  ");
+}
+
 static void text_is_made_harmless(void **state) {
     (void)state;
     expect_shown("", "");
@@ -136,7 +156,7 @@ static void text_is_made_harmless(void **state) {
                                             size)) < size);
     assert_true(qkv_io_path(path, "a", "b", error) && !strcmp(path, "a/b"));
     assert_true(qkv_io_path(path, "a/", "b", error) && !strcmp(path, "a/b"));
-    assert_true(qkv_io_path(path, "", "b", error) && !strcmp(path, "b"));
+    assert_false(qkv_io_path(path, "", "b", error));  // "." is the one that one is in
     memset(dir, '\n', sizeof dir);
     dir[4999] = '\0';
     assert_false(qkv_io_path(path, dir, "b", error));
@@ -144,9 +164,8 @@ static void text_is_made_harmless(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    faults_test(rows_survive_every_failure),
-    faults_test(a_torn_row_is_cut_off_before_the_next),
-    faults_test(what_is_not_kept_is_cut_off),
+    faults_test(rows_survive_every_failure),  faults_test(a_torn_row_is_cut_off_before_the_next),
+    faults_test(what_is_not_kept_is_cut_off), cmocka_unit_test(text_fits_its_columns),
     cmocka_unit_test(text_is_made_harmless),
 };
 CHECK_MAIN(tests)

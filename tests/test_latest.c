@@ -33,7 +33,7 @@ static void save(const qkv_trainer *t, int step) {
     qkv_run_progress p = {step, -1, 0};
     faults plain;
     faults_init(&plain, 0, 0, false);
-    assert_true(qkv_run_checkpoint_path(path, "", step, error));
+    assert_true(qkv_run_checkpoint_path(path, ".", step, error));
     if (!qkv_run_save(&plain.io, t, &p, path, error)) fail_msg("%s", error);
 }
 
@@ -125,7 +125,7 @@ static void others_safetensors_are_no_checkpoints(void **state) {
 
 static bool is_there(int step) {
     char path[QKV_IO_PATH], error[QKV_IO_ERROR];
-    assert_true(qkv_run_checkpoint_path(path, "", step, error));
+    assert_true(qkv_run_checkpoint_path(path, ".", step, error));
     return access(path, F_OK) == 0;
 }
 

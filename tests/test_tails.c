@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "autograd/op.h"
+#include "tensor/rng.h"
 #include "tests/check.h"
 
 static ag_params *params;
@@ -212,6 +213,74 @@ static void zeros_come_back_as_zeros(void **state) {
         }
 }
 
+/* Which of [rows,n] the maximum over `axis` is for one kept place: the first greatest, or the first NaN. */
+static int chosen(const real *x, int rows, int n, int axis, int kept) {
+    int best = -1;
+    for (int k = 0; k < (axis ? n : rows); k++) {
+        const int at = axis ? kept * n + k : k * n + kept;
+        if (best >= 0 && x[best] != x[best]) break;
+        if (best < 0 || x[at] > x[best] || x[at] != x[at]) best = at;
+    }
+    return best;
+}
+
+static void max_takes_the_first(void **state) {
+    (void)state;
+    static const real values[] = {-1, 0, (real)-0.0, 1, 2, (real)-INFINITY, (real)NAN};
+    rng r = rng_stream(1, "max", 0);
+    for (int n = 1; n <= 70; n++)
+        for (int axis = 0; axis < 2; axis++) {
+            ag_graph_reset(g);
+            ag_node *x = ag_want_grad(ag_input(g, "x", tensor_dims(2, 3, n)));
+            const uint32_t most = 1 + rng_below(&r, sizeof values / sizeof *values);
+            for (size_t i = 0; i < x->val.n; i++) x->val.x[i] = values[rng_below(&r, most)];
+            ag_node *y = ag_max(x, 1, &axis);
+            real dy[70], expected[3 * 70] = {0};
+            for (size_t k = 0; k < y->val.n; k++) {
+                const int at = chosen(x->val.x, 3, n, axis, (int)k);
+                if (x->val.x[at] == x->val.x[at]) assert_same_bits(y->val.x + k, x->val.x + at, 1);
+                if (x->val.x[at] != x->val.x[at]) assert_true(isnan((double)y->val.x[k]));
+                expected[at] = dy[k] = (real)(k + 1);
+            }
+            assert_true(ag_backward(y, dy));
+            assert_same_bits(x->grad, expected, x->val.n);
+        }
+}
+
+/* Rows of any width, by the loops and without them, against a plain sum; and those that have none. */
+static void weights_of_any_width(void **state) {
+    (void)state;
+    rng r = rng_stream(1, "weights", 0);
+    for (int n = 1; n <= 70; n++)
+        for (int one = 0; one < 2; one++) {
+            ag_graph_reset(g);
+            const int width = n + (int)rng_below(&r, 3);  // the last ones are masked
+            ag_node *x = ag_input(g, "x", tensor_dims(2, 5, width));
+            for (size_t i = 0; i < x->val.n; i++)
+                x->val.x[i] =
+                    i % (size_t)width < (size_t)n ? (real)(5 * rng_normal(&r)) : (real)NAN;
+            for (int i = 0; i < n; i++) x->val.x[width + i] = (real)-INFINITY;
+            x->val.x[2 * width + n / 2] = (real)NAN;
+            x->val.x[3 * width + n / 3] = (real)INFINITY;
+            const ag_mask mask = {.memory = n};
+            const ag_node *y = one ? ag_softmax_one(x, mask) : ag_softmax(x, mask);
+            for (int row = 0; row < 5; row++) {
+                double sum = one;
+                for (int i = 0; i < n; i++) sum += exp((double)x->val.x[row * width + i]);
+                for (int i = 0; i < width; i++) {
+                    const double got = (double)y->val.x[row * width + i];
+                    if (i >= n || row == 1)
+                        assert_true(got == 0);
+                    else if (row == 2 || row == 3)
+                        assert_true(isnan(got));
+                    else
+                        assert_true(fabs(got - exp((double)x->val.x[row * width + i]) / sum) <
+                                    1e-6);
+                }
+            }
+        }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 static const struct CMUnitTest tests[] = {
     TEST(limits),
@@ -221,5 +290,7 @@ static const struct CMUnitTest tests[] = {
     TEST(what_is_dropped_may_be_infinite),
     TEST(what_is_cut_away_has_gradient_0),
     TEST(zeros_come_back_as_zeros),
+    TEST(max_takes_the_first),
+    TEST(weights_of_any_width),
 };
 CHECK_MAIN(tests)

@@ -59,7 +59,7 @@ static void partial_loads_and_stores(void **state) {
 
 static void select_and_max_by_lane(void **state) {
     (void)state;
-    real a[VEC], b[VEC], chosen[VEC], larger[VEC];
+    real a[VEC], b[VEC], chosen[VEC], larger[VEC], smaller[VEC];
     for (int odd = 0; odd <= 1; odd++) {
         for (int i = 0; i < VEC; i++) {
             a[i] = i % 2 == odd ? (real)(i + 1) : (real)-INFINITY;
@@ -67,11 +67,21 @@ static void select_and_max_by_lane(void **state) {
         }
         vec_store(chosen, vec_select(vec_load(a) > vec_load(b), vec_set(7), vec_set(-7)));
         vec_store(larger, vec_max(vec_load(a), vec_load(b)));
+        vec_store(smaller, vec_min(vec_load(a), vec_load(b)));
         for (int i = 0; i < VEC; i++) {
             assert_true(chosen[i] == (i % 2 == odd ? 7 : -7));
             assert_true(larger[i] == (i % 2 == odd ? a[i] : b[i]));
+            assert_true(smaller[i] == (i % 2 == odd ? b[i] : a[i]));
         }
     }
+    // Of two, one of them NaN, the second.
+    for (int i = 0; i < VEC; i++) a[i] = (real)NAN;
+    vec_store(larger, vec_max(vec_load(a), vec_load(b)));
+    vec_store(smaller, vec_min(vec_load(a), vec_load(b)));
+    assert_same_bits(larger, b, VEC);
+    assert_same_bits(smaller, b, VEC);
+    assert_true(isnan((double)vec_max(vec_load(b), vec_load(a))[0]));
+    assert_true(isnan((double)vec_min(vec_load(b), vec_load(a))[0]));
     // What is not chosen does not matter, be it NaN.
     vec_store(chosen, vec_select(vec_load(b) > 0, vec_load(b), vec_set((real)NAN)));
     assert_same_bits(chosen, b, VEC);
@@ -87,6 +97,8 @@ static void sum_and_greatest_see_every_lane(void **state) {
         for (int i = 0; i < VEC; i++) lanes[i] = i == at ? -3 : (real)-INFINITY;
         assert_true(vec_greatest(vec_load(lanes)) == -3);
         for (int i = 0; i < VEC; i++) lanes[i] = i == at ? (real)NAN : 1;
+        assert_true(vec_any(vec_load(lanes) != vec_load(lanes)));
+        assert_false(vec_any(vec_load(lanes) < 0));
         assert_true(isnan((double)vec_sum(vec_load(lanes))));
     }
 }

@@ -76,7 +76,12 @@ brings_the_files_of_a_task() {
     while [ $i -lt 40 ]; do echo "w$((i % 7)) cup w$((i % 5)) box cup? => w$((i % 7))"; i=$((i + 1)); \
         done >lines.txt
     "$qkv" train --quiet --task file --data lines.txt --steps 2 --out own || return 1
-    "$qkv" view own --page page.html >out && grep -qF 'w3 cup' own/view.html
+    "$qkv" view own --page page.html >out && grep -qF 'w3 cup' own/view.html || return 1
+    # What cannot be brought is said: the page could not begin without it.
+    LC_ALL=C awk 'BEGIN { for (i = 0; i < 4000; i++) printf "%c\351", 97 + i % 5 }' >latin.txt
+    "$qkv" train --quiet --task text --data latin.txt --unit bytes --time 8 --steps 2 --out latin || return 1
+    rm -f run/view.html
+    refused 1 'as text: they are no UTF-8' latin --page page.html
 }
 
 suite says_where_the_page_should_be refuses_what_is_no_page refuses_what_is_no_run puts_the_run_in \

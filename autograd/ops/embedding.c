@@ -49,6 +49,15 @@ static bool ids_in_range(ag_node *node, size_t n) {
     return true;
 }
 
+/* Inlined for the numbers of rows that there mostly are. */
+VEC_INLINE void add_up(int rows, const real *const *row, int D, real *y) {
+    ROW_EACH(d, D) {
+        vreal sum = {0};
+        for (int i = 0; i < rows; i++) sum += row_get(row[i], d, D, 0);
+        row_put(y, d, D, sum);
+    }
+}
+
 static void forward(ag_node *node) {
     const attr *a = node->attr;
     const int D = tensor_width(node->val.shape);
@@ -61,11 +70,13 @@ static void forward(ag_node *node) {
             int id = row_of(a, i, p);
             if (id >= 0) row[rows++] = node->in[i]->val.x + (size_t)id * (size_t)D;
         }
-        ROW_EACH(d, D) {
-            vreal sum = {0};
-            for (int i = 0; i < rows; i++) sum += row_get(row[i], d, D, 0);
-            row_put(node->val.x + p * (size_t)D, d, D, sum);
-        }
+        real *y = node->val.x + p * (size_t)D;
+        if (rows == 1)
+            add_up(1, row, D, y);
+        else if (rows == 2)
+            add_up(2, row, D, y);
+        else
+            add_up(rows, row, D, y);
     }
 }
 

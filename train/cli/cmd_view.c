@@ -135,7 +135,8 @@ static json_t *checkpoints(const char *dir, int latest) {
     return list;
 }
 
-/* The files that the task reads, by the names which the configuration has. */
+/* The files that the task reads, by the names which the configuration has: without one of them the page
+ * could not begin. NULL, having said why. */
 static json_t *files(const qkv_config *c) {
     static const char *const named_by[] = {"data", "data-valid", "data-test"};
     char name[QKV_CONFIG_TEXT_SIZE + 64], error[QKV_IO_ERROR];
@@ -144,17 +145,23 @@ static json_t *files(const qkv_config *c) {
         const data_option *o = qkv_config_option_named(c, named_by[i]);
         void *text;
         size_t n;
-        if (!o || !*qkv_config_get(c, o, name, sizeof name) ||
-            qkv_io_read_file(&qkv_io_posix, NULL, name, MOST_BYTES, &text, &n, error) != QKV_IO_OK)
-            continue;
-        json_object_set_new(all, name, json_stringn(text, n));
-        tensor_malloc.release(NULL, text);
+        if (!o || !*qkv_config_get(c, o, name, sizeof name)) continue;
+        qkv_io_status s = qkv_io_read_file(&qkv_io_posix, NULL, name, MOST_BYTES, &text, &n, error);
+        json_t *whole = s == QKV_IO_OK ? json_stringn(text, n) : NULL;
+        if (s == QKV_IO_OK) tensor_malloc.release(NULL, text);
+        if (!whole) {
+            json_decref(all);
+            cli_error(CLI_FAILED, "view", "the page holds the run's data, as text: %s",
+                      s == QKV_IO_OK ? "they are no UTF-8" : error);
+            return NULL;
+        }
+        json_object_set_new(all, name, whole);
     }
     return all;
 }
 
 /* {name, at, config, files, metrics, checkpoints}; "/" escaped, so that nothing ends the script it is in. */
-static char *describe(const char *dir, qkv_trainer *t, int latest, long at) {
+static char *describe(const char *dir, qkv_trainer *t, json_t *data, int latest, long at) {
     char path[QKV_IO_PATH], error[QKV_IO_ERROR], shown[QKV_IO_PATH];
     void *metrics = NULL;
     size_t n = 0;
@@ -164,8 +171,8 @@ static char *describe(const char *dir, qkv_trainer *t, int latest, long at) {
     json_t *root = json_pack(
         "{s:s, s:I, s:o, s:o, s:o, s:o}", "name", qkv_io_printable(dir, shown, sizeof shown), "at",
         (json_int_t)(at < 0 ? latest : at), "config", config ? json_loads(config, 0, NULL) : NULL,
-        "files", files(qkv_trainer_config(t)), "metrics", json_stringn(metrics ? metrics : "", n),
-        "checkpoints", checkpoints(dir, latest));
+        "files", data, "metrics", json_stringn(metrics ? metrics : "", n), "checkpoints",
+        checkpoints(dir, latest));
     char *text = root ? json_dumps(root, JSON_COMPACT | JSON_ESCAPE_SLASH) : NULL;
     json_decref(root);
     free(config);
@@ -205,7 +212,9 @@ static int view(const char *dir, const request *r, qkv_trainer *t, int latest) {
         return cli_error(CLI_FAILED, "view", "%s", error);
     int code = read_page(r, &page, &at);
     if (code != CLI_OK) return code;
-    char *run = describe(dir, t, latest, r->at);
+    json_t *data = files(qkv_trainer_config(t));
+    if (!data) return tensor_malloc.release(NULL, page), CLI_FAILED;
+    char *run = describe(dir, t, data, latest, r->at);
     code = run ? write_view(r->out ? r->out : path, page, at, run)
                : cli_error(CLI_FAILED, "view", "out of memory");
     free(run);

@@ -10,7 +10,8 @@
  * questions have, its position's vector and the bias of W^Q; of several that are asked at once
  * ("first" and "second" of the task two) each has its own maps, and an equal part of that. So the
  * scores are the sum of the maps' entries, up to what does not depend on the entry's symbols: where
- * it stands (positions, ALiBi), and what a softmax ignores (the bias of W^K). Attention is taken as
+ * it stands (positions, ALiBi), and what a softmax ignores (the bias of W^K). (With --token-shift,
+ * or where an entry has several keys, the sum has more parts than are drawn.) Attention is taken as
  * it is when scores are allowed (--scores-from). Where no such sum exists, or the logits are none,
  * there are no circuits, and qkv_probe_circuits_missing() says why. With a feed-forward beside the
  * residual stream OV is what reaches the logits directly.
