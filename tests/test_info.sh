@@ -62,7 +62,7 @@ formulas_are_right() {
     n=0
     for options in '' '--heads 4' '--heads 4 --kv-heads 1' '--latent 5' '--tie qk' '--tie kv' \
         '--tie qv' '--tie qkv' '--no-wq --no-wk' '--no-wk --no-wv --no-wo' \
-        '--d-k 3 --d-v 7' '--bias --d-ff 50' '--scale learned --layers 3' '--no-wk --tie kv' \
+        '--d-k 3 --d-v 7' '--bias --d-ff 50' '--scale learned --layers 3' \
         '--d-ff 50 --activation silu-gated --bias --tie kv' \
         '--task cross --d-ff 9' '--task cross --arch encoder-decoder --bias --layers 2' \
         '--positions learned --token-shift --norm rms'; do
