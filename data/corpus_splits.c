@@ -73,7 +73,8 @@ static bool settle(data_corpus *c, data_line *line, shown *s, const data_source 
     for (int e = 0; e < c->n; e++)
         if (line[e].split == DATA_TRAIN) visit(s, c, e, true);
     for (int e = 0; e < c->n; e++) {
-        const missing what = line[e].split == DATA_TRAIN ? (missing){0} : visit(s, c, e, false);
+        if (line[e].split == DATA_TRAIN) continue;
+        const missing what = visit(s, c, e, false);
         if (!what.text) continue;
         if (sources[line[e].source].split != DATA_SPLITS)
             return never_seen(&what, &sources[line[e].source], line[e].number, error, size);
