@@ -32,8 +32,10 @@ static missing visit(shown *s, const data_corpus *c, int e, bool mark) {
     const size_t begin = c->begin[e] * streams, end = c->begin[e + 1] * streams;
     for (size_t i = begin, k = 0; i < end; i++, k = k + 1 < streams ? k + 1 : 0) {
         const int id = c->ids[i];
-        if (id >= 0 && mark) s->stream[k][id] = true;
-        if (id >= 0 && !s->stream[k][id])
+        bool *seen = s->stream[k];
+        if (id < 0 || !seen) continue;
+        if (mark) seen[id] = true;
+        if (!seen[id])
             return (missing){k ? "feature" : "word", c->stream[k].text[id],
                              (int)((i - begin) / streams), (int)k};
     }

@@ -74,7 +74,7 @@ static const range wide[] = {
 
 enum { SIGN_OF_BLANK = 0x2423, CIRCLE = 0x25cc };
 
-#define IN(c, table) is_in(c, table, sizeof table / sizeof *table)
+#define IN(c, table) is_in(c, (table), sizeof(table) / sizeof *(table))
 static bool is_in(uint32_t c, const range *r, size_t n) {
     while (n > 1) {
         const size_t half = n / 2;

@@ -211,7 +211,7 @@ static int view(const char *dir, const request *r, qkv_trainer *t, int latest) {
     if (!r->out && !qkv_io_path(path, dir, "view.html", error))
         return cli_error(CLI_FAILED, "view", "%s", error);
     int code = read_page(r, &page, &at);
-    if (code != CLI_OK) return code;
+    if (code != CLI_OK || !at) return code;
     json_t *data = files(qkv_trainer_config(t));
     if (!data) return tensor_malloc.release(NULL, page), CLI_FAILED;
     char *run = describe(dir, t, data, latest, r->at);

@@ -109,7 +109,7 @@ static void report(const qkv_trainer *t, const qkv_probe_head_circuits *c,
 
 bool qkv_probe_run_circuits(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     tensor_arena *arena = tensor_arena_new(NULL);
-    qkv_probe_head_circuits c;
+    qkv_probe_head_circuits c = {.questions = 0};
     bool ok =
         (arena && qkv_probe_head_circuits_of(t, arena, &c)) || qkv_io_fail(error, "out of memory");
     if (ok && !qkv_probe_head_circuits_any(&c))
