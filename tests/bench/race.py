@@ -38,7 +38,10 @@ def run(command, pinned):
 
 
 def can_import(python, module):
-    return subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode == 0
+    try:
+        return subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode == 0
+    except OSError:
+        return False
 
 
 def contestants(a):
