@@ -50,7 +50,7 @@ static bool find_page(char path[QKV_IO_PATH]) {
     return false;
 }
 
-/* Its text; *at: where the run goes in the place of "null". */
+/* Its text; *at: where the run goes in the place of "null", NULL if it fails, with a sentence. */
 static int read_page(const request *r, char **text, char **at) {
     static const char mark[] = "<script type=\"application/json\" id=\"run\">";
     char path[QKV_IO_PATH], error[QKV_IO_ERROR], shown[200];
@@ -70,6 +70,7 @@ static int read_page(const request *r, char **text, char **at) {
         return CLI_OK;
     }
     tensor_malloc.release(NULL, data);
+    *at = NULL;
     return cli_error(CLI_DAMAGED, "view", "'%s' is not the page that qkv builds",
                      qkv_io_printable(path, shown, sizeof shown));
 }
@@ -211,7 +212,7 @@ static int view(const char *dir, const request *r, qkv_trainer *t, int latest) {
     if (!r->out && !qkv_io_path(path, dir, "view.html", error))
         return cli_error(CLI_FAILED, "view", "%s", error);
     int code = read_page(r, &page, &at);
-    if (code != CLI_OK || !at) return code;
+    if (!at) return code;
     json_t *data = files(qkv_trainer_config(t));
     if (!data) return tensor_malloc.release(NULL, page), CLI_FAILED;
     char *run = describe(dir, t, data, latest, r->at);
