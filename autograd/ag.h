@@ -54,6 +54,8 @@ struct ag_node {
     ag_param_entry *param;  // a parameter's leaf: its entry
     ag_hook_entry *hooks;
     bool streamed;   // computed a few rows at a time, never stored: val.x is NULL; see ag_stream()
+    ag_node *lent;   // who is written over its value, which is gone: val.x is NULL; see ag_stream()
+    ag_node *over;   // the input that it is written over itself
     size_t grad_at;  // where grad stands in the memory that is shared; see ag_keep_grads()
     size_t unwritten;  // last rows of grad to which nothing was written yet in this backward pass
     ag_flow *flow;     // how it is run by rows, the engine's; NULL: as a whole
@@ -78,6 +80,10 @@ struct ag_op {
     /* Backward may write the first input's gradient where dy stands: it reads no number of dy after it
      * wrote there, but for add's copy of itself. */
     bool over_dy;
+
+    /* The same of values: forward may write y where any input of its size stands, and backward reads no
+     * input (that it gets y instead does no harm). `forgets`: backward does not read y. */
+    bool over_x, forgets;
 
     const ag_by_rows *rows;  // how it works on some rows at a time (op.h); NULL: it cannot
 
@@ -200,16 +206,19 @@ void ag_keep_grads(ag_graph *g, bool keep);
  *
  * A node recorded afterwards is *streamed* if its op works by rows (op.h), if it is such a plane,
  * and if one node alone reads it, by rows too. When that one runs, it asks for some rows after the
- * other; they are computed, used, and forgotten. Backward computes them once more. All by the same
- * bits as if they were stored.
+ * other; they are computed, used, and forgotten. Backward computes them once more. And a value of any
+ * size that one node alone reads, and no backward, may be *written over* by that node's own
+ * (ag_op.over_x). All by the same bits as if they were stored.
  *
- * Who looks gets the node stored, from then on, and at once with the value that the graph has now:
- * ag_find() and ag_hook() on it, ag_store(), another node that reads it, ag_backward() from it; and
- * all are stored while gradients are kept (ag_keep_grads). Until then val.x and grad are NULL. Between
- * ag_forward() and ag_backward() leaves and run must stay as they are. */
+ * Who looks gets the node stored, from then on, and at once with its value, computed from what its
+ * inputs are now: ag_find() and ag_hook() on it, ag_store(), another node that reads it, ag_backward()
+ * from it; and all are stored while gradients are kept (ag_keep_grads). Until then val.x is NULL, and
+ * grad of what is streamed. Between ag_forward() and ag_backward() leaves and run must stay as they
+ * are. */
 void ag_stream(ag_graph *g, int rows);
 
-/* Makes a streamed node stored; others it leaves alone. Returns it, the inert node on an error. */
+/* Makes a node stored that is streamed or written over; others it leaves alone. Returns it, the inert
+ * node on an error. */
 ag_node *ag_store(ag_node *node);
 
 /* Copies rows t .. t+n-1 of a plane of [..,T,S] into out [n,S], the planes counted over all

@@ -191,20 +191,24 @@ bool ag_make(ag_node *node) {
     if (!node->save) node->save = ag_take(g, node->n_save, sizeof(real));
     if (g->failed) return false;
     node->op->forward(node);
+    if (node->over) node->over->val.x = NULL;
     return !g->failed;
 }
 
 /* Shape, memory and first run of a node whose inputs and attr are set. */
 static bool build(ag_node *node) {
     ag_graph *g = node->graph;
-    for (int i = 0; i < node->n_in && !node->op->rows; i++) ag_store(node->in[i]);
+    for (int i = 0; i < node->n_in; i++)
+        if (!node->op->rows || node->in[i]->lent) ag_store(node->in[i]);
     if (g->failed) return false;
     if (!node->op->shape(node))
         return ag_fail(node, "its shape rule refuses this without a reason: it must ag_fail()");
     if (g->failed) return false;
     if (!tensor_count(node->val.shape, &node->val.n)) return ag_fail(node, "too many elements");
     ag_plan(node);
-    return node->streamed ? !g->failed : ag_make(node);
+    if (node->streamed) return !g->failed;
+    ag_write_over(node);
+    return ag_make(node);
 }
 
 ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *attr,
@@ -238,7 +242,7 @@ bool ag_forward(ag_graph *g) {
     if (!g) return false;
     for (int i = 0; i < g->nodes.n && !g->failed; i++) {
         ag_node *node = g->nodes.at[i];
-        if (node->op && !node->streamed) node->op->forward(node);
+        if (node->op && !node->streamed && !node->lent) ag_run_node(node);
         if (node->hooks) ag_run_hooks(node);
     }
     return !g->failed;

@@ -98,6 +98,15 @@ void ag_plan(ag_node *node);
 /* Memory for the value of a stored node, and for what it saves; then its value. False on an error. */
 bool ag_make(ag_node *node);
 
+/* Lets a new node's value stand in an input's memory, if it may (ag_op.over_x). */
+void ag_write_over(ag_node *node);
+
+/* Forward of a stored node, and before it of what it is written over. */
+void ag_run_node(ag_node *node);
+
+/* Memory of its own for a node that was written over, and its value. */
+void ag_take_back(ag_node *node);
+
 enum { AG_EACH_MOST = 4 };  // inputs of an elementwise op that is streamed
 
 /* Of an op by rows: [..,T,S] that its bands are cut from. */

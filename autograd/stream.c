@@ -155,6 +155,10 @@ void ag_plan(ag_node *node) {
 
 ag_node *ag_store(ag_node *node) {
     ag_graph *g = node->graph;
+    if (node->lent) {
+        ag_take_back(node);
+        return g->failed ? &g->inert : node;
+    }
     if (!node->streamed) return node;
     ag_node *head = head_of(node);
     for (int k = 0; k < node->n_in && node->op->rows->whole; k++) ag_store(node->in[k]);
@@ -179,7 +183,7 @@ static void run_up_to(ag_node *node, const ag_band *b) {
 bool ag_read_rows(ag_node *node, size_t plane, int t, int n, real *out) {
     const tensor_shape s = node->val.shape;
     const int S = tensor_width(s), T = s.rank > 1 ? s.dim[s.rank - 2] : 1;
-    if (node->streamed && !head_of(node)) ag_store(node);
+    if (node->lent || (node->streamed && !head_of(node))) ag_store(node);
     if (node->graph->failed || T == 0 || t < 0 || n < 0 || n > T - t ||
         plane >= tensor_rows(s) / (size_t)T)
         return false;

@@ -3,12 +3,21 @@
 #include <string.h>
 
 #include "autograd/broadcast.h"
+#include "autograd/row.h"
+
+/* A row's numbers from i on: of an operand that steps, or one number again and again. */
+VEC_INLINE vreal operand(const real *x, int step, ptrdiff_t i, ptrdiff_t n) {
+    return step ? row_get(x, i, n, 0) : vec_set(*x);
+}
 
 static void forward(ag_node *node) {
-    const ag_node *in_a = node->in[0], *in_b = node->in[1];
-    const real *A = in_a->val.x, *B = in_b->val.x;
-    real *restrict Y = node->val.x;
-    AG_BROADCAST(node->val.shape, in_a->val.shape, in_b->val.shape, Y[iy] = A[ia] + B[ib])
+    const tensor *a = &node->in[0]->val, *b = &node->in[1]->val;
+    for (ag_rows r = ag_rows_of(node->val.shape, a->shape, b->shape); ag_rows_next(&r);)
+        ROW_EACH(i, r.n) {
+            const vreal x = operand(a->x + r.a, r.step_a, i, (ptrdiff_t)r.n);
+            row_put(node->val.x + r.y, i, (ptrdiff_t)r.n,
+                    x + operand(b->x + r.b, r.step_b, i, (ptrdiff_t)r.n));
+        }
 }
 
 static void backward(ag_node *node) {
@@ -41,6 +50,8 @@ const ag_op ag_op_add = {
     .backward = backward,
     .sample = sample,
     .over_dy = true,
+    .over_x = true,
+    .forgets = true,
     .rows = &ag_elementwise,
     .torch = "x[0] + x[1]",
 };

@@ -83,6 +83,7 @@ const ag_op ag_op_linear = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
+    .forgets = true,
     .flops = flops,
     .timed = timed,
     .torch = "F.linear(x[0], x[1].T, x[2] if len(x) > 2 else None)",

@@ -1,9 +1,9 @@
-/* relu.c - y = max(x, 0); NaN passes through.        dy/dx = 1 where x > 0, else 0 (at 0 too) */
+/* relu.c - y = max(x, 0); NaN passes through.        dy/dx = 1 where y > 0, else 0 (at 0 too) */
 #include "autograd/unary.h"
 
-static void forward(ag_node *node) { AG_EACH(node, y[i] = x[i] <= 0 ? 0 : x[i]) }
+static void forward(ag_node *node) { AG_VECTORS(node, y = vec_select(x <= 0, vec_set(0), x)) }
 static void backward(ag_node *node) {
-    AG_VECTORS_ADD(node, part = vec_select(x <= 0, vec_set(0), dy))
+    AG_VECTORS_ADD(node, part = vec_select(y <= 0, vec_set(0), dy))
 }
 static ag_node *sample(ag_graph *g, int i) {
     return ag_sample_unary(g, ag_relu, i, AG_SAMPLE_NO_KINK);
@@ -17,6 +17,7 @@ const ag_op ag_op_relu = {
     .backward = backward,
     .sample = sample,
     .over_dy = true,
+    .over_x = true,
     .rows = &ag_elementwise,
     .torch = "F.relu(x[0])",
 };
