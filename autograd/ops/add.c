@@ -5,19 +5,25 @@
 #include "autograd/broadcast.h"
 #include "autograd/row.h"
 
-/* A row's numbers from i on: of an operand that steps, or one number again and again. */
-VEC_INLINE vreal operand(const real *x, int step, ptrdiff_t i, ptrdiff_t n) {
-    return step ? row_get(x, i, n, 0) : vec_set(*x);
+/* y [n] = a + b, each of them n numbers or one. y may be either. */
+VEC_INLINE void add_row(ptrdiff_t n, const real *a, const bool step_a, const real *b,
+                        const bool step_b, real *y) {
+    ROW_EACH(i, n) {
+        const vreal x = step_a ? row_get(a, i, n, 0) : vec_set(*a);
+        row_put(y, i, n, x + (step_b ? row_get(b, i, n, 0) : vec_set(*b)));
+    }
 }
 
 static void forward(ag_node *node) {
     const tensor *a = &node->in[0]->val, *b = &node->in[1]->val;
-    for (ag_rows r = ag_rows_of(node->val.shape, a->shape, b->shape); ag_rows_next(&r);)
-        ROW_EACH(i, r.n) {
-            const vreal x = operand(a->x + r.a, r.step_a, i, (ptrdiff_t)r.n);
-            row_put(node->val.x + r.y, i, (ptrdiff_t)r.n,
-                    x + operand(b->x + r.b, r.step_b, i, (ptrdiff_t)r.n));
-        }
+    for (ag_rows r = ag_rows_of(node->val.shape, a->shape, b->shape); ag_rows_next(&r);) {
+        const ptrdiff_t n = (ptrdiff_t)r.n;
+        const real *of_a = a->x + r.a, *of_b = b->x + r.b;
+        if (r.step_a && r.step_b)
+            add_row(n, of_a, true, of_b, true, node->val.x + r.y);
+        else
+            add_row(n, of_a, r.step_a, of_b, r.step_b, node->val.x + r.y);
+    }
 }
 
 static void backward(ag_node *node) {

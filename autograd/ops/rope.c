@@ -53,8 +53,9 @@ static void forward(ag_node *node) {
         const real *restrict turn = node->save + r % T * (size_t)E;
         for (int h = 0; h < H; h++, x += E, y += E)
             for (int e = 0; e < E; e += 2) {
-                y[e] = x[e] * turn[e] - x[e + 1] * turn[e + 1];
-                y[e + 1] = x[e] * turn[e + 1] + x[e + 1] * turn[e];
+                const real first = x[e], second = x[e + 1];  // y may be x
+                y[e] = first * turn[e] - second * turn[e + 1];
+                y[e + 1] = first * turn[e + 1] + second * turn[e];
             }
     }
 }
@@ -102,6 +103,8 @@ const ag_op ag_op_rope = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
+    .over_x = true,
+    .forgets = true,
     .timed = timed,
     .arguments = arguments,
     .torch = "rope(x[0], heads, base, first)",
