@@ -20,8 +20,8 @@ static int columns(int n, int j) {
 
 /* c = factor a b + ..., k <= DEPTH; below them B goes on for `below` rows. A panel of B that lies badly is
  * copied first, and the next one is fetched while this one is multiplied. */
-static void slice(int m, int n, int k, int below, gemm_view a, gemm_view b, gemm_ending end,
-                  real *c, ptrdiff_t ldc) {
+VEC_INLINE void slice(int m, int n, int k, int below, gemm_view a, gemm_view b,
+                      const gemm_ending *end, real *c, ptrdiff_t ldc) {
     _Alignas(VEC_BYTES) real packed[GEMM_DEPTH * GEMM_COLS];
     // Rows far apart fall into the same sets of the first-level cache and drive each other out; from
     // 128 rows of A on a copy is cheaper: 2 to 12 %, most for the widest matrices.
@@ -43,31 +43,31 @@ static void slice(int m, int n, int k, int below, gemm_view a, gemm_view b, gemm
             gemm_pack(k, cols, right, packed, GEMM_COLS);
             right = (gemm_view){packed, GEMM_COLS, 1};
         }
+        const gemm_ending at = gemm_end_at(end, 0, j);
         if (whole)
-            gemm_panel(cols / VEC, m, k, a, right.x, right.row, gemm_end_at(end, 0, j), c + j, ldc,
-                       &next);
+            gemm_panel(cols / VEC, m, k, a, right.x, right.row, &at, c + j, ldc, &next);
         else
-            gemm_panel_cut(cols, m, k, a, right.x, right.row, gemm_end_at(end, 0, j), c + j, ldc);
+            gemm_panel_cut(cols, m, k, a, right.x, right.row, &at, c + j, ldc);
     }
 }
 
-static void multiply(int m, int n, int k, gemm_view a, gemm_view b, gemm_ending end, real *c,
+static void multiply(int m, int n, int k, gemm_view a, gemm_view b, const gemm_ending *end, real *c,
                      ptrdiff_t ldc) {
     if (gemm_is_large(m, n, k, a)) {
         gemm_large(m, n, k, a, b, end, c, ldc);
         return;
     }
+    const gemm_ending more = {end->factor, c, ldc};
     for (int p = 0; p < k || p == 0; p += GEMM_DEPTH) {
         const int depth = k - p < GEMM_DEPTH ? k - p : GEMM_DEPTH;
         slice(m, n, depth, k - p - depth, (gemm_view){a.x + p * a.col, a.row, a.col},
-              (gemm_view){b.x + p * b.row, b.row, b.col},
-              p ? (gemm_ending){end.factor, c, ldc} : end, c, ldc);
+              (gemm_view){b.x + p * b.row, b.row, b.col}, p ? &more : end, c, ldc);
     }
 }
 
 void gemm_mul_scaled(gemm_mode mode, real factor, int m, int n, int k, gemm_view a, gemm_view b,
                      real *c, ptrdiff_t ldc) {
-    multiply(m, n, k, a, b, (gemm_ending){factor, mode == GEMM_ADD ? c : NULL, ldc}, c, ldc);
+    multiply(m, n, k, a, b, &(gemm_ending){factor, mode == GEMM_ADD ? c : NULL, ldc}, c, ldc);
 }
 
 void gemm_mul(gemm_mode mode, int m, int n, int k, gemm_view a, gemm_view b, real *c,
@@ -77,5 +77,5 @@ void gemm_mul(gemm_mode mode, int m, int n, int k, gemm_view a, gemm_view b, rea
 
 void gemm_mul_bias(int m, int n, int k, gemm_view a, gemm_view b, const real *bias, real *c,
                    ptrdiff_t ldc) {
-    multiply(m, n, k, a, b, (gemm_ending){1, bias, 0}, c, ldc);
+    multiply(m, n, k, a, b, &(gemm_ending){1, bias, 0}, c, ldc);
 }

@@ -25,15 +25,16 @@ enum { GEMM_VECS = 2, GEMM_ROWS = 4 };
 enum { GEMM_COLS = GEMM_VECS * VEC, GEMM_DEPTH = 128, GEMM_FIRST_LEVEL = 48 << 10 };
 
 /* How a product ends: c = factor a b + what it is added to, whose element (i,j) stands at
- * x[i*row + j]; x NULL: zero. */
+ * x[i*row + j]; x NULL: zero. Passed on by its address: copying it costs as much as a tile of a small
+ * product. */
 typedef struct {
     real factor;
     const real *x;
     ptrdiff_t row;
 } gemm_ending;
 
-static inline gemm_ending gemm_end_at(gemm_ending e, int i, int j) {
-    return e.x ? (gemm_ending){e.factor, e.x + i * e.row + j, e.row} : e;
+static inline gemm_ending gemm_end_at(const gemm_ending *e, int i, int j) {
+    return (gemm_ending){e->factor, e->x ? e->x + i * e->row + j : NULL, e->row};
 }
 
 /* One tile, `rows`, `vecs` and `ahead` known at compile time: c = factor * sum over p of a[:,p] b[p,:] +
@@ -98,19 +99,19 @@ VEC_INLINE void gemm_fetch_tile(int rows, int vecs, const real *c, ptrdiff_t ldc
 /* ---- panels ---- */
 
 /* All m rows of c, `vecs` whole vectors wide; `next` is fetched meanwhile. */
-void gemm_panel(int vecs, int m, int k, gemm_view a, const real *b, ptrdiff_t ldb, gemm_ending end,
-                real *c, ptrdiff_t ldc, gemm_ahead *next);
+void gemm_panel(int vecs, int m, int k, gemm_view a, const real *b, ptrdiff_t ldb,
+                const gemm_ending *end, real *c, ptrdiff_t ldc, gemm_ahead *next);
 
 /* The same of cols < VEC columns: b must be whole vectors wide all the same. */
 void gemm_panel_cut(int cols, int m, int k, gemm_view a, const real *b, ptrdiff_t ldb,
-                    gemm_ending end, real *c, ptrdiff_t ldc);
+                    const gemm_ending *end, real *c, ptrdiff_t ldc);
 
 /* Copies k x cols of B into rows `ld` apart, the columns up to the next whole vector zero. */
 void gemm_pack(int k, int cols, gemm_view b, real *out, ptrdiff_t ld);
 
 /* Products beyond the second-level cache: is this one, and does it pay? And the product. */
 bool gemm_is_large(int m, int n, int k, gemm_view a);
-void gemm_large(int m, int n, int k, gemm_view a, gemm_view b, gemm_ending end, real *c,
+void gemm_large(int m, int n, int k, gemm_view a, gemm_view b, const gemm_ending *end, real *c,
                 ptrdiff_t ldc);
 
 #endif

@@ -46,35 +46,37 @@ VEC_INLINE void pack_panels(int k, int cols, const int width, gemm_view b, real 
 }
 
 /* c[rows,n] of one strip [k,SLOT] and packed panels. */
-static void strip(int rows, int n, int k, const real *a, const real *b, gemm_ending end, real *c,
-                  ptrdiff_t ldc, gemm_ahead *next) {
+static void strip(int rows, int n, int k, const real *a, const real *b, const gemm_ending *end,
+                  real *c, ptrdiff_t ldc, gemm_ahead *next) {
     const gemm_view left = {a, 1, SLOT};
     for (int j = 0, cols; j < n; j += cols, b += DEPTH * PANEL_N) {
         cols = n - j < PANEL_N ? n - j : PANEL_N;
         const int whole = cols / VEC * VEC;
+        const gemm_ending at = gemm_end_at(end, 0, j), rest = gemm_end_at(end, 0, j + whole);
         if (rows == STRIP && whole == PANEL_N) {
             gemm_fetch_tile(STRIP, 2, c + j, ldc);
             gemm_fetch(next);
-            gemm_tile(STRIP, 2, AHEAD, k, left, b, PANEL_N, gemm_end_at(end, 0, j), c + j, ldc);
+            gemm_tile(STRIP, 2, AHEAD, k, left, b, PANEL_N, at, c + j, ldc);
         } else if (whole)
-            gemm_panel(whole / VEC, rows, k, left, b, PANEL_N, gemm_end_at(end, 0, j), c + j, ldc,
-                       next);
+            gemm_panel(whole / VEC, rows, k, left, b, PANEL_N, &at, c + j, ldc, next);
         if (whole < cols)
-            gemm_panel_cut(cols - whole, rows, k, left, b + whole, PANEL_N,
-                           gemm_end_at(end, 0, j + whole), c + j + whole, ldc);
+            gemm_panel_cut(cols - whole, rows, k, left, b + whole, PANEL_N, &rest, c + j + whole,
+                           ldc);
     }
 }
 
 /* c[m,n] for k <= DEPTH, n <= BLOCK_N, the panels packed. */
-static void strips(int m, int n, int k, gemm_view a, const real *panels_of_b, gemm_ending end,
-                   real *c, ptrdiff_t ldc, gemm_ahead *next) {
+static void strips(int m, int n, int k, gemm_view a, const real *panels_of_b,
+                   const gemm_ending *end, real *c, ptrdiff_t ldc, gemm_ahead *next) {
     _Alignas(64) real packed[BLOCK_M / STRIP * DEPTH * SLOT];
     for (int i = 0; i < m; i += BLOCK_M) {
         const int rows = m - i < BLOCK_M ? m - i : BLOCK_M;
         pack_panels(k, rows, STRIP, (gemm_view){a.x + i * a.row, a.col, a.row}, packed, SLOT);
-        for (int r = 0; r < rows; r += STRIP)
+        for (int r = 0; r < rows; r += STRIP) {
+            const gemm_ending at = gemm_end_at(end, i + r, 0);
             strip(rows - r < STRIP ? rows - r : STRIP, n, k, packed + r / STRIP * DEPTH * SLOT,
-                  panels_of_b, gemm_end_at(end, i + r, 0), c + (i + r) * ldc, ldc, next);
+                  panels_of_b, &at, c + (i + r) * ldc, ldc, next);
+        }
     }
 }
 
@@ -95,17 +97,17 @@ bool gemm_is_large(int m, int n, int k, gemm_view a) {
     return k > 0 && n >= 256 && m > 256 && apart >= 256 && (a.row == 1 || a.col == 1);
 }
 
-void gemm_large(int m, int n, int k, gemm_view a, gemm_view b, gemm_ending end, real *c,
+void gemm_large(int m, int n, int k, gemm_view a, gemm_view b, const gemm_ending *end, real *c,
                 ptrdiff_t ldc) {
     _Alignas(64) real packed[DEPTH * BLOCK_N];
     for (int j = 0; j < n; j += BLOCK_N)
         for (int p = 0; p < k; p += DEPTH) {
             const int cols = least(n - j, BLOCK_N), depth = least(k - p, DEPTH);
+            const gemm_ending first = gemm_end_at(end, 0, j), more = {end->factor, c + j, ldc};
             gemm_ahead next = after(j, p, m, n, k, b);
             pack_panels(depth, cols, PANEL_N,
                         (gemm_view){b.x + p * b.row + j * b.col, b.row, b.col}, packed, PANEL_N);
             strips(m, cols, depth, (gemm_view){a.x + p * a.col, a.row, a.col}, packed,
-                   p ? (gemm_ending){end.factor, c + j, ldc} : gemm_end_at(end, 0, j), c + j, ldc,
-                   &next);
+                   p ? &more : &first, c + j, ldc, &next);
         }
 }

@@ -13,7 +13,7 @@
  * and 1. Where C reaches beyond the first-level cache, and a tile takes long enough for it, its place is
  * fetched before: up to 1.3 times as fast where C comes from the third level. */
 VEC_INLINE void panel(const int vecs, int m, int k, gemm_view a, const real *b, ptrdiff_t ldb,
-                      gemm_ending end, real *c, ptrdiff_t ldc, gemm_ahead *next) {
+                      const gemm_ending *end, real *c, ptrdiff_t ldc, gemm_ahead *next) {
     const bool far =
         k >= GEMM_DEPTH / 2 && m * ldc * (ptrdiff_t)sizeof(real) > (ptrdiff_t)GEMM_FIRST_LEVEL;
     int i = 0;
@@ -32,12 +32,12 @@ VEC_INLINE void panel(const int vecs, int m, int k, gemm_view a, const real *b, 
 #undef TILES
 }
 
-typedef void panel_fn(int m, int k, gemm_view a, const real *b, ptrdiff_t ldb, gemm_ending end,
-                      real *c, ptrdiff_t ldc, gemm_ahead *next);
-#define PANEL(vecs)                                                                       \
-    static void panel_##vecs(int m, int k, gemm_view a, const real *b, ptrdiff_t ldb,     \
-                             gemm_ending end, real *c, ptrdiff_t ldc, gemm_ahead *next) { \
-        panel(vecs, m, k, a, b, ldb, end, c, ldc, next);                                  \
+typedef void panel_fn(int m, int k, gemm_view a, const real *b, ptrdiff_t ldb,
+                      const gemm_ending *end, real *c, ptrdiff_t ldc, gemm_ahead *next);
+#define PANEL(vecs)                                                                              \
+    static void panel_##vecs(int m, int k, gemm_view a, const real *b, ptrdiff_t ldb,            \
+                             const gemm_ending *end, real *c, ptrdiff_t ldc, gemm_ahead *next) { \
+        panel(vecs, m, k, a, b, ldb, end, c, ldc, next);                                         \
     }
 PANEL(1)
 PANEL(2)
@@ -51,23 +51,23 @@ static panel_fn *const panels[GEMM_VECS + 1] = {NULL, panel_1, panel_2,
 #endif
 };
 
-void gemm_panel(int vecs, int m, int k, gemm_view a, const real *b, ptrdiff_t ldb, gemm_ending end,
-                real *c, ptrdiff_t ldc, gemm_ahead *next) {
+void gemm_panel(int vecs, int m, int k, gemm_view a, const real *b, ptrdiff_t ldb,
+                const gemm_ending *end, real *c, ptrdiff_t ldc, gemm_ahead *next) {
     panels[vecs](m, k, a, b, ldb, end, c, ldc, next);
 }
 
 /* Computed aside at full width, then the wanted columns copied. */
 void gemm_panel_cut(int cols, int m, int k, gemm_view a, const real *b, ptrdiff_t ldb,
-                    gemm_ending end, real *c, ptrdiff_t ldc) {
+                    const gemm_ending *end, real *c, ptrdiff_t ldc) {
     real aside[GEMM_ROWS * VEC];
     gemm_ahead none = {0};
     for (int i = 0; i < m; i += GEMM_ROWS) {
         int rows = m - i < GEMM_ROWS ? m - i : GEMM_ROWS;
         panel_1(rows, k, (gemm_view){a.x + i * a.row, a.row, a.col}, b, ldb,
-                (gemm_ending){end.factor, NULL, 0}, aside, VEC, &none);
+                &(gemm_ending){end->factor, NULL, 0}, aside, VEC, &none);
         for (int r = i; r < i + rows; r++) {
             vreal sum = vec_load(aside + (r - i) * VEC);
-            if (end.x) sum += vec_load_part(end.x + r * end.row, cols, 0);
+            if (end->x) sum += vec_load_part(end->x + r * end->row, cols, 0);
             vec_store_part(c + r * ldc, cols, sum);
         }
     }
