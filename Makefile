@@ -111,13 +111,20 @@ TESTS       := $(patsubst tests/%.c,%,$(wildcard tests/test_*.c))
 DOUBLE_ONLY := test_gradcheck test_oracle test_mutants test_golden
 TEST_HELP   := $(filter-out $(wildcard tests/test_*.c),$(wildcard tests/*.c))
 FLOAT_ONLY  := test_kill test_powerloss
-TEST_BINS   := $(addprefix $(B)/tests/double/,$(filter-out $(FLOAT_ONLY),$(TESTS))) $(addprefix $(B)/tests/float/,$(filter-out $(DOUBLE_ONLY),$(TESTS)))
+# ONCE=1: each in one precision only.
+ONCE        :=
+TEST_BINS   := $(addprefix $(B)/tests/double/,$(if $(ONCE),$(DOUBLE_ONLY),$(filter-out $(FLOAT_ONLY),$(TESTS)))) $(addprefix $(B)/tests/float/,$(filter-out $(DOUBLE_ONLY),$(TESTS)))
 TEST_BINS   += $(patsubst tests/%.cc,$(B)/tests/%,$(wildcard tests/test_*.cc))
 TEST_BINS   += $(B)/tests/fuzz
 TEST_SH     := $(wildcard tests/test_*.sh)
 # Patterns of test programs to leave out.
 WITHOUT     :=
 TEST_BINS   := $(filter-out $(WITHOUT),$(TEST_BINS))
+# The longest ones, longest first: one that begins last keeps a processor waiting.
+LONGEST     := test_page.sh test_hostile.sh test_torch.sh test_heads test_study_probes test_variants test_plot.sh test_pictures.sh \
+  test_accuracy.sh test_stream_memory test_options test_stream test_circuits test_info.sh test_plugin.sh test_record.sh test_docs.sh \
+  test_install.sh test_bench.sh test_cli.sh test_probes test_page test_gemm test_kill test_trainer test_optimizer test_checkpoint
+longest_first = $(foreach name,$(LONGEST),$(filter %/$(name),$(1))) $(filter-out $(addprefix %/,$(LONGEST)),$(1))
 
 $(B)/tests/float/%: $(B)/float/tests/%.o $(call objs,float,$(TEST_HELP)) $(B)/libqkv.a
 	@mkdir -p $(@D)
@@ -141,10 +148,26 @@ $(B)/tests/fuzz: $(call objs,float,$(FUZZ_SRC)) $(B)/libqkv.a
 	$(call say,LD)
 	$(Q)$(CC) $(FLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) -lcmocka $(LIBS)
 
+# What bits depend on, and no more: what ARCH=portable pins is tested without the rest of the library.
+PINNED := $(addprefix $(B)/pinned/,float/test_portable double/test_portable float/test_scalar)
+ENGINE := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c) tests/check.c
+$(B)/pinned/float/%: $(B)/float/tests/%.o $(call objs,float,$(ENGINE))
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(FLAGS) $(CFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka $(LIBS)
+$(B)/pinned/double/%: $(B)/double/tests/%.o $(call objs,double,$(ENGINE))
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(FLAGS) $(CFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka $(LIBS)
+pinned: $(PINNED)
+	@sh tests/run.sh $^
+
 ACCURACY := $(B)/accuracy/float $(B)/accuracy/double
-test: $(TEST_BINS) $(B)/qkv $(B)/qkv-double $(ACCURACY)
+# What a test in shell uses beside the program.
+test_with = $(if $(filter tests/test_$(1).sh,$(TEST_SH)),$(2))
+test: $(TEST_BINS) $(B)/qkv $(call test_with,accuracy,$(ACCURACY)) $(call test_with,install,all)
 	@sh tests/test_runner.sh >/dev/null  # a broken runner must not judge itself
-	@QKV=$(abspath $(B)/qkv) sh tests/run.sh $(TEST_BINS) $(TEST_SH)
+	@QKV=$(abspath $(B)/qkv) sh tests/run.sh $(call longest_first,$(TEST_SH) $(TEST_BINS))
 
 # The pictures of README and docs: does the program still give their data? Trains every study again.
 pictures: $(B)/qkv
@@ -287,17 +310,20 @@ APT_TEST  := pkg-config python3 python3-numpy python3-mpmath man-db mandoc bsdut
   $(APT_PAGE) chromium chromium-driver python3-selenium
 APT_PORTABLE := clang lld musl-tools qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 APT_CHECK := clang clang-format clang-tidy cppcheck nodejs
+APT_SANITIZE := clang libclang-rt-14-dev
 deps:
 	@sh tests/deps.sh $(APT) $(if $(filter test,$(MAKECMDGOALS)),$(APT_TEST))
 deps-check:
 	@sh tests/deps.sh $(APT_CHECK)
 deps-page:
 	@sh tests/deps.sh $(APT_PAGE)
+deps-sanitize:
+	@sh tests/deps.sh $(APT_SANITIZE)
 deps-portable:
 	@sh tests/deps.sh $(APT_PORTABLE)
 # `make deps demo` and `make deps test` install first, also under -j.
-ifneq ($(filter deps deps-check deps-page deps-portable,$(MAKECMDGOALS)),)
-$(B)/flags $(B)/gen/plot_scripts.c $(B)/gen/studies.c $(B)/wasm/flags: | $(filter deps deps-check deps-page deps-portable,$(MAKECMDGOALS))
+ifneq ($(filter deps deps-%,$(MAKECMDGOALS)),)
+$(B)/flags $(B)/gen/plot_scripts.c $(B)/gen/studies.c $(B)/wasm/flags: | $(filter deps deps-%,$(MAKECMDGOALS))
 endif
 
 # The public headers, one a line.
@@ -324,6 +350,6 @@ help:
 	@echo 'make clean        removes $(B)/'
 	@echo 'Variables: CC CFLAGS LDFLAGS ARCH=native|portable|x86-64-v3|... PREFIX DESTDIR WERROR=1'
 
-.PHONY: all page install uninstall test pictures portable accuracy coverage covered bench torture fuzz referee demo check clean deps deps-check deps-page deps-portable headers help FORCE
+.PHONY: all page install uninstall test pinned pictures portable accuracy coverage covered bench torture fuzz referee demo check clean deps deps-check deps-page deps-sanitize deps-portable headers help FORCE
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -41,6 +41,17 @@ need() {
 # Passes lines on; where there are none, one that no check takes for right.
 some() { awk '{ print } END { if (NR == 0) print "/there/is/nothing/to/check" }'; }
 
+# each FUNCTION: calls it with every line of stdin, for two of them at a time.
+each() {
+    count=0
+    while read -r line; do
+        "$1" "$line" &
+        count=$((count + 1))
+        [ $((count % 2)) -ne 0 ] || wait
+    done
+    wait
+}
+
 # sources PATTERN...: the files of all rooms whose names match one of the patterns.
 sources() {
     for pattern; do
@@ -57,10 +68,9 @@ scripts() {
 
 check_format() {
     need clang-format || return
-    sources '*.c' '*.h' '*.js' | while read -r file; do
-        clang-format --dry-run -Werror -ferror-limit=1 "$file" >/dev/null 2>&1 || echo "$file"
-    done
+    sources '*.c' '*.h' '*.js' | each formatted
 }
+formatted() { clang-format --dry-run -Werror -ferror-limit=1 "$1" >/dev/null 2>&1 || echo "$1"; }
 
 # A catalogue keeps one line an entry, however long.
 check_lines() {
@@ -103,21 +113,21 @@ compiles() {
 # A source that includes the header twice, and nothing before it.
 twice() { printf '#include "%s"\n#include "%s"\nint nothing_else;\n' "$1" "$1"; }
 
-check_headers_c() {
-    sources '*.h' | while read -r h; do
-        # shellcheck disable=SC2086 # CC may be several words, as in "ccache gcc"
-        twice "$h" | compiles c $CC -std=gnu11 || echo "$h does not compile alone"
-    done
+check_headers_c() { sources '*.h' | each header_c; }
+header_c() {
+    # shellcheck disable=SC2086 # CC may be several words, as in "ccache gcc"
+    twice "$1" | compiles c $CC -std=gnu11 || echo "$1 does not compile alone"
 }
 
 public_headers() { make -s headers | grep '\.h$'; }
 
 check_headers_cxx() {
     need "${CXX%% *}" || return
-    public_headers | while read -r h; do
-        # shellcheck disable=SC2086
-        twice "$h" | compiles c++ $CXX -std=c++17 || echo "$h is not usable from C++"
-    done
+    public_headers | each header_cxx
+}
+header_cxx() {
+    # shellcheck disable=SC2086
+    twice "$1" | compiles c++ $CXX -std=c++17 || echo "$1 is not usable from C++"
 }
 
 # The library, for nm to look at. Without position-independent code a constant table of pointers is

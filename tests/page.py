@@ -29,7 +29,7 @@ class Browser:
             options.add_argument(word)
         options.set_capability('goog:loggingPrefs', {'browser': 'ALL', 'performance': 'ALL'})
         self.driver = webdriver.Chrome(service=webdriver.chrome.service.Service('/usr/bin/chromedriver'), options=options)
-        self.driver.set_script_timeout(60)
+        self.driver.set_script_timeout(150)
         self.cdp('Browser.setDownloadBehavior', behavior='allow', downloadPath=DIR)
         self.screen(1400, 1000)
 
@@ -58,14 +58,19 @@ class Browser:
                 raise AssertionError('not within %d s: %s' % (seconds, what))
             time.sleep(0.05)
 
-    def still(self, seconds=120):
-        """Until nothing is asked of the engine any more, twice in a row."""
-        calm = 0
-        end = time.time() + seconds
-        while calm < 3:
-            assert time.time() < end, 'the page does not come to rest'
-            calm = 0 if self.js('return document.body.dataset.waits') else calm + 1
-            time.sleep(0.1)
+    def still(self):
+        """Until nothing is asked of the engine any more, four frames in a row. The page counts them itself: on a busy
+        machine its frames take longer, too."""
+        calm = self.driver.execute_async_script('''
+            const done = arguments[0], until = performance.now() + 120000;
+            let calm = 0;
+            const look = () => {
+                calm = document.body.dataset.waits ? 0 : calm + 1;
+                if (calm >= 4 || performance.now() > until) done(calm);
+                else requestAnimationFrame(look);
+            };
+            look();''')
+        assert calm >= 4, 'the page does not come to rest'
 
     def by(self, name):
         return self.driver.find_element(By.ID, name)

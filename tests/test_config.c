@@ -22,17 +22,23 @@ static void defaults(qkv_config *c) {
     qkv_config_use_plugin(c, NULL);
 }
 
-/* The next option of the task's configuration that is no section, after o (NULL: the first). */
-static option *next(option *o) {
+/* The options of the task's configuration, without its sections, then NULL; looked up once a task. */
+static option *const *options(void) {
+    static option *list[200];
+    static const char *of;
+    if (of == task_name) return list;
     qkv_config c;
-    int i = 0;
+    size_t n = 0;
     defaults(&c);
-    for (option *x; o && (x = qkv_config_option_at(&c, i++)) && x != o;) continue;
-    for (option *x; (x = qkv_config_option_at(&c, i)); i++)
-        if (x->kind != DATA_KIND_SECTION) return x;
-    return NULL;
+    option *o;
+    for (int i = 0; (o = qkv_config_option_at(&c, i)); i++)
+        if (o->kind != DATA_KIND_SECTION) list[n++] = o;
+    assert_true(n + 1 < sizeof list / sizeof *list);
+    list[n] = NULL;
+    of = task_name;
+    return list;
 }
-#define EACH_OPTION(o) for (option *o = next(NULL); o; o = next(o))
+#define EACH_OPTION(o) for (option *const *at_##o = options(), *o; (o = *at_##o); at_##o++)
 
 static const void *field_of(const qkv_config *c, option *o) {
     return (o->of_task ? (const char *)c->of_task.byte : (const char *)c) + o->offset;

@@ -80,51 +80,97 @@ static target target_new(gemm_mode mode, int m, int n) {
     return t;
 }
 
+/* What stands before the rows, behind each and after the last. */
 static void assert_border_untouched(target t, int n) {
-    for (size_t i = 0; i < t.length; i++) {
-        bool inside = i >= GAP && i < t.length - GAP && (ptrdiff_t)(i - GAP) % t.ld < n;
-        if (!inside) assert_same_bits(t.block + i, &GUARD, 1);
-    }
+    real guards[GAP];
+    for (int i = 0; i < GAP; i++) guards[i] = GUARD;
+    const real *end = t.block + t.length - GAP;
+    assert_same_bits(t.block, guards, GAP);
+    assert_same_bits(end, guards, GAP);
+    for (const real *row = t.x; row < end; row += t.ld) assert_same_bits(row + n, guards, GAP);
 }
 
-/* Both results are within 2 sqrt(terms) u sum|terms| of each other, where GEMM_ADD has C itself as
- * one more term. */
-static void compare(const char *what, gemm_mode mode, int m, int n, int k, operand a, operand b) {
-    target got = target_new(mode, m, n), want = target_new(mode, m, n);
-    target size = target_new(mode, m, n);
+/* What gemm_naive makes of two operands, and how far another product may be from it:
+ * 2 sqrt(terms) u sum|terms|, where GEMM_ADD has C itself as one more term. */
+typedef struct {
+    target want, allowed;
+} reference;
+
+static reference reference_of(gemm_mode mode, int m, int n, int k, operand a, operand b) {
+    reference r = {target_new(mode, m, n), target_new(mode, m, n)};
     operand abs_a = operand_abs(a, m, k), abs_b = operand_abs(b, k, n);
+    target size = r.allowed;
     for (int i = 0; i < m; i++)
         for (int j = 0; j < n; j++)
             size.x[i * size.ld + j] = (real)fabs((double)size.x[i * size.ld + j]);
-
-    gemm_mul(mode, m, n, k, a.view, b.view, got.x, got.ld);
-    gemm_naive(mode, m, n, k, a.view, b.view, want.x, want.ld);
+    gemm_naive(mode, m, n, k, a.view, b.view, r.want.x, r.want.ld);
     gemm_naive(mode, m, n, k, abs_a.view, abs_b.view, size.x, size.ld);
+    assert_border_untouched(r.want, n);
+    free(abs_a.block);
+    free(abs_b.block);
+    return r;
+}
+
+static void reference_free(reference r) {
+    free(r.want.block);
+    free(r.allowed.block);
+}
+
+typedef void product(gemm_mode, int m, int n, int k, gemm_view a, gemm_view b, real *c,
+                     ptrdiff_t ldc);
+
+static void compare_with(reference r, product *multiply, const char *what, gemm_mode mode, int m,
+                         int n, int k, operand a, operand b) {
+    target got = target_new(mode, m, n);
+    multiply(mode, m, n, k, a.view, b.view, got.x, got.ld);
     assert_border_untouched(got, n);
-    assert_border_untouched(want, n);
     double relative = 2 * sqrt(k + (mode == GEMM_ADD)) * (REAL_EPSILON / 2);
     for (int i = 0; i < m; i++)
         for (int j = 0; j < n; j++) {
             ptrdiff_t at = i * got.ld + j;
-            double error = fabs((double)got.x[at] - (double)want.x[at]);
-            double allowed = relative * (double)size.x[at];
+            double want = (double)r.want.x[at], error = fabs((double)got.x[at] - want);
+            double allowed = relative * (double)r.allowed.x[at];
             if (!(error <= allowed))
                 fail_msg("%s, mode %d, m %d n %d k %d: c[%d,%d] is %.9g, expected %.9g +- %.3g",
-                         what, mode, m, n, k, i, j, (double)got.x[at], (double)want.x[at], allowed);
+                         what, mode, m, n, k, i, j, (double)got.x[at], want, allowed);
         }
-    real *blocks[] = {got.block, want.block, size.block, abs_a.block, abs_b.block};
-    for (int i = 0; i < 5; i++) free(blocks[i]);
+    free(got.block);
 }
 
-static void compare_layouts(layout how_a, layout how_b, int m, int n, int k) {
-    char what[40];
-    snprintf(what, sizeof what, "layouts %d and %d", how_a, how_b);
-    operand a = operand_new(how_a, m, k, 1), b = operand_new(how_b, k, n, 2);
-    compare(what, GEMM_SET, m, n, k, a, b);
-    compare(what, GEMM_ADD, m, n, k, a, b);
-    free(a.block);
-    free(b.block);
+static void compare(const char *what, gemm_mode mode, int m, int n, int k, operand a, operand b) {
+    reference r = reference_of(mode, m, n, k, a, b);
+    compare_with(r, gemm_mul, what, mode, m, n, k, a, b);
+    reference_free(r);
 }
+
+/* A product of one size, in both modes, with operands laid out in those of the N_LAYOUTS * N_LAYOUTS
+ * ways that are wanted, as bits. Numbers do not depend on the layout: one reference serves all.
+ * `naive`: gemm_naive is asked in each of them, too. */
+static void compare_layouts(unsigned long ways, int m, int n, int k, bool naive) {
+    operand plain_a = operand_new(PLAIN, m, k, 1), plain_b = operand_new(PLAIN, k, n, 2);
+    for (gemm_mode mode = GEMM_SET; mode <= GEMM_ADD; mode++) {
+        reference r = reference_of(mode, m, n, k, plain_a, plain_b);
+        for (int how = 0; how < N_LAYOUTS * N_LAYOUTS; how++) {
+            if (!(ways >> how & 1)) continue;
+            char what[40];
+            layout how_a = (layout)(how / N_LAYOUTS), how_b = (layout)(how % N_LAYOUTS);
+            snprintf(what, sizeof what, "layouts %d and %d", how_a, how_b);
+            operand a = operand_new(how_a, m, k, 1), b = operand_new(how_b, k, n, 2);
+            compare_with(r, gemm_mul, what, mode, m, n, k, a, b);
+            if (naive) compare_with(r, gemm_naive, what, mode, m, n, k, a, b);
+            free(a.block);
+            free(b.block);
+        }
+        reference_free(r);
+    }
+    free(plain_a.block);
+    free(plain_b.block);
+}
+
+#define WAY(a, b) (1ul << ((a)*N_LAYOUTS + (b)))
+static const unsigned long EVERY_WAY = (1ul << N_LAYOUTS * N_LAYOUTS) - 1,
+                           TRANSPOSES = WAY(PLAIN, PLAIN) | WAY(PLAIN, TURNED) |
+                                        WAY(TURNED, PLAIN) | WAY(TURNED, TURNED);
 
 /* By hand: [1 2 3; 4 5 6] [7 8; 9 10; 11 12], the same added twice, and the transposes of both. */
 static void naive_is_the_definition(void **state) {
@@ -151,18 +197,14 @@ static void every_size_and_transpose(void **state) {
     for (int m = 0; m < N_SIZES; m++)
         for (int n = 0; n < N_SIZES; n++)
             for (int k = 0; k < N_SIZES; k++)
-                for (int turned = 0; turned < 4; turned++)
-                    compare_layouts(turned & 1 ? TURNED : PLAIN, turned & 2 ? TURNED : PLAIN,
-                                    SIZES[m], SIZES[n], SIZES[k]);
+                compare_layouts(TRANSPOSES, SIZES[m], SIZES[n], SIZES[k], true);
 }
 
 static void every_pair_of_layouts(void **state) {
     (void)state;
     static const int sizes[] = {1, 5, 8, 13, 16, 34};
-    for (int how = 0; how < N_LAYOUTS * N_LAYOUTS; how++)
-        for (int i = 0; i < 6 * 6 * 6; i++)
-            compare_layouts((layout)(how / N_LAYOUTS), (layout)(how % N_LAYOUTS), sizes[i / 36],
-                            sizes[i / 6 % 6], sizes[i % 6]);
+    for (int i = 0; i < 6 * 6 * 6; i++)
+        compare_layouts(EVERY_WAY, sizes[i / 36], sizes[i / 6 % 6], sizes[i % 6], true);
 }
 
 /* Longer sums than the fast product takes in one go. */
@@ -170,19 +212,19 @@ static void long_sums(void **state) {
     (void)state;
     static const int lengths[] = {64, 255, 256, 257, 511, 512, 513, 600, 1025};
     static const int sizes[] = {1, 7, 16, 37};
+    const unsigned long heads =
+        WAY(HEAD, HEAD) | WAY(HEAD, TURNED) | WAY(TURNED, HEAD) | WAY(TURNED, TURNED);
     for (int k = 0; k < 9; k++)
         for (int i = 0; i < 16; i++)
-            for (int turned = 0; turned < 4; turned++)
-                compare_layouts(turned & 1 ? TURNED : HEAD, turned & 2 ? TURNED : HEAD,
-                                sizes[i / 4], sizes[i % 4], lengths[k]);
+            compare_layouts(heads, sizes[i / 4], sizes[i % 4], lengths[k], false);
 }
 
 static void large_and_flat(void **state) {
     (void)state;
-    compare_layouts(PLAIN, PLAIN, 129, 131, 260);
-    compare_layouts(TURNED, TURNED, 1, 700, 3);
-    compare_layouts(HEAD, TURNED, 700, 1, 3);
-    compare_layouts(HEAD_TURNED, HEAD, 65, 130, 32);
+    compare_layouts(WAY(PLAIN, PLAIN), 129, 131, 260, true);
+    compare_layouts(WAY(TURNED, TURNED), 1, 700, 3, true);
+    compare_layouts(WAY(HEAD, TURNED), 700, 1, 3, true);
+    compare_layouts(WAY(HEAD_TURNED, HEAD), 65, 130, 32, true);
 }
 
 /* What is cut into blocks and copied because its rows lie far apart, in each layout; and one less of
@@ -192,12 +234,9 @@ static void blocks_of_large_matrices(void **state) {
     static const int sizes[][3] = {
         {64, 256, 257}, {63, 255, 300}, {130, 320, 140}, {300, 70, 300}, {227, 258, 257}};
     for (int s = 0; s < 5; s++)
-        for (int how = 0; how < N_LAYOUTS * N_LAYOUTS; how++)
-            compare_layouts((layout)(how / N_LAYOUTS), (layout)(how % N_LAYOUTS), sizes[s][0],
-                            sizes[s][1], sizes[s][2]);
+        compare_layouts(EVERY_WAY, sizes[s][0], sizes[s][1], sizes[s][2], false);
     // more columns than a block has
-    for (int how = 0; how < 4; how++)
-        compare_layouts((layout)(how / 2), (layout)(how % 2), 65, 2049 + 17, 257);
+    compare_layouts(TRANSPOSES, 65, 2049 + 17, 257, false);
 }
 
 /* c = bias + a b; and c = or += -1/2 a b, which is the product of -1/2 a. */

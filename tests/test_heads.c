@@ -43,12 +43,13 @@ static qkv_trainer *model(const char *text, int steps) {
 
 static tensor_arena *arena;
 
-static qkv_probe_heads heads_of(qkv_trainer *t) {
+typedef qkv_probe_heads_parts parts;
+static const parts ALL = {true, true, true};
+
+static qkv_probe_heads heads_of(qkv_trainer *t, parts of) {
     qkv_probe_heads h;
     char error[QKV_IO_ERROR] = "";
-    if (!qkv_probe_heads_of(t, "test", EXAMPLES, (qkv_probe_heads_parts){true, true, true}, arena,
-                            &h, error))
-        fail_msg("%s", error);
+    if (!qkv_probe_heads_of(t, "test", EXAMPLES, of, arena, &h, error)) fail_msg("%s", error);
     return h;
 }
 
@@ -111,7 +112,7 @@ static qkv_trainer *built(void) {
 static void built_heads_are_found(void **state) {
     (void)state;
     qkv_trainer *t = built();
-    qkv_probe_heads h = heads_of(t);
+    qkv_probe_heads h = heads_of(t, (parts){0});
     assert_int_equal(h.n_sites, 2);
     assert_true(h.accuracy == 1);
     for (int k = 0; k < 2; k++)
@@ -135,7 +136,7 @@ static void built_heads_are_found(void **state) {
 static void built_writers_are_known(void **state) {
     (void)state;
     qkv_trainer *t = built();
-    qkv_probe_heads h = heads_of(t);
+    qkv_probe_heads h = heads_of(t, (parts){.attribution = true, .composition = true});
     assert_close(h.logit, 16 - 1, 1e-3);  // 16, less the mean over 16 classes
     assert_close(h.from_head[2], h.logit, 1e-3);
     assert_true(h.from_head[0] == 0 && h.from_head[1] == 0 && h.from_head[3] == 0);
@@ -160,7 +161,7 @@ static void built_writers_are_known(void **state) {
 static void built_heads_are_needed(void **state) {
     (void)state;
     qkv_trainer *t = built();
-    qkv_probe_heads h = heads_of(t);
+    qkv_probe_heads h = heads_of(t, (parts){.ablation = true});
     for (int way = 0; way < QKV_PROBE_WAYS; way++) {
         assert_true(h.ablated[0 * QKV_PROBE_WAYS + way] < 0.6);
         assert_true(h.ablated[2 * QKV_PROBE_WAYS + way] < 0.4);
@@ -181,7 +182,7 @@ static void random_heads_do_nothing(void **state) {
         char text[64];
         snprintf(text, sizeof text, "induction heads=4 d_model=64 seed=%d", seed);
         qkv_trainer *t = model(text, 0);
-        qkv_probe_heads h = heads_of(t);
+        qkv_probe_heads h = heads_of(t, (parts){.composition = true});
         for (int i = 0; i < 8; i++)
             for (int look = 0; look < QKV_PROBE_LOOKS; look++) {
                 assert_false(qkv_probe_head_does(&h, i / 4, i % 4, (qkv_probe_look)look));
@@ -213,7 +214,7 @@ static void attributions_add_up(void **state) {
     (void)state;
     for (int i = 0; i < MODELS; i++) {
         qkv_trainer *t = model(models[i], 20);
-        qkv_probe_heads h = heads_of(t);
+        qkv_probe_heads h = heads_of(t, (parts){.attribution = true});
         double sum = h.from_embedding + h.from_rest, from_positions;
         assert_null(h.no_attribution);
         for (int l = 0; l < qkv_trainer_config(t)->layers; l++) sum += h.from_mlp[l];
@@ -249,7 +250,7 @@ static void no_trace_is_left(void **state) {
     for (int i = 0; i < MODELS; i++) {
         qkv_trainer *t = model(models[i], 5);
         double before = behaviour(t);
-        heads_of(t);
+        heads_of(t, ALL);
         patched(t);
         double after = behaviour(t);
         assert_same_bits(&before, &after, 1);
@@ -265,7 +266,7 @@ static void intact_is_what_evaluation_says(void **state) {
         qkv_trainer *t = model(models[i], 30);
         qkv_trainer_scores e;
         char error[QKV_IO_ERROR];
-        qkv_probe_heads h = heads_of(t);
+        qkv_probe_heads h = heads_of(t, (parts){0});
         assert_true(qkv_trainer_evaluate(t, "test", 0, EXAMPLES, &e, error));
         assert_close(h.accuracy, e.accuracy, 1e-12);
         assert_close(h.loss, e.loss, 1e-6);
@@ -375,7 +376,7 @@ static void what_is_not_defined_is_said(void **state) {
     char error[QKV_IO_ERROR] = "";
     qkv_probe_patching p;
     qkv_trainer *t = model("pairs norm=layer post_norm=true layers=2", 3);
-    qkv_probe_heads h = heads_of(t);
+    qkv_probe_heads h = heads_of(t, ALL);
     assert_non_null(strstr(h.no_attribution, "norm after each sum"));
     assert_non_null(h.no_composition);
     assert_true(isfinite(h.ablated[0]));
@@ -383,7 +384,7 @@ static void what_is_not_defined_is_said(void **state) {
     assert_non_null(p.no_path);
     qkv_trainer_free(t);
     t = model("recall", 0);
-    h = heads_of(t);
+    h = heads_of(t, ALL);
     assert_non_null(strstr(h.no_attribution, "vector"));
     assert_null(h.ablated);
     assert_false(qkv_probe_patching_of(t, "test", 0, 1, arena, &p, error));

