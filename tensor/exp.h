@@ -83,7 +83,7 @@ VEC_INLINE vreal vec_exp_gradual(vreal x) {
 VEC_INLINE vreal vec_exp(vreal x) {
 #ifdef VEC_AVX512
     const vec_power p = vec_power_of(vec_min(vec_set(EXP_INFINITE), x), NULL);
-    return (vreal)VEC_512(maskz_scalef)(VEC_TRUE(x, NLT, vec_set(EXP_LOW)), 1 + p.q, p.n);
+    return (vreal)VEC_512(maskz_scalef)(VEC_TRUE(x, _CMP_NLT_UQ, vec_set(EXP_LOW)), 1 + p.q, p.n);
 #else
     const vec_power p = vec_power_of(vec_clamp(x, EXP_LOW, EXP_HIGH), NULL);
     const vreal within = (vreal)((vbits)(1 + p.q) + ((vbits)(p.n + EXP_ROUND) << EXP_SHIFT));

@@ -60,11 +60,11 @@ VEC_INLINE vreal vec_set(real x) {
 #ifdef VEC_AVX512
 #ifdef QKV_DOUBLE
 #define VEC_512(name)      _mm512_##name##_pd
-#define VEC_TRUE(a, is, b) _mm512_cmp_pd_mask(a, b, _CMP_##is##_UQ)
+#define VEC_TRUE(a, is, b) _mm512_cmp_pd_mask(a, b, is)
 #define VEC_LANES(n)       ((__mmask8)((1u << (n)) - 1))
 #else
 #define VEC_512(name)      _mm512_##name##_ps
-#define VEC_TRUE(a, is, b) _mm512_cmp_ps_mask(a, b, _CMP_##is##_UQ)
+#define VEC_TRUE(a, is, b) _mm512_cmp_ps_mask(a, b, is)
 #define VEC_LANES(n)       ((__mmask16)((1u << (n)) - 1))
 #endif
 VEC_INLINE vreal vec_load_part(const real *p, int n, real rest) {
@@ -123,7 +123,7 @@ VEC_INLINE vreal vec_min(vreal a, vreal b) { return vec_select(a < b, a, b); }
  * infinite or no number. */
 #ifdef VEC_AVX512
 VEC_INLINE vreal vec_cut(vreal a, vreal b) {
-    return (vreal)VEC_512(maskz_mul)(VEC_TRUE(a, NEQ, vec_set(0)), a, b);
+    return (vreal)VEC_512(maskz_mul)(VEC_TRUE(a, _CMP_NEQ_UQ, vec_set(0)), a, b);
 }
 #else
 VEC_INLINE vreal vec_cut(vreal a, vreal b) { return (vreal)((a != 0) & (vmask)(a * b)); }
