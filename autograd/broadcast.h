@@ -40,6 +40,28 @@ bool ag_rows_next(ag_rows *r);
         statement;                                                                       \
     }
 
+/* Backward, for operand `k` (0: a, 1: b): adds `part`, what element iy contributes, to its gradient; one
+ * that is as large as y, and to which nothing was added yet, is written. */
+#define AG_BROADCAST_BACK(node, k, part)                                                       \
+    {                                                                                          \
+        const ag_node *a_ = (node)->in[0], *b_ = (node)->in[1];                                \
+        bool first_ = false;                                                                   \
+        const bool whole_ = (node)->in[k]->val.n == (node)->val.n;                             \
+        real *restrict d_ =                                                                    \
+            whole_ ? ag_grad_or_first((node)->in[k], &first_) : ag_grad((node)->in[k]);        \
+        if (d_ && first_)                                                                      \
+            AG_BROADCAST((node)->val.shape, a_->val.shape, b_->val.shape, d_[iy] = 0 + (part)) \
+        else if (d_)                                                                           \
+            AG_BROADCAST((node)->val.shape, a_->val.shape, b_->val.shape,                      \
+                         d_[(k) ? ib : ia] += (part))                                          \
+    }
+
+/* a b, 0 where a is 0: vec_cut() of one number. Both are loaded whatever a is, as a loop in vectors can. */
+static inline real ag_cut(real a, real b) {
+    const real product = a * b;
+    return a == 0 ? 0 : product;
+}
+
 /* The shape rule of add, mul and their like. */
 bool ag_broadcast_shape(ag_node *node);
 

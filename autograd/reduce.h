@@ -1,4 +1,4 @@
-/* reduce.h - what sum, mean and max share: which axes go, and the shape that remains; internal to
+/* reduce.h - what sum, mean and max share: which axes go, the shape that remains, and sums; internal to
  * autograd/. */
 #ifndef AUTOGRAD_REDUCE_H
 #define AUTOGRAD_REDUCE_H
@@ -22,6 +22,9 @@ size_t ag_reduce_count(const ag_node *node);
 
 /* The input's shape with every reduced axis 1: what broadcasts against the input. */
 tensor_shape ag_reduce_kept(const ag_node *node);
+
+/* y = the sum of x over the axes that go, in order. */
+void ag_reduce_sum(ag_node *node);
 
 /* Their arguments: "axes":[0,-1]. */
 const char *ag_reduce_arguments(const ag_node *node);

@@ -30,8 +30,19 @@ static inline size_t row_some(int n, size_t rows) {
     return rows < most ? rows : most;
 }
 
-/* The greatest of so_far and x[0..n-1]; NaN is passed over. Four at a time, as none waits for another. */
-VEC_INLINE real row_max(const real *x, ptrdiff_t n, real so_far) {
+/* What each of some rows comes to whose lanes are still to be added up, or compared: all at once. */
+VEC_INLINE void row_fold_sums(vreal part[ROW_SOME], int rows, real sum[ROW_SOME]) {
+    for (int r = rows; r < ROW_SOME; r++) part[r] = vec_set(0);
+    for (int r = 0; r < ROW_SOME; r += VEC) vec_store(sum + r, vec_sums(part + r));
+}
+VEC_INLINE void row_fold_greatest(vreal part[ROW_SOME], int rows, real most[ROW_SOME]) {
+    for (int r = rows; r < ROW_SOME; r++) part[r] = vec_set(0);
+    for (int r = 0; r < ROW_SOME; r += VEC) vec_store(most + r, vec_greatests(part + r));
+}
+
+/* The greatest of so_far and x[0..n-1], in VEC parts; NaN is passed over. Four at a time, as none waits
+ * for another. */
+VEC_INLINE vreal row_max_parts(const real *x, ptrdiff_t n, real so_far) {
     vreal m = vec_set(so_far), second = m, third = m, fourth = m;
     ptrdiff_t i = 0;
     for (; i + 4 * VEC <= n; i += 4 * VEC) {
@@ -41,34 +52,37 @@ VEC_INLINE real row_max(const real *x, ptrdiff_t n, real so_far) {
         fourth = vec_max(vec_load(x + i + 3 * VEC), fourth);
     }
     for (; i < n; i += VEC) m = vec_max(row_get(x, i, n, so_far), m);
-    return vec_greatest(vec_max(vec_max(second, m), vec_max(fourth, third)));
+    return vec_max(vec_max(second, m), vec_max(fourth, third));
+}
+VEC_INLINE real row_max(const real *x, ptrdiff_t n, real so_far) {
+    return vec_greatest(row_max_parts(x, n, so_far));
 }
 
-/* Sum over i of x[i] - shift; with the sum of its squares. */
-VEC_INLINE real row_sum(const real *x, int n, real shift) {
+/* Sum over i of x[i] - shift, in VEC parts; with the sum of its squares. */
+VEC_INLINE vreal row_sum_parts(const real *x, int n, real shift) {
     vreal sum = {0};
     ROW_EACH(i, n) sum += row_get(x, i, n, shift) - shift;
-    return vec_sum(sum);
+    return sum;
 }
-VEC_INLINE real row_sums(const real *x, int n, real shift, real *squares) {
+VEC_INLINE vreal row_sums_parts(const real *x, int n, real shift, vreal *squares) {
     vreal sum = {0}, square = {0};
     ROW_EACH(i, n) {
         const vreal d = row_get(x, i, n, shift) - shift;
         sum += d;
         square += d * d;
     }
-    *squares = vec_sum(square);
-    return vec_sum(sum);
+    *squares = square;
+    return sum;
 }
 
-/* Sum over i of a[i] b[i]. */
-VEC_INLINE real row_dot(const real *a, const real *b, int n) {
+/* Sum over i of a[i] b[i], in VEC parts. */
+VEC_INLINE vreal row_dot_parts(const real *a, const real *b, int n) {
     vreal sum = {0};
     ROW_EACH(i, n) sum += row_get(a, i, n, 0) * row_get(b, i, n, 0);
-    return vec_sum(sum);
+    return sum;
 }
 
-/* The same, but 0 where a is 0, whatever b is. */
+/* The whole sum, 0 where a is 0, whatever b is. */
 VEC_INLINE real row_cut_dot(const real *a, const real *b, int n) {
     vreal sum = {0};
     ROW_EACH(i, n) sum += vec_cut(row_get(a, i, n, 0), row_get(b, i, n, 0));
@@ -109,24 +123,38 @@ VEC_INLINE void row_add_columns(real *sum, int n, const real *x, int rows) {
 /* Of some rows: p = softmax(x), max = the greatest x, others = the sum of exp(x - max) over all but that
  * one: added to the 1 of the greatest itself, a small one would lose its digits. */
 typedef struct {
-    const real *x;
-    real *p, max, others;
+    const real *x[ROW_SOME];
+    real *p[ROW_SOME];
+    real max[ROW_SOME], others[ROW_SOME];
 } row_soft;
 
-VEC_INLINE void row_softmax(row_soft *r, int rows, int n) {
-    for (row_soft *s = r; s < r + rows; s++) s->max = row_max(s->x, n, (real)-INFINITY);
-    for (row_soft *s = r; s < r + rows; s++) {
-        vreal sum = {0}, times = {0};
+VEC_INLINE void row_softmax(row_soft *s, int rows, int n) {
+    vreal most[ROW_SOME], sum[ROW_SOME], times[ROW_SOME];
+    real count[ROW_SOME], factor[ROW_SOME];
+    for (int r = 0; r < rows; r++) most[r] = row_max_parts(s->x[r], n, (real)-INFINITY);
+    row_fold_greatest(most, rows, s->max);
+    for (int r = 0; r < rows; r++) {
+        const vreal max = vec_set(s->max[r]);
+        vreal others = {0}, ones = {0};
         ROW_EACH(i, n) {
-            const vreal v = row_get(s->x, i, n, (real)-INFINITY), e = vec_exp(v - s->max);
-            const vmask greatest = v == s->max;
-            row_put(s->p, i, n, e);
-            sum += vec_select(greatest, e - 1, e);  // an infinity's is NaN
-            times += vec_select(greatest, vec_set(1), vec_set(0));
+            const vreal v = row_get(s->x[r], i, n, (real)-INFINITY), e = vec_exp(v - max);
+            const vmask greatest = v == max;
+            row_put(s->p[r], i, n, e);
+            others += (vreal)(~greatest & (vmask)e);
+            ones += (vreal)(greatest & (vmask)vec_set(1));
         }
-        s->others = vec_sum(sum) + (vec_sum(times) - 1);
+        sum[r] = others;
+        times[r] = ones;
     }
-    for (row_soft *s = r; s < r + rows; s++) row_scale(s->p, n, 1 / (1 + s->others));
+    row_fold_sums(sum, rows, s->others);
+    row_fold_sums(times, rows, count);
+    ROW_EACH(r, ROW_SOME) {
+        const vreal infinite = vec_load(s->max + r) * 0;  // NaN, if that is the greatest
+        const vreal others = vec_load(s->others + r) + (vec_load(count + r) - 1) + infinite;
+        vec_store(s->others + r, others);
+        vec_store(factor + r, 1 / (1 + others));
+    }
+    for (int r = 0; r < rows; r++) row_scale(s->p[r], n, factor[r]);
 }
 
 #endif

@@ -83,13 +83,13 @@ VEC_INLINE vreal vec_exp_gradual(vreal x) {
 VEC_INLINE vreal vec_exp(vreal x) {
 #ifdef VEC_AVX512
     const vec_power p = vec_power_of(vec_min(vec_set(EXP_INFINITE), x), NULL);
-    const vreal y = vec_scale(1 + p.q, p.n);
+    return (vreal)VEC_512(maskz_scalef)(VEC_TRUE(x, _CMP_NLT_UQ, vec_set(EXP_LOW)), 1 + p.q, p.n);
 #else
     const vec_power p = vec_power_of(vec_clamp(x, EXP_LOW, EXP_HIGH), NULL);
     const vreal within = (vreal)((vbits)(1 + p.q) + ((vbits)(p.n + EXP_ROUND) << EXP_SHIFT));
     const vreal y = vec_select(x <= EXP_HIGH, within, x * (real)INFINITY);  // infinity, or NaN
-#endif
     return (vreal)(~(x < EXP_LOW) & (vmask)y);
+#endif
 }
 
 /* tanh(x) = (1 - t) / (1 + t), t = e^(-2|x|), with the sign of x; 1 - t = (1 - 2^n) - 2^n q. */

@@ -6,15 +6,17 @@
 #include "tensor/exp.h"
 
 #ifdef QKV_DOUBLE
-#define LOG_LIFT   0x1p54
-#define LOG_LIFTED 54
-#define LOG_ZERO   (EXP_ROUND + 1023)
-#define LOG_ROOT   0x1.6a09e667f3bcdp-1  // sqrt(1/2)
+#define LOG_LIFT     0x1p54
+#define LOG_LIFTED   54
+#define LOG_ZERO     (EXP_ROUND + 1023)
+#define LOG_ROOT     0x1.6a09e667f3bcdp-1  // sqrt(1/2)
+#define LOG_INTERVAL 48                    // 16 of them
 #else
-#define LOG_LIFT   0x1p25f
-#define LOG_LIFTED 25
-#define LOG_ZERO   (EXP_ROUND + 127)
-#define LOG_ROOT   0x1.6a09e6p-1f
+#define LOG_LIFT     0x1p25f
+#define LOG_LIFTED   25
+#define LOG_ZERO     (EXP_ROUND + 127)
+#define LOG_ROOT     0x1.6a09e6p-1f
+#define LOG_INTERVAL 18  // 32 of them
 #endif
 
 /* x = 2^n (1 + f), sqrt(1/2) <= 1 + f < sqrt(2). */
@@ -38,7 +40,7 @@ VEC_INLINE vreal vec_log_of(vec_parts x) {
 }
 
 /* AVX-512 knows the exponents of subnormal numbers, too; that of 0 is -infinity, as is then its logarithm,
- * and that of infinity infinity. Below 0 f is NaN. */
+ * and that of infinity infinity. Below 0 f, or m, is NaN. */
 #ifdef VEC_AVX512
 VEC_INLINE vec_parts vec_parts_of(vreal x) {
     const vreal m = (vreal)VEC_512(getmant)(x, _MM_MANT_NORM_1_2,
@@ -48,7 +50,86 @@ VEC_INLINE vec_parts vec_parts_of(vreal x) {
     return (vec_parts){m * half - 1,
                        (vreal)VEC_512(getexp)(x) + vec_select(large, vec_set(1), vec_set(0))};
 }
-VEC_INLINE vreal vec_log(vreal x) { return vec_log_of(vec_parts_of(x)); }
+
+/* Without the division: x = 2^n m, 3/4 <= m < 3/2, and of the interval in which m is, by its first bits,
+ * the reciprocal of a c within it and log c stand in registers. r = m / c - 1 is small; around 1 c is 1, and
+ * r exact. The others were chosen such that log c has few digits, and n ln 2 + log c is exact. */
+VEC_INLINE vreal vec_entry(const real table[2 * VEC], vbits i) {
+    return (vreal)VEC_512(permutex2var)(vec_load(table), (__m512i)i, vec_load(table + VEC));
+}
+VEC_INLINE vreal vec_log(vreal x) {
+#ifdef QKV_DOUBLE
+    static const real RECIPROCAL[] = {1.0,
+                                      0.91455999995193615,
+                                      0.86512432434829278,
+                                      0.8207589743895608,
+                                      0.78072195117764176,
+                                      0.74440930233455427,
+                                      0.71132444449746168,
+                                      0.68105531910237704,
+                                      1.3065142856795016,
+                                      1.2552784313666225,
+                                      1.2079094339084528,
+                                      1.1639854544371255,
+                                      1.1231438597096679,
+                                      1.0850711865226395,
+                                      1.0494950820244331,
+                                      1.0};
+    static const real LOG_C[] = {0.0,
+                                 0.089312203733243223,
+                                 0.1448820548077947,
+                                 0.19752578828365586,
+                                 0.24753620894921369,
+                                 0.29516425787278422,
+                                 0.3406266318870621,
+                                 0.38411174396969727,
+                                 -0.26736274023141959,
+                                 -0.22735740563962281,
+                                 -0.18889112477199888,
+                                 -0.15184985304313159,
+                                 -0.11613177058802648,
+                                 -0.081645594538485966,
+                                 -0.048309174249880016,
+                                 0.0};
+    static const real P[] = {-0.5,
+                             0.33333333333333338,
+                             -0.25000000000021154,
+                             0.20000000000125646,
+                             -0.16666666585323034,
+                             0.14285713149076168,
+                             -0.12500098520848238,
+                             0.11113259220134569,
+                             -0.099707730204864908,
+                             0.079772039706462683};
+#else
+    static const real RECIPROCAL[] = {
+        1.0f,         0.960942507f, 0.930723906f, 0.901194274f, 0.880667448f, 0.860371828f,
+        0.824248612f, 0.815242708f, 0.788077235f, 0.776250005f, 0.755646288f, 0.741528451f,
+        0.716884911f, 0.699658811f, 0.693875134f, 0.676757753f, 1.32585657f,  1.30205858f,
+        1.26916289f,  1.24273634f,  1.2249639f,   1.20136261f,  1.16913629f,  1.16212857f,
+        1.14229727f,  1.1174376f,   1.09090281f,  1.07686162f,  1.05683923f,  1.04344344f,
+        1.01781118f,  1.0f};
+    static const real LOG_C[] = {0.0f,           0.0398406982f,  0.0717926025f,  0.104034424f,
+                                 0.127075195f,   0.150390625f,   0.193283081f,   0.204269409f,
+                                 0.23815918f,    0.25328064f,    0.280181885f,   0.299041748f,
+                                 0.332839966f,   0.357162476f,   0.365463257f,   0.390441895f,
+                                 -0.282058716f,  -0.263946533f,  -0.238357544f,  -0.217315674f,
+                                 -0.202911377f,  -0.183456421f,  -0.156265259f,  -0.150253296f,
+                                 -0.133041382f,  -0.111038208f,  -0.0870056152f, -0.0740509033f,
+                                 -0.0552825928f, -0.0425262451f, -0.0176544189f, 0.0f};
+    static const real P[] = {-0.499999998f, 0.333334439f, -0.250039411f, 0.195197822f};
+#endif
+    const vreal m =
+        (vreal)VEC_512(getmant)(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan | _MM_MANT_SIGN_zero);
+    const vreal e = (vreal)VEC_512(getexp)(x), one = vec_set(1);
+    const vreal n = (vreal)VEC_512(mask_add)(e, VEC_TRUE(m, _CMP_LT_OQ, one), e, one);
+    const vbits i = (vbits)m >> LOG_INTERVAL;
+    const vreal r = (vreal)VEC_512(fmsub)(m, vec_entry(RECIPROCAL, i), one);
+    const vreal base = n * LN2_HIGH + vec_entry(LOG_C, i), high = base + r, low = (base - high) + r;
+    const vreal rest = low + (n * LN2_LOW + r * r * vec_poly(P, sizeof P / sizeof *P, r));
+    return (vreal)VEC_512(mask_add)(high, VEC_TRUE(low, _CMP_ORD_Q, low), high,
+                                    rest);  // of infinity NaN
+}
 #else
 
 /* Of positive normal numbers. The exponent of x / sqrt(1/2) stands in the bits over the mantissa; `zero`,

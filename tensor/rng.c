@@ -20,35 +20,45 @@ uint32_t rng_u32(rng *r) {
     return permuted(old);
 }
 
-/* LEAP states side by side, each of which goes LEAP steps at once, in vectors where there is a product of
- * such numbers. */
-enum { LEAP = 16 };
+/* LEAP states side by side, each of which goes LEAP steps at once: x mul + add. */
 #ifdef VEC_AVX512
-typedef uint64_t states __attribute__((vector_size(LEAP / 2 * sizeof(uint64_t))));
-typedef uint32_t halves __attribute__((vector_size(LEAP / 2 * sizeof(uint32_t))));
+enum { LEAP = 8, VECTORS = 4 };
+typedef uint64_t states __attribute__((vector_size(LEAP * sizeof(uint64_t))));
+typedef uint32_t outputs __attribute__((vector_size(LEAP * sizeof(uint64_t))));
 
-static inline halves permuted_states(states s) {
-    const halves xorshifted = __builtin_convertvector(((s >> 18) ^ s) >> 27, halves);
-    return (halves)_mm256_rorv_epi32((__m256i)xorshifted,
-                                     (__m256i) __builtin_convertvector(s >> 59, halves));
+/* permuted() of twice LEAP states: of every state the half that counts is put beside the others'. */
+static inline outputs permuted_states(states a, states b) {
+#define LOW_HALVES  0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
+#define HIGH_HALVES 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
+    const outputs high = __builtin_shufflevector((outputs)a, (outputs)b, HIGH_HALVES);
+    a = ((a >> 18) ^ a) >> 27;
+    b = ((b >> 18) ^ b) >> 27;
+    const outputs xorshifted = __builtin_shufflevector((outputs)a, (outputs)b, LOW_HALVES);
+    return (outputs)_mm512_rorv_epi32((__m512i)xorshifted, (__m512i)(high >> 27));
 }
 
+/* Four vectors of them, so that none waits for its last product. */
 static size_t leap(uint64_t state[LEAP], uint64_t mul, uint64_t add, uint32_t *out, size_t n) {
-    states low, high;
+    states s[VECTORS];
     size_t at = 0;
-    memcpy(&low, state, sizeof low);
-    memcpy(&high, state + LEAP / 2, sizeof high);
-    for (; at + LEAP <= n; at += LEAP) {
-        const halves first = permuted_states(low), second = permuted_states(high);
-        memcpy(out + at, &first, sizeof first);
-        memcpy(out + at + LEAP / 2, &second, sizeof second);
-        low = low * mul + add;
-        high = high * mul + add;
+    memcpy(s, state, sizeof *s);
+    for (int i = 1; i < VECTORS; i++) s[i] = s[i - 1] * mul + add;
+    for (int i = 1; i < VECTORS; i *= 2) {
+        add *= mul + 1;
+        mul *= mul;
     }
-    state[0] = low[0];
+    for (; at + VECTORS * LEAP <= n; at += VECTORS * LEAP)
+        for (int i = 0; i < VECTORS; i += 2) {
+            const outputs drawn = permuted_states(s[i], s[i + 1]);
+            memcpy(out + at + i * LEAP, &drawn, sizeof drawn);
+            s[i] = s[i] * mul + add;
+            s[i + 1] = s[i + 1] * mul + add;
+        }
+    state[0] = s[0][0];
     return at;
 }
 #else
+enum { LEAP = 16 };
 static size_t leap(uint64_t state[LEAP], uint64_t mul, uint64_t add, uint32_t *out, size_t n) {
     size_t at = 0;
     for (; at + LEAP <= n; at += LEAP)

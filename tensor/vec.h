@@ -59,11 +59,13 @@ VEC_INLINE vreal vec_set(real x) {
  * most rows end inside a vector. */
 #ifdef VEC_AVX512
 #ifdef QKV_DOUBLE
-#define VEC_512(name) _mm512_##name##_pd
-#define VEC_LANES(n)  ((__mmask8)((1u << (n)) - 1))
+#define VEC_512(name)      _mm512_##name##_pd
+#define VEC_TRUE(a, is, b) _mm512_cmp_pd_mask(a, b, is)
+#define VEC_LANES(n)       ((__mmask8)((1u << (n)) - 1))
 #else
-#define VEC_512(name) _mm512_##name##_ps
-#define VEC_LANES(n)  ((__mmask16)((1u << (n)) - 1))
+#define VEC_512(name)      _mm512_##name##_ps
+#define VEC_TRUE(a, is, b) _mm512_cmp_ps_mask(a, b, is)
+#define VEC_LANES(n)       ((__mmask16)((1u << (n)) - 1))
 #endif
 VEC_INLINE vreal vec_load_part(const real *p, int n, real rest) {
     return (vreal)VEC_512(mask_loadu)(vec_set(rest), VEC_LANES(n), p);
@@ -119,7 +121,22 @@ VEC_INLINE vreal vec_min(vreal a, vreal b) { return vec_select(a < b, a, b); }
 
 /* a b, but 0 where a is 0, whatever b is: a gradient of exactly 0 stays 0 through a slope that is
  * infinite or no number. */
+#ifdef VEC_AVX512
+VEC_INLINE vreal vec_cut(vreal a, vreal b) {
+    return (vreal)VEC_512(maskz_mul)(VEC_TRUE(a, _CMP_NEQ_UQ, vec_set(0)), a, b);
+}
+#else
 VEC_INLINE vreal vec_cut(vreal a, vreal b) { return (vreal)((a != 0) & (vmask)(a * b)); }
+#endif
+
+#ifdef VEC_AVX512
+VEC_INLINE vreal vec_sqrt(vreal x) { return (vreal)VEC_512(sqrt)(x); }
+#else
+VEC_INLINE vreal vec_sqrt(vreal x) {
+    for (int i = 0; i < VEC; i++) x[i] = real_sqrt(x[i]);
+    return x;
+}
+#endif
 
 /* x brought into low .. high; NaN stays NaN. */
 VEC_INLINE vreal vec_clamp(vreal x, real low, real high) {
@@ -177,12 +194,18 @@ VEC_INLINE vreal vec_poly(const real *c, size_t n, vreal x) {
 #define VEC_ZIP_LOW  0, 2
 #define VEC_ZIP_HIGH 1, 3
 #endif
+VEC_INLINE vreal vec_zip_low(vreal a, vreal b) {
+    return __builtin_shufflevector(a, b, VEC_ZIP_LOW);
+}
+VEC_INLINE vreal vec_zip_high(vreal a, vreal b) {
+    return __builtin_shufflevector(a, b, VEC_ZIP_HIGH);
+}
 VEC_INLINE void vec_transpose(vreal row[VEC]) {
     for (int round = 1; round < VEC; round *= 2) {
         vreal zipped[VEC];
         for (int i = 0; i < VEC / 2; i++) {
-            zipped[2 * i] = __builtin_shufflevector(row[i], row[i + VEC / 2], VEC_ZIP_LOW);
-            zipped[2 * i + 1] = __builtin_shufflevector(row[i], row[i + VEC / 2], VEC_ZIP_HIGH);
+            zipped[2 * i] = vec_zip_low(row[i], row[i + VEC / 2]);
+            zipped[2 * i + 1] = vec_zip_high(row[i], row[i + VEC / 2]);
         }
         for (int i = 0; i < VEC; i++) row[i] = zipped[i];
     }
@@ -207,5 +230,19 @@ VEC_INLINE real vec_greatest(vreal v) { return VEC_512(reduce_max)(v); }
 VEC_INLINE real vec_sum(vreal v) { VEC_FOLD(v, VEC_ADD_); }
 VEC_INLINE real vec_greatest(vreal v) { VEC_FOLD(v, VEC_MAX_); }
 #endif
+
+/* The same of VEC vectors at once, in a third of the instructions: lane i of the result is what row[i]
+ * alone would give, folded in the same order. */
+#define VEC_FOLD_ROWS(row, op)                                                                   \
+    vreal part[VEC];                                                                             \
+    memcpy(part, row, sizeof part);                                                              \
+    for (int half = VEC / 2; half > 0; half /= 2)                                                \
+        for (int i = 0; i < half; i++)                                                           \
+            part[i] =                                                                            \
+                op(vec_zip_low(part[i], part[i + half]), vec_zip_high(part[i], part[i + half])); \
+    return part[0]
+VEC_INLINE vreal vec_add_(vreal a, vreal b) { return a + b; }
+VEC_INLINE vreal vec_sums(const vreal row[VEC]) { VEC_FOLD_ROWS(row, vec_add_); }
+VEC_INLINE vreal vec_greatests(const vreal row[VEC]) { VEC_FOLD_ROWS(row, vec_max); }
 
 #endif

@@ -103,6 +103,25 @@ static void sum_and_greatest_see_every_lane(void **state) {
     }
 }
 
+/* Rounded as one vector's are: the order in which lanes are folded is the same. */
+static void many_folded_at_once_are_each_folded_alone(void **state) {
+    (void)state;
+    rng r = rng_seed(3, 1);
+    for (int trial = 0; trial < 1000; trial++) {
+        vreal row[VEC];
+        real sum[VEC], most[VEC], sums[VEC], greatests[VEC];
+        for (int i = 0; i < VEC; i++) {
+            for (int k = 0; k < VEC; k++) row[i][k] = (real)rng_normal(&r);
+            sum[i] = vec_sum(row[i]);
+            most[i] = vec_greatest(row[i]);
+        }
+        vec_store(sums, vec_sums(row));
+        vec_store(greatests, vec_greatests(row));
+        assert_same_bits(sums, sum, VEC);
+        assert_same_bits(greatests, most, VEC);
+    }
+}
+
 static real exp_of(real x) { return vec_exp(vec_set(x))[0]; }
 
 /* |e^x - vec_exp(x)| in units of the last place of e^x. */
@@ -251,11 +270,17 @@ static void a_cotangent_of_0_is_cut(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(loads_and_stores),        cmocka_unit_test(partial_loads_and_stores),
-    cmocka_unit_test(select_and_max_by_lane),  cmocka_unit_test(sum_and_greatest_see_every_lane),
-    cmocka_unit_test(exp_is_within_2_ulp),     cmocka_unit_test(exp_keeps_its_ends),
-    cmocka_unit_test(exp_of_special_values),   cmocka_unit_test(exp_lanes_are_independent),
-    cmocka_unit_test(gradual_exp_fades),       cmocka_unit_test(pairs_are_exact),
+    cmocka_unit_test(loads_and_stores),
+    cmocka_unit_test(partial_loads_and_stores),
+    cmocka_unit_test(select_and_max_by_lane),
+    cmocka_unit_test(sum_and_greatest_see_every_lane),
+    cmocka_unit_test(many_folded_at_once_are_each_folded_alone),
+    cmocka_unit_test(exp_is_within_2_ulp),
+    cmocka_unit_test(exp_keeps_its_ends),
+    cmocka_unit_test(exp_of_special_values),
+    cmocka_unit_test(exp_lanes_are_independent),
+    cmocka_unit_test(gradual_exp_fades),
+    cmocka_unit_test(pairs_are_exact),
     cmocka_unit_test(a_cotangent_of_0_is_cut),
 };
 CHECK_MAIN(tests)

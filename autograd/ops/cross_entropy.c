@@ -15,15 +15,15 @@ typedef struct {
     const real *weight;
 } attr;
 
-// save: how many rows were scored, the weight used, then s [rows] and softmax - onehot [rows,V].
-enum { SCORED, WEIGHT, HEADER };
+// save: how many rows were scored, the weight used; softmax - onehot [rows,V], aligned; then s [rows].
+enum { SCORED, WEIGHT, HEADER = 16 };
 
 static bool shape(ag_node *node) {
     tensor_shape x = node->in[0]->val.shape;
     if (x.rank < 1) return ag_fail(node, "a scalar is no row of logits");
     if (!ag_fits_int(node, tensor_rows(x), "rows")) return false;
     node->val.shape = tensor_dims(0);
-    node->n_save = HEADER + tensor_rows(x) + node->in[0]->val.n;
+    node->n_save = HEADER + node->in[0]->val.n + tensor_rows(x);
     return true;
 }
 
@@ -43,23 +43,24 @@ static bool targets_in_range(ag_node *node, size_t rows, int V, int *scored) {
 static void some_rows(const ag_node *node, size_t *r, size_t rows, double *loss) {
     const int *targets = ((const attr *)node->attr)->targets,
               V = tensor_width(node->in[0]->val.shape);
-    real *others = node->save + HEADER, *d = others + rows;
-    row_soft s[ROW_SOME];
+    real *d = node->save + HEADER, *others = d + node->in[0]->val.n;
+    row_soft s;
     size_t row[ROW_SOME];
     int n = 0;
     for (const int most = (int)row_some(V, rows); *r < rows && n < most; ++*r) {
         others[*r] = 0;
         if (targets[*r] < 0) continue;
-        row[n] = *r;
-        s[n++] = (row_soft){.x = node->in[0]->val.x + *r * (size_t)V, .p = d + *r * (size_t)V};
+        s.x[n] = node->in[0]->val.x + *r * (size_t)V;
+        s.p[n] = d + *r * (size_t)V;
+        row[n++] = *r;
     }
-    row_softmax(s, n, V);
+    row_softmax(&s, n, V);
     for (int k = 0; k < n; k++) {
         const int target = targets[row[k]];
-        real *own = s[k].p + target;
-        *own = *own > (real)0.5 ? -(s[k].others / (1 + s[k].others)) : *own - 1;
-        others[row[k]] = s[k].others;
-        *loss += (double)s[k].max - (double)s[k].x[target];
+        real *own = s.p[k] + target;
+        *own = *own > (real)0.5 ? -(s.others[k] / (1 + s.others[k])) : *own - 1;
+        others[row[k]] = s.others[k];
+        *loss += (double)s.max[k] - (double)s.x[k][target];
     }
 }
 
@@ -69,7 +70,7 @@ static void forward(ag_node *node) {
     const size_t rows = tensor_rows(node->in[0]->val.shape);
     int scored;
     if (!targets_in_range(node, rows, V, &scored)) return;
-    const real *others = node->save + HEADER;
+    const real *others = node->save + HEADER + node->in[0]->val.n;
     double loss = 0;
     for (size_t r = 0; r < rows;) some_rows(node, &r, rows, &loss);
     for (size_t r = 0; r < rows; r += VEC) {
@@ -87,7 +88,7 @@ static void backward(ag_node *node) {
     const int V = tensor_width(node->in[0]->val.shape);
     const size_t rows = tensor_rows(node->in[0]->val.shape);
     const real each = node->grad[0] * node->save[WEIGHT];
-    const real *d = node->save + HEADER + rows;
+    const real *d = node->save + HEADER;
     bool first = false;
     real *dx = ag_grad_or_first(node->in[0], &first);
     for (size_t r = 0; r < rows; r++, d += V, dx += V)

@@ -48,8 +48,8 @@ static draws draws_from(const ag_node *node, size_t from) {
 }
 
 /* The next n of them. */
+enum { PIECE = 2048 };
 static void draw(draws *d, size_t n, real *m) {
-    enum { PIECE = 512 };
     uint32_t drawn[PIECE];
     const uint32_t dropped = d->dropped;
     const real kept = d->drops ? d->kept : 1;
@@ -77,8 +77,11 @@ static void times_back(const real *m, const real *dy, ptrdiff_t n, bool first, r
 
 static void forward(ag_node *node) {
     draws d = draws_from(node, 0);
-    draw(&d, node->val.n, node->save);
-    times(node->save, node->in[0]->val.x, (ptrdiff_t)node->val.n, node->val.x);
+    for (size_t at = 0, n = node->val.n, some; at < n; at += some) {
+        some = n - at < PIECE ? n - at : PIECE;
+        draw(&d, some, node->save + at);
+        times(node->save + at, node->in[0]->val.x + at, (ptrdiff_t)some, node->val.x + at);
+    }
 }
 
 static void backward(ag_node *node) {

@@ -39,7 +39,7 @@ static void forward(ag_node *node) {
         }
         if (a->targets[r] < 0) continue;
         const real *x = node->in[0]->val.x + r * (size_t)V;
-        sum += (double)x[a->targets[r]] - (double)row_sum(x, V, 0) / V;
+        sum += (double)x[a->targets[r]] - (double)vec_sum(row_sum_parts(x, V, 0)) / V;
         scored++;
     }
     const double weight = a->weight ? (double)*a->weight : scored ? 1 / (double)scored : 0;

@@ -16,21 +16,23 @@ static bool shape(ag_node *node) {
 
 static void forward_some(const ag_node *node, size_t from, int rows, real *rest) {
     const int V = tensor_width(node->val.shape);
-    real log_sum[ROW_SOME] = {0};
-    row_soft s[ROW_SOME];
+    real log_sum[ROW_SOME];
+    row_soft s;
     for (int r = 0; r < rows; r++) {
         const size_t at = (from + (size_t)r) * (size_t)V;
-        s[r] = (row_soft){.x = node->in[0]->val.x + at, .p = node->save + at};
+        s.x[r] = node->in[0]->val.x + at;
+        s.p[r] = node->save + at;
     }
-    row_softmax(s, rows, V);
-    for (int r = 0; r < rows; r++) {
-        rest[r] = s[r].others / (1 + s[r].others);
-        log_sum[r] = s[r].others;
+    row_softmax(&s, rows, V);
+    ROW_EACH(r, rows) {
+        const vreal others = vec_load(s.others + r);
+        row_put(rest, r, rows, others / (1 + others));
+        vec_store(log_sum + r, vec_log1p(others));
     }
-    ROW_EACH(r, rows) row_put(log_sum, r, rows, vec_log1p(row_get(log_sum, r, rows, 0)));
     for (int r = 0; r < rows; r++) {
         real *y = node->val.x + (from + (size_t)r) * (size_t)V;
-        ROW_EACH(c, V) row_put(y, c, V, (row_get(s[r].x, c, V, 0) - s[r].max) - log_sum[r]);
+        const vreal max = vec_set(s.max[r]), log = vec_set(log_sum[r]);
+        ROW_EACH(c, V) row_put(y, c, V, (row_get(s.x[r], c, V, 0) - max) - log);
     }
 }
 

@@ -1,7 +1,5 @@
 /* mean.c - y = the mean of x over axes; of nothing: an error.
  *   dx = dy / count, repeated along them */
-#include <string.h>
-
 #include "autograd/reduce.h"
 
 static bool shape(ag_node *node) {
@@ -11,21 +9,18 @@ static bool shape(ag_node *node) {
 }
 
 static void forward(ag_node *node) {
-    tensor_shape full = node->in[0]->val.shape, kept = ag_reduce_kept(node);
-    const real *x = node->in[0]->val.x;
-    real *restrict y = node->val.x;
-    memset(y, 0, node->val.n * sizeof *y);
-    AG_BROADCAST(full, kept, kept, y[ia] += x[iy])
     const real count = (real)ag_reduce_count(node);
-    for (size_t i = 0; i < node->val.n; i++) y[i] /= count;
+    ag_reduce_sum(node);
+    for (size_t i = 0; i < node->val.n; i++) node->val.x[i] /= count;
 }
 
 static void backward(ag_node *node) {
     tensor_shape full = node->in[0]->val.shape, kept = ag_reduce_kept(node);
     const real *dy = node->grad, each = 1 / (real)ag_reduce_count(node);
-    real *restrict dx = ag_grad(node->in[0]);
+    bool first = false;
+    real *restrict dx = ag_grad_or_first(node->in[0], &first);
     // y[ia] += x[iy] / count
-    AG_BROADCAST(full, kept, kept, dx[iy] += dy[ia] * each)
+    AG_BROADCAST(full, kept, kept, dx[iy] = (first ? 0 : dx[iy]) + dy[ia] * each)
 }
 
 static ag_node *sample(ag_graph *g, int i) { return ag_sample_reduced(g, ag_mean, i, false); }

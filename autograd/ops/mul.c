@@ -10,13 +10,10 @@ static void forward(ag_node *node) {
 }
 
 static void backward(ag_node *node) {
-    tensor_shape full = node->val.shape, sa = node->in[0]->val.shape, sb = node->in[1]->val.shape;
     const real *restrict A = node->in[0]->val.x, *restrict B = node->in[1]->val.x;
     const real *restrict dY = node->grad;
-    real *dA = ag_grad(node->in[0]);
-    if (dA) AG_BROADCAST(full, sa, sb, dA[ia] += dY[iy] == 0 ? 0 : dY[iy] * B[ib])
-    real *dB = ag_grad(node->in[1]);
-    if (dB) AG_BROADCAST(full, sa, sb, dB[ib] += dY[iy] == 0 ? 0 : dY[iy] * A[ia])
+    AG_BROADCAST_BACK(node, 0, ag_cut(dY[iy], B[ib]))
+    AG_BROADCAST_BACK(node, 1, ag_cut(dY[iy], A[ia]))
 }
 
 static ag_node *sample(ag_graph *g, int i) {

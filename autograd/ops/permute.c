@@ -2,6 +2,7 @@
  * axes[i] of x. Every number stands at its new place in y; backward, its gradient returns to the
  * old one. */
 #include "autograd/reduce.h"
+#include "autograd/row.h"
 
 static bool shape(ag_node *node) {
     const ag_axes *a = node->attr;
@@ -19,60 +20,116 @@ static bool shape(ag_node *node) {
     return true;
 }
 
-/* How far apart in x neighbours along each dimension of y are. */
+/* A permutation of `from` as planes: [..,R,..,C] becomes [..,C,..,R], C and R being the last dimensions of
+ * each. What else there is counts the planes. Where the last dimension stays, there is no C. */
 typedef struct {
-    size_t stride[TENSOR_MAXRANK + 1];
-} strides;
+    tensor_shape to;
+    size_t stride[TENSOR_MAXRANK], stride_to[TENSOR_MAXRANK];  // of to's dimensions, in each
+    int c;                       // from's last dimension, in to; -1: it stays the last
+    size_t R, C, step, step_to;  // rows are `step` apart in from; columns `step_to` in to
+} planes;
 
-static strides strides_of(const ag_node *node) {
-    const ag_axes *a = node->attr;
-    tensor_shape x = node->in[0]->val.shape;
-    strides s = {{0}};
-    for (int i = 0; i < x.rank; i++) s.stride[i] = ag_inner(x, ag_axis(x, a->axes[i]));
-    return s;
+static planes planes_of(tensor_shape from, const int axes[TENSOR_MAXRANK]) {
+    planes p = {.to = from, .c = -1, .C = 1, .step = 1};
+    for (int i = 0; i < from.rank; i++) {
+        p.to.dim[i] = from.dim[axes[i]];
+        p.stride[i] = p.step = ag_inner(from, axes[i]);
+    }
+    for (int i = 0; i < from.rank; i++) {
+        p.stride_to[i] = ag_inner(p.to, i);
+        if (axes[i] == from.rank - 1 && i < from.rank - 1) p.c = i;
+    }
+    p.R = (size_t)tensor_width(p.to);
+    if (p.c >= 0) p.C = (size_t)p.to.dim[p.c];
+    if (p.c >= 0) p.step_to = p.stride_to[p.c];
+    return p;
 }
 
-/* Where row r of y (all but its last dimension) begins in x. */
-static size_t begin(tensor_shape y, const strides *s, size_t r) {
-    size_t at = 0;
-    for (int i = y.rank - 2; i >= 0; i--) {
-        at += r % (size_t)y.dim[i] * s->stride[i];
-        r /= (size_t)y.dim[i];
+/* Where plane k begins in from and in to. */
+static void begin(const planes *p, size_t k, size_t *from, size_t *to) {
+    *from = *to = 0;
+    for (int i = p->to.rank - 2; i >= 0; i--) {
+        if (i == p->c) continue;
+        const size_t at = k % (size_t)p->to.dim[i];
+        *from += at * p->stride[i];
+        *to += at * p->stride_to[i];
+        k /= (size_t)p->to.dim[i];
     }
-    return at;
+}
+
+typedef enum { COPY, FIRST, ADD } way;  // FIRST: added to 0
+
+VEC_INLINE void put(real *to, vreal v, way how) {
+    vec_store(to, how == COPY ? v : (how == ADD ? vec_load(to) : vec_set(0)) + v);
+}
+VEC_INLINE void put_one(real *to, real x, way how) {
+    *to = how == COPY ? x : (how == ADD ? *to : 0) + x;
+}
+
+/* to[c * step_to + r] = from[r * step + c] of rows r and columns c; VEC x VEC at a time. */
+VEC_INLINE void turn(const real *from, size_t step, size_t rows, size_t cols, real *to,
+                     size_t step_to, way how) {
+    size_t r = 0;
+    for (; r + VEC <= rows && cols >= VEC; r += VEC) {
+        size_t c = 0;
+        for (; c + VEC <= cols; c += VEC) {
+            vreal at[VEC];
+            for (size_t k = 0; k < VEC; k++) at[k] = vec_load(from + (r + k) * step + c);
+            vec_transpose(at);
+            for (size_t k = 0; k < VEC; k++) put(to + (c + k) * step_to + r, at[k], how);
+        }
+        for (; c < cols; c++)
+            for (size_t k = r; k < r + VEC; k++)
+                put_one(to + c * step_to + k, from[k * step + c], how);
+    }
+    for (size_t c = 0; c < cols; c++)
+        for (size_t k = r; k < rows; k++) put_one(to + c * step_to + k, from[k * step + c], how);
+}
+
+VEC_INLINE void move(const planes *p, size_t n, const real *x, real *y, way how) {
+    for (size_t k = 0; k * p->R * p->C < n; k++) {
+        size_t from, to, r = 0;
+        begin(p, k, &from, &to);
+        if (p->c >= 0) {
+            turn(x + from, p->step, p->R, p->C, y + to, p->step_to, how);
+            continue;
+        }
+        for (; r + VEC <= p->R; r += VEC) put(y + to + r, vec_load(x + from + r), how);
+        for (; r < p->R; r++) put_one(y + to + r, x[from + r], how);
+    }
 }
 
 static void forward(ag_node *node) {
-    const strides s = strides_of(node);
-    tensor_shape y = node->val.shape;
-    size_t D = (size_t)tensor_width(y), step = s.stride[y.rank ? y.rank - 1 : 0];
-    for (size_t r = 0; r * D < node->val.n; r++) {
-        const real *restrict from = node->in[0]->val.x + begin(y, &s, r);
-        real *restrict row = node->val.x + r * D;
-        for (size_t d = 0; d < D; d++) row[d] = from[d * step];
-    }
+    const ag_axes *a = node->attr;
+    const tensor_shape s = node->in[0]->val.shape;
+    int axes[TENSOR_MAXRANK] = {0};
+    for (int i = 0; i < s.rank; i++) axes[i] = ag_axis(s, a->axes[i]);
+    const planes p = planes_of(s, axes);
+    move(&p, node->val.n, node->in[0]->val.x, node->val.x, COPY);
 }
 
 static void backward(ag_node *node) {
-    const strides s = strides_of(node);
-    tensor_shape y = node->val.shape;
-    size_t D = (size_t)tensor_width(y), step = s.stride[y.rank ? y.rank - 1 : 0];
-    real *dx = ag_grad(node->in[0]);
-    for (size_t r = 0; r * D < node->val.n; r++) {
-        const real *restrict row = node->grad + r * D;
-        real *restrict to = dx + begin(y, &s, r);
-        for (size_t d = 0; d < D; d++) to[d * step] += row[d];  // row[d] = from[d * step]
-    }
+    const ag_axes *a = node->attr;
+    const tensor_shape s = node->in[0]->val.shape;
+    int back[TENSOR_MAXRANK] = {0};
+    for (int i = 0; i < s.rank; i++) back[ag_axis(s, a->axes[i])] = i;
+    const planes p = planes_of(node->val.shape, back);
+    bool first = false;
+    real *dx = ag_grad_or_first(node->in[0], &first);
+    if (first)
+        move(&p, node->val.n, node->grad, dx, FIRST);
+    else
+        move(&p, node->val.n, node->grad, dx, ADD);
 }
 
 static ag_node *sample(ag_graph *g, int i) {
-    static const int axes[][5] = {{0},    {0},   {1, 0}, {2, 0, 1}, {0, 2, 1, 3}, {-1, 1, -5, 3, 2},
-                                  {1, 0}, {0, 1}};
+    static const int axes[][5] = {
+        {0}, {0}, {1, 0}, {2, 0, 1}, {0, 2, 1, 3}, {-1, 1, -5, 3, 2}, {1, 0}, {0, 1}, {1, 0}};
     const tensor_shape shapes[] = {
         tensor_dims(0),          tensor_dims(1, 7),          tensor_dims(2, 3, 17),
         tensor_dims(3, 2, 3, 5), tensor_dims(4, 2, 3, 2, 5), tensor_dims(5, 2, 3, 1, 2, 2),
-        tensor_dims(2, 0, 4),    tensor_dims(2, 3, 4)};
-    if (i >= 8) return NULL;
+        tensor_dims(2, 0, 4),    tensor_dims(2, 3, 4),       tensor_dims(2, 17, 18)};
+    if (i >= 9) return NULL;
     return ag_permute(ag_sample(g, AG_SAMPLE_NORMAL, shapes[i]), shapes[i].rank, axes[i]);
 }
 

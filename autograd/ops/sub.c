@@ -10,12 +10,9 @@ static void forward(ag_node *node) {
 }
 
 static void backward(ag_node *node) {
-    tensor_shape full = node->val.shape, sa = node->in[0]->val.shape, sb = node->in[1]->val.shape;
     const real *restrict dY = node->grad;
-    real *dA = ag_grad(node->in[0]);
-    if (dA) AG_BROADCAST(full, sa, sb, dA[ia] += dY[iy])
-    real *dB = ag_grad(node->in[1]);
-    if (dB) AG_BROADCAST(full, sa, sb, dB[ib] -= dY[iy])
+    AG_BROADCAST_BACK(node, 0, dY[iy])
+    AG_BROADCAST_BACK(node, 1, -dY[iy])
 }
 
 static ag_node *sample(ag_graph *g, int i) {

@@ -1,22 +1,13 @@
 /* sum.c - y = the sum of x over axes.        dx = dy, repeated along them */
-#include <string.h>
-
 #include "autograd/reduce.h"
-
-static void forward(ag_node *node) {
-    tensor_shape full = node->in[0]->val.shape, kept = ag_reduce_kept(node);
-    const real *x = node->in[0]->val.x;
-    real *restrict y = node->val.x;
-    memset(y, 0, node->val.n * sizeof *y);
-    AG_BROADCAST(full, kept, kept, y[ia] += x[iy])
-}
 
 static void backward(ag_node *node) {
     tensor_shape full = node->in[0]->val.shape, kept = ag_reduce_kept(node);
     const real *dy = node->grad;
-    real *restrict dx = ag_grad(node->in[0]);
+    bool first = false;
+    real *restrict dx = ag_grad_or_first(node->in[0], &first);
     // y[ia] += x[iy]
-    AG_BROADCAST(full, kept, kept, dx[iy] += dy[ia])
+    AG_BROADCAST(full, kept, kept, dx[iy] = (first ? 0 : dx[iy]) + dy[ia])
 }
 
 static ag_node *sample(ag_graph *g, int i) { return ag_sample_reduced(g, ag_sum, i, true); }
@@ -28,7 +19,7 @@ static ag_node *timed(ag_graph *g, const ag_sizes *z) {
 const ag_op ag_op_sum = {
     .name = "sum",
     .shape = ag_reduce_shape,
-    .forward = forward,
+    .forward = ag_reduce_sum,
     .backward = backward,
     .sample = sample,
     .timed = timed,

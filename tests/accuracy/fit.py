@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """fit.py - the polynomials of tensor/exp.h, log.h, normal.h and gate.h, as C tables: computed with 60 digits as
 Chebyshev approximations and written in powers of their variable. Needs mpmath."""
-from mpmath import chebyfit, erfc, exp, expm1, findroot, log, mp, mpf, ncdf, npdf, pi, sqrt
+import math
+
+from mpmath import chebyfit, erfc, exp, expm1, findroot, log, log1p, mp, mpf, ncdf, npdf, pi, sqrt
 
 mp.dps = 60
 
@@ -40,6 +42,38 @@ c_table('exp', lambda r: near(lambda v: (expm1(v) - v) / v**2, r), [-HALF_LN2, H
 S = (sqrt(2) - 1) / (sqrt(2) + 1) * mpf('1.001')
 c_table('log', lambda z: (2 * mp.atanh(sqrt(z)) / sqrt(z) - 2) / z if z > mpf(10)**-20 else mpf(2) / 3,
         [0, S * S], 4, 7)
+
+
+def log_table(bits, parts, grid):
+    """Of each of the parts of [3/4, 3/2) that the first bits of m in [1, 2) tell apart, m / 2 standing for the upper
+    ones: the reciprocal of a c near its middle whose logarithm is nearly a multiple of 2^-grid, and that."""
+    reciprocals, logs = [mpf(1)], [mpf(0)]
+    for i in range(1, parts - 1):
+        middle = (1 + mpf(2 * i + 1) / (2 * parts)) / (2 if 2 * i >= parts else 1)
+        with mp.workprec(bits):
+            first = 1 / middle * mpf('1.0003')
+        last = mpf(2)**(-bits if first < 1 else 1 - bits)  # a unit of its last place
+        each, start = float(last / first), float(mp.frac(-log(first) * 2**grid))
+        most = min(2**19, int(0.009 / each))
+
+        def off(k):
+            at = start - math.log1p(k * each) * 2**grid
+            return abs(at - round(at))
+        reciprocals.append(first + min(range(-most, most), key=off) * last)
+        logs.append(mp.nint(-log(reciprocals[-1]) * 2**grid) / 2**grid)
+    digits, end = (9, 'f') if bits == 24 else (17, '')
+    for name, column in (('reciprocals', reciprocals), ('logarithms', logs)):
+        print(f'log, {name}:\n  ' + ', '.join(c_number(c, digits) + end for c in column + [column[0]]))
+
+
+# ln(1 + r) = r + r^2 P(r); around 1 r is x - 1.
+log_table(24, 32, 16)
+log_table(53, 16, 42)
+for parts, terms, digits, end in ((32, 4, 9, 'f'), (16, 10, 17, '')):
+    rising, error = chebyfit(lambda r: near(lambda v: (log1p(v) - v) / v**2, r),
+                             [mpf('-1.05') / (2 * parts), mpf('1.001') / parts], terms, error=True)
+    print(f'log in {parts} parts: {terms} terms, off by {mp.nstr(error, 2)}')
+    print('  ' + ', '.join(c_number(c, digits) + end for c in reversed(rising)))
 
 
 # Phi(-a) = e^(-a^2/2) t Q(s), t = 1 / (a + 4), s = 1 - 8 t
