@@ -82,7 +82,7 @@ VEC_INLINE vreal row_dot_parts(const real *a, const real *b, int n) {
     return sum;
 }
 
-/* The whole sum, 0 where a is 0, whatever b is. */
+/* Their sum, but 0 where a is 0, whatever b is. */
 VEC_INLINE real row_cut_dot(const real *a, const real *b, int n) {
     vreal sum = {0};
     ROW_EACH(i, n) sum += vec_cut(row_get(a, i, n, 0), row_get(b, i, n, 0));

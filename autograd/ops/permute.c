@@ -47,14 +47,16 @@ static planes planes_of(tensor_shape from, const int axes[TENSOR_MAXRANK]) {
 
 /* Where plane k begins in from and in to. */
 static void begin(const planes *p, size_t k, size_t *from, size_t *to) {
-    *from = *to = 0;
+    size_t x = 0, y = 0;
     for (int i = p->to.rank - 2; i >= 0; i--) {
         if (i == p->c) continue;
-        const size_t at = k % (size_t)p->to.dim[i];
-        *from += at * p->stride[i];
-        *to += at * p->stride_to[i];
-        k /= (size_t)p->to.dim[i];
+        const size_t dim = (size_t)p->to.dim[i], at = k % dim;
+        x += at * p->stride[i];
+        y += at * p->stride_to[i];
+        k /= dim;
     }
+    *from = x;
+    *to = y;
 }
 
 typedef enum { COPY, FIRST, ADD } way;  // FIRST: added to 0
@@ -94,8 +96,10 @@ VEC_INLINE void move(const planes *p, size_t n, const real *x, real *y, way how)
             turn(x + from, p->step, p->R, p->C, y + to, p->step_to, how);
             continue;
         }
-        for (; r + VEC <= p->R; r += VEC) put(y + to + r, vec_load(x + from + r), how);
-        for (; r < p->R; r++) put_one(y + to + r, x[from + r], how);
+        const real *row = x + from;
+        real *out = y + to;
+        for (const size_t R = p->R; r + VEC <= R; r += VEC) put(out + r, vec_load(row + r), how);
+        for (const size_t R = p->R; r < R; r++) put_one(out + r, row[r], how);
     }
 }
 

@@ -67,8 +67,8 @@ def log_table(bits, parts, grid):
 
 
 # ln(1 + r) = r + r^2 P(r); around 1 r is x - 1.
-log_table(24, 32, 16)
-log_table(53, 16, 42)
+log_table(24, 32, 17)
+log_table(53, 16, 43)
 for parts, terms, digits, end in ((32, 4, 9, 'f'), (16, 10, 17, '')):
     rising, error = chebyfit(lambda r: near(lambda v: (log1p(v) - v) / v**2, r),
                              [mpf('-1.05') / (2 * parts), mpf('1.001') / parts], terms, error=True)
