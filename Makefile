@@ -163,9 +163,7 @@ pinned: $(PINNED)
 	@sh tests/run.sh $^
 
 ACCURACY := $(B)/accuracy/float $(B)/accuracy/double
-# What a test in shell uses beside the program.
-test_with = $(if $(filter tests/test_$(1).sh,$(TEST_SH)),$(2))
-test: $(TEST_BINS) $(B)/qkv $(call test_with,accuracy,$(ACCURACY)) $(call test_with,install,all)
+test: $(TEST_BINS) $(B)/qkv $(B)/qkv-double $(if $(filter %/test_accuracy.sh,$(TEST_SH)),$(ACCURACY))
 	@sh tests/test_runner.sh >/dev/null  # a broken runner must not judge itself
 	@QKV=$(abspath $(B)/qkv) sh tests/run.sh $(call longest_first,$(TEST_SH) $(TEST_BINS))
 
