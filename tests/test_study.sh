@@ -106,16 +106,62 @@ a_picture_is_drawn() {
 }
 
 # The example's study, with few steps.
+short_example() {
+    sed 's/"steps": 600/"steps": 20/; s/"seeds": 3/"seeds": 2/; s/0.99}/0}/' "$examples/study.json" >rate.json
+}
+
 gnu_parallel_runs_the_parts() {
     parallel --version 2>/dev/null | grep -q GNU || cannot "no GNU parallel" || return
-    sed 's/"steps": 600/"steps": 20/; s/"seeds": 3/"seeds": 2/; s/0.99}/0}/' "$examples/study.json" >rate.json
+    short_example
     sh "$examples/study_parallel.sh" rate.json 2 "with blanks" >out 2>err ||
         { say "$(cat err)"; return 1; }
     grep -q '^Study rate: 2 variants, 2 seeds$' out && [ "$(wc -l <"with blanks/results.jsonl")" -eq 4 ]
 }
 
+# The study by Slurm; a stand-in for its sbatch runs the jobs of an array side by side, and what
+# depends on an array if all of it went well, before it says the number of the job.
+slurm() { # STUDY PARTS OUT
+    PATH=$PWD/slurm:$PATH QKV=$QKV sh "$examples/study_slurm.sh" "$@" >out 2>err && [ ! -s err ]
+}
+
+slurm_runs_the_parts() {
+    short_example
+    mkdir -p slurm && cat >slurm/sbatch <<'END'
+#!/bin/sh
+for word; do
+    case $word in
+    --parsable | --kill-on-invalid-dep=yes) ;;
+    --array=1-*) array=${word#--array=1-} ;;
+    --output=*) output=${word#--output=} ;;
+    --dependency=afterok:*) after=${word#--dependency=afterok:} ;;
+    *) [ $# -eq 1 ] && script=$word || exit 9 ;;
+    esac
+    shift
+done
+job=$(($(cat jobs 2>/dev/null || echo 40) + 1))
+echo $job >jobs
+if [ -n "${array:-}" ]; then
+    for i in $(seq "$array"); do
+        log=$(echo "$output" | sed "s/%a/$i/")
+        SLURM_JOB_ID=$job SLURM_ARRAY_TASK_ID=$i sh "$script" >"$log" 2>&1 &
+        children="${children:-} $!"
+    done
+    for child in $children; do wait "$child" || touch failed-$job; done
+elif [ ! -e "failed-$after" ]; then SLURM_JOB_ID=$job sh "$script" >"$output" 2>&1; fi
+echo $job
+END
+    chmod +x slurm/sbatch
+    slurm rate.json 3 "on nodes" || { say "$(cat err "on nodes"/*.log)"; return 1; }
+    [ "$(cat out)" = 42 ] && [ "$(cat "on nodes"/part-*/results.jsonl | wc -l)" -eq 4 ] || return 1
+    grep -q '^Study rate: 2 variants, 2 seeds$' "on nodes/study.log" || return 1
+    ran 0 study rate.json --out whole-rate && [ "$(results "on nodes")" = "$(results whole-rate)" ] || return 1
+    echo '{' >torn.json
+    slurm torn.json 2 none || return 1
+    grep -q "torn.json" none/part-1.log && [ ! -e none/study.log ]
+}
+
 tests="built_in_studies_are_listed a_file_is_a_study finished_trainings_are_kept parts_merged_are_the_whole
 nothing_to_judge_is_no_verdict summary_is_json a_claim_that_fails_is_exit_1
 unknown_names_are_usage_errors bad_files_are_exit_3
-a_picture_is_drawn gnu_parallel_runs_the_parts"
+a_picture_is_drawn gnu_parallel_runs_the_parts slurm_runs_the_parts"
 suite $tests
