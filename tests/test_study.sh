@@ -154,7 +154,7 @@ END
     slurm rate.json 3 "on nodes" || { say "$(cat err "on nodes"/*.log)"; return 1; }
     [ "$(cat out)" = 42 ] && [ "$(cat "on nodes"/part-*/results.jsonl | wc -l)" -eq 4 ] || return 1
     grep -q '^Study rate: 2 variants, 2 seeds$' "on nodes/study.log" || return 1
-    ran 0 study rate.json --out whole-rate && [ "$(results "on nodes")" = "$(results whole-rate)" ] || return 1
+    ran 0 study rate.json --out all && [ "$(results "on nodes")" = "$(results all)" ] || return 1
     echo '{' >torn.json
     slurm torn.json 2 none || return 1
     grep -q "torn.json" none/part-1.log && [ ! -e none/study.log ]
