@@ -37,7 +37,7 @@ static planes planes_of(tensor_shape from, const int axes[TENSOR_MAXRANK]) {
     }
     for (int i = 0; i < from.rank; i++) {
         p.stride_to[i] = ag_inner(p.to, i);
-        if (axes[i] == from.rank - 1 && i < from.rank - 1) p.c = i;
+        if (i < from.rank - 1 && axes[i] == from.rank - 1) p.c = i;
     }
     p.R = (size_t)tensor_width(p.to);
     if (p.c >= 0) p.C = (size_t)p.to.dim[p.c];
