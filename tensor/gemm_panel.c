@@ -75,11 +75,10 @@ void gemm_panel_cut(int cols, int m, int k, gemm_view a, const real *b, ptrdiff_
 
 /* Copies k x cols, cols <= VEC, of a B whose columns are contiguous (the transpose of a row-major
  * matrix) into rows `ld` apart: square blocks are transposed in registers. Worth 4 % of a step: every
- * dx = dy w^T packs its w. The columns after them, which mostly come next, are fetched. */
+ * dx = dy w^T packs its w. */
 static void pack_transposed(int k, int cols, gemm_view b, real *out, ptrdiff_t ld) {
     for (int p = 0; p < k; p += VEC) {
         vreal block[VEC];
-        for (int j = 0; j < cols; j++) __builtin_prefetch(b.x + p + (cols + j) * b.col);
         for (int j = 0; j < VEC; j++)
             block[j] = j < cols ? vec_load_upto(b.x + p + j * b.col, k - p, 0) : vec_set(0);
         vec_transpose(block);
