@@ -338,6 +338,7 @@ help:
 	@echo 'make coverage     what of the source the tests reach, by gcov; fails below a floor'
 	@echo 'make referee      random graphs over all ops against PyTorch (N=10000)'
 	@echo 'make accuracy     every op against mpmath over the whole range of numbers; writes docs/accuracy.md (ELEMENTS=)'
+	@echo 'make pinned       with ARCH=portable: the bits that such a build must have, here alone'
 	@echo 'make portable     ARCH=portable: the same bits from several compilers, processors, C libraries (make deps-portable)'
 	@echo 'make bench        a training step beside PyTorch and JAX (TORCH=, JAX=: their pythons; BENCH="--threads 2")'
 	@echo 'make torture      2000 kills, 10000 power losses, hostile names, full disks (KILLS=, STATES=)'
@@ -346,7 +347,7 @@ help:
 	@echo 'make install      program, library, headers and man page into PREFIX (/usr/local), staged in DESTDIR'
 	@echo 'make uninstall    removes them'
 	@echo 'make clean        removes $(B)/'
-	@echo 'Variables: CC CFLAGS LDFLAGS ARCH=native|portable|x86-64-v3|... PREFIX DESTDIR WERROR=1'
+	@echo 'Variables: ONCE=1 (make test: each test in one precision) CC CFLAGS LDFLAGS ARCH=native|portable|x86-64-v3|... PREFIX DESTDIR WERROR=1'
 
 .PHONY: all page install uninstall test pinned pictures portable accuracy coverage covered bench torture fuzz referee demo check clean deps deps-check deps-page deps-sanitize deps-portable headers help FORCE
 .SECONDARY:

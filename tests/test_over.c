@@ -260,27 +260,10 @@ static void models_have_the_same_bits(void **state) {
 }
 
 /* Memory may run out at any time, also when a value is taken back. */
-static bool scenario(const tensor_allocator *mem, void *ctx) {
-    (void)ctx;
-    ag_params *params = ag_params_new(mem, 1);
-    ag_graph *g = params ? ag_graph_new(params) : NULL;
-    bool ok = g != NULL;
-    if (ok) {
-        ag_keep_grads(g, false);
-        ag_stream(g, 1);
-        ag_node *y = mlp(g);
-        ok = ag_forward(g) && ag_backward(y, NULL);
-        for (int i = 0; ok && i < ag_count(g); i++) ok = ag_store(ag_at(g, i)) == ag_at(g, i);
-        ok = ok && ag_forward(g) && ag_backward(y, NULL) && !ag_error(g);
-    }
-    ag_graph_free(g);
-    ag_params_free(params);
-    return ok;
-}
-
 static void memory_may_run_out(void **state) {
     (void)state;
-    check_every_failure(scenario, NULL);
+    recorder *scenario = mlp;
+    check_every_failure(stores_all, &scenario);
 }
 
 static const struct CMUnitTest tests[] = {

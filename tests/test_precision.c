@@ -14,25 +14,11 @@
 #include "tests/golden/model.h"
 #include "tests/oracle.h"
 
+#include "tests/fixture.h"  // after what has a g of its own
+
 static const bool DOUBLE = sizeof(real) == sizeof(double);
 /* In the double build a reference is no better than what it judges: allow for both. */
 static const double U = (double)REAL_EPSILON / 2 * (sizeof(real) == sizeof(double) ? 4 : 1);
-
-static ag_params *params;
-static ag_graph *g;
-
-static int begin(void **state) {
-    (void)state;
-    params = ag_params_new(NULL, 1);
-    g = ag_graph_new(params);
-    return !g;
-}
-static int end(void **state) {
-    (void)state;
-    ag_graph_free(g);
-    ag_params_free(params);
-    return 0;
-}
 
 /* A leaf of normal numbers of that mean and deviation. */
 static ag_node *normal(tensor_shape s, double mean, double deviation) {

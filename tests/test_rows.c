@@ -3,22 +3,7 @@
 #include "autograd/op.h"
 #include "tensor/rng.h"
 #include "tests/check.h"
-
-static ag_params *params;
-static ag_graph *g;
-
-static int begin(void **state) {
-    (void)state;
-    params = ag_params_new(NULL, 1);
-    g = ag_graph_new(params);
-    return !g;
-}
-static int end(void **state) {
-    (void)state;
-    ag_graph_free(g);
-    ag_params_free(params);
-    return 0;
-}
+#include "tests/fixture.h"
 
 static int below(rng *r, int n) { return (int)rng_below(r, (uint32_t)n); }
 

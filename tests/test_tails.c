@@ -5,22 +5,7 @@
 #include "autograd/op.h"
 #include "tensor/rng.h"
 #include "tests/check.h"
-
-static ag_params *params;
-static ag_graph *g;
-
-static int begin(void **state) {
-    (void)state;
-    params = ag_params_new(NULL, 1);
-    g = ag_graph_new(params);
-    return !g;
-}
-static int end(void **state) {
-    (void)state;
-    ag_graph_free(g);
-    ag_params_free(params);
-    return 0;
-}
+#include "tests/fixture.h"
 
 static ag_node *leaf(int n, const double *x) {
     ag_node *in = ag_want_grad(ag_input(g, "x", tensor_dims(1, n)));
