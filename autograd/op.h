@@ -79,17 +79,8 @@ struct ag_by_rows {
                 int t);               // how many numbers row t can see; NULL: any number will do
     size_t (*room)(const ag_node *);  // reals that it wants for itself while it goes through a
                                       // plane: ag_plane_memory(); NULL: none
-    int keeps;      // reals of each row that forward leaves for forward again: ag_kept_rows()
-    bool in_place;  // y may stand where its first input does, dx where dy does; and backward does
-                    // not read that input
-    bool reads_y;   // backward reads y
-    bool whole;     // its forward and backward are functions of their own for whole tensors, by
-                    // the same bits; only streamed nodes are run by rows
+    int keeps;  // reals of each row that forward leaves for forward again: ag_kept_rows()
 };
-
-/* For elementwise ops: y[i] is a function of the inputs' elements i alone, or of those that broadcast
- * to i. Runs the op's own forward and backward, row by row. */
-extern const ag_by_rows ag_elementwise;
 
 void ag_rows_forward(ag_node *node);
 void ag_rows_backward(ag_node *node);

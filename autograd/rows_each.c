@@ -90,5 +90,4 @@ static void backward(ag_node *node, const ag_band *b) {
     }
 }
 
-const ag_by_rows ag_elementwise = {
-    .forward = forward, .backward = backward, .reads_y = true, .whole = true};
+const ag_by_rows ag_elementwise = {.forward = forward, .backward = backward};

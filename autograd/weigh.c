@@ -189,12 +189,8 @@ static int cols(const ag_node *node, int t) {
     return ag_mask_limit(weights(node)->mask, t, tensor_width(node->val.shape));
 }
 
-const ag_by_rows ag_weigh_by_rows = {.forward = forward,
-                                     .backward = backward,
-                                     .cols = cols,
-                                     .keeps = 2,
-                                     .in_place = true,
-                                     .reads_y = true};
+const ag_by_rows ag_weigh_by_rows = {
+    .forward = forward, .backward = backward, .cols = cols, .keeps = 2};
 
 ag_node *ag_weigh_sample(ag_graph *g, ag_node *(*op)(ag_node *, ag_mask), int i) {
     const struct {

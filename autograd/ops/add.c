@@ -51,14 +51,11 @@ static ag_node *sample(ag_graph *g, int i) {
 
 const ag_op ag_op_add = {
     .name = "add",
+    .facts = AG_ELEMENTWISE | AG_IN_PLACE | AG_NO_X | AG_NO_Y,
     .shape = ag_broadcast_shape,
     .forward = forward,
     .backward = backward,
     .sample = sample,
-    .over_dy = true,
-    .over_x = true,
-    .forgets = true,
-    .rows = &ag_elementwise,
     .torch = "x[0] + x[1]",
 };
 

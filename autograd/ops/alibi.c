@@ -47,8 +47,7 @@ static void backward(ag_node *node, const ag_band *b) {
             dx.x[r * dx.ld + s] = (first ? 0 : dx.x[r * dx.ld + s]) + dy.x[r * dy.ld + s];
 }
 
-static const ag_by_rows by_rows = {
-    .forward = forward, .backward = backward, .cols = cols, .in_place = true};
+static const ag_by_rows by_rows = {.forward = forward, .backward = backward, .cols = cols};
 
 static ag_node *sample(ag_graph *g, int i) {
     const struct {
@@ -69,6 +68,7 @@ static ag_node *sample(ag_graph *g, int i) {
 static const char *arguments(const ag_node *node) { return ag_text_mask(node, mask_of(node)); }
 
 const ag_op ag_op_alibi = {.name = "alibi",
+                           .facts = AG_IN_PLACE | AG_NO_X | AG_NO_Y,
                            .shape = shape,
                            .forward = ag_rows_forward,
                            .backward = ag_rows_backward,

@@ -124,8 +124,7 @@ static void backward_rows(ag_node *node, const ag_band *b) {
             times_back(p.m, dy.x + r * dy.ld + p.at, p.n, first, dx.x + r * dx.ld + p.at);
 }
 
-static const ag_by_rows by_rows = {
-    .forward = forward_rows, .backward = backward_rows, .in_place = true, .whole = true};
+static const ag_by_rows by_rows = {.forward = forward_rows, .backward = backward_rows};
 
 static ag_node *sample(ag_graph *g, int i) {
     static const double p[] = {0.5, 0, 0.9};
@@ -152,12 +151,11 @@ static const char *arguments(const ag_node *node) {
 
 const ag_op ag_op_dropout = {
     .name = "dropout",
+    .facts = AG_IN_PLACE | AG_NO_X | AG_NO_Y,
     .shape = shape,
     .forward = forward,
     .backward = backward,
     .sample = sample,
-    .over_x = true,
-    .forgets = true,
     .rows = &by_rows,
     .timed = timed,
     .arguments = arguments,

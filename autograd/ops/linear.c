@@ -79,11 +79,11 @@ static ag_node *timed(ag_graph *g, const ag_sizes *z) {
 
 const ag_op ag_op_linear = {
     .name = "linear",
+    .facts = AG_NO_Y,
     .shape = shape,
     .forward = forward,
     .backward = backward,
     .sample = sample,
-    .forgets = true,
     .flops = flops,
     .timed = timed,
     .torch = "F.linear(x[0], x[1].T, x[2] if len(x) > 2 else None)",

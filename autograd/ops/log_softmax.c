@@ -80,6 +80,7 @@ static ag_node *sample(ag_graph *g, int i) {
 
 const ag_op ag_op_log_softmax = {
     .name = "log_softmax",
+    .facts = AG_NO_X | AG_NO_Y,
     .shape = shape,
     .forward = forward,
     .backward = backward,

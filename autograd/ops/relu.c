@@ -11,14 +11,11 @@ static ag_node *sample(ag_graph *g, int i) {
 
 const ag_op ag_op_relu = {
     .name = "relu",
-    .has_kinks = true,
+    .facts = AG_KINKS | AG_ELEMENTWISE | AG_IN_PLACE | AG_NO_X,
     .shape = ag_same_shape,
     .forward = forward,
     .backward = backward,
     .sample = sample,
-    .over_dy = true,
-    .over_x = true,
-    .rows = &ag_elementwise,
     .torch = "F.relu(x[0])",
 };
 

@@ -122,6 +122,7 @@ static const char *arguments(const ag_node *node) {
 
 const ag_op ag_op_scores = {
     .name = "scores",
+    .facts = AG_NO_Y,
     .shape = shape,
     .forward = ag_rows_forward,
     .backward = ag_rows_backward,

@@ -36,12 +36,11 @@ static const char *arguments(const ag_node *node) {
 }
 
 const ag_op ag_op_soft_cap = {.name = "soft_cap",
+                              .facts = AG_ELEMENTWISE | AG_IN_PLACE | AG_NO_Y,
                               .shape = shape,
                               .forward = forward,
                               .backward = backward,
                               .sample = sample,
-                              .over_dy = true,
-                              .rows = &ag_elementwise,
                               .arguments = arguments};
 
 ag_node *ag_soft_cap(ag_node *x, double cap) {

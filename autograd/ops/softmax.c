@@ -15,6 +15,7 @@ static ag_node *timed(ag_graph *g, const ag_sizes *z) {
 
 const ag_op ag_op_softmax = {
     .name = "softmax",
+    .facts = AG_IN_PLACE | AG_NO_X,
     .shape = ag_weigh_shape,
     .forward = ag_rows_forward,
     .backward = ag_rows_backward,

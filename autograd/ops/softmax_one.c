@@ -10,6 +10,7 @@ static ag_node *sample(ag_graph *g, int i) { return ag_weigh_sample(g, ag_softma
 
 const ag_op ag_op_softmax_one = {
     .name = "softmax_one",
+    .facts = AG_IN_PLACE | AG_NO_X,
     .shape = ag_weigh_shape,
     .forward = ag_rows_forward,
     .backward = ag_rows_backward,
