@@ -52,7 +52,7 @@ FNR == 1 {
     if (here != "cli" && here != "tests" && here != "examples" && has(system_of_cli, header))
         wrong("only train/cli/ may include this")
     if (here != "tests" && header == "assert.h" && FILENAME != "autograd/graph_internal.h")
-        wrong("only tests and the engine'"'"'s debug builds assert; the library reports errors")
+        wrong("only tests, and debug builds of the engine, assert; the library reports errors")
 }
 
 /^[ \t]*#[ \t]*include[ \t]*"/ {
