@@ -34,11 +34,12 @@ typedef struct ag_node ag_node;
 typedef struct ag_op ag_op;
 typedef struct ag_hook_entry ag_hook_entry;
 typedef struct ag_sizes ag_sizes;
-typedef struct ag_by_rows ag_by_rows;
+typedef struct ag_fast ag_fast;
 typedef struct ag_flow ag_flow;
 
 struct ag_node {
-    const ag_op *op;  // NULL: a leaf (input or parameter)
+    const ag_op *op;      // NULL: a leaf (input or parameter)
+    const ag_fast *fast;  // how op is run faster than by its plain loops, the engine's
     ag_graph *graph;
     const char *name;  // "layer0.attn.weights": what hooks, plots and errors call it
     int index;         // its place in the recording
@@ -68,7 +69,7 @@ struct ag_op {
     bool has_kinks;              // its derivative jumps somewhere (relu, max)
     bool (*shape)(ag_node *);    // sets val.shape (and n_save), or ag_fail()s and returns false;
                                  // may set val.x and save too, which else are new memory
-    void (*forward)(ag_node *);  // writes all of val (and save)
+    void (*forward)(ag_node *);  // writes all of val (and save), in plain loops
 
     /* For each input that wants it: adds to ag_grad(input). NULL where shape() lets nothing pass back
      * (stop_gradient). */
@@ -76,16 +77,6 @@ struct ag_op {
 
     /* The i-th example for the automatic tests; NULL ends the list. */
     ag_node *(*sample)(ag_graph *, int i);
-
-    /* Backward may write the first input's gradient where dy stands: it reads no number of dy after it
-     * wrote there, but for add's copy of itself. */
-    bool over_dy;
-
-    /* The same of values: forward may write y where any input of its size stands, and backward reads no
-     * input (that it gets y instead does no harm). `forgets`: backward does not read y. */
-    bool over_x, forgets;
-
-    const ag_by_rows *rows;  // how it works on some rows at a time (op.h); NULL: it cannot
 
     /* FLOPs of the matrix product in_0 in_1 that it is, 2 a term; NULL: its time is that of reading
      * and writing. */
@@ -220,6 +211,16 @@ void ag_stream(ag_graph *g, int rows);
 /* Makes a node stored that is streamed or written over; others it leaves alone. Returns it, the inert
  * node on an error. */
 ag_node *ag_store(ag_node *node);
+
+/* Whether nodes recorded from now on are run by the plain loops that stand in ops/, and stored, instead
+ * of by the fast forms of the same ops (not so, at first). What was recorded before stays as it is. Kept
+ * over ag_graph_reset(). */
+void ag_plain(ag_graph *g, bool plain);
+bool ag_has_fast(const ag_op *op);  // beside its plain loops
+
+/* Runs one op, as ag_forward() and ag_backward() do: by its fast form or its plain loops. */
+void ag_node_forward(ag_node *node);
+void ag_node_backward(ag_node *node);
 
 /* Copies rows t .. t+n-1 of a plane of [..,T,S] into out [n,S], the planes counted over all
  * dimensions before the last two. A streamed node computes just these and stays streamed. False if

@@ -95,7 +95,7 @@ static void place_inputs(ag_graph *g, const ag_node *node) {
 /* May its first input's gradient take its own one's place? Nobody has added to it yet then. */
 static bool hands_over(const ag_node *node) {
     const ag_node *in = node->in[0];
-    if (!node->op->over_dy || !is_inner(in) || has_place(in) || in->val.n != node->val.n)
+    if (!node->fast->over_dy || !is_inner(in) || has_place(in) || in->val.n != node->val.n)
         return false;
     for (int k = 1; k < node->n_in; k++)
         if (node->in[k] == in) return false;
@@ -199,7 +199,7 @@ bool ag_backward(ag_node *node, const real *cotangent) {
     start(node, cotangent);
     for (int i = node->index; i >= 0 && !g->failed; i--) {
         ag_node *at = g->nodes.at[i];
-        if (at->op && at->has_grad) at->op->backward(at);
+        if (at->op && at->has_grad) ag_node_backward(at);
     }
     zero_the_rest(g);
     return !g->failed;

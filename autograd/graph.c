@@ -190,7 +190,7 @@ bool ag_make(ag_node *node) {
     if (!node->val.x) node->val.x = ag_take(g, node->val.n, sizeof(real));
     if (!node->save) node->save = ag_take(g, node->n_save, sizeof(real));
     if (g->failed) return false;
-    node->op->forward(node);
+    ag_node_forward(node);
     if (node->over) node->over->val.x = NULL;
     return !g->failed;
 }
@@ -199,12 +199,13 @@ bool ag_make(ag_node *node) {
 static bool build(ag_node *node) {
     ag_graph *g = node->graph;
     for (int i = 0; i < node->n_in; i++)
-        if (!node->op->rows || node->in[i]->lent) ag_store(node->in[i]);
+        if (!node->fast->rows || node->in[i]->lent) ag_store(node->in[i]);
     if (g->failed) return false;
     if (!node->op->shape(node))
         return ag_fail(node, "its shape rule refuses this without a reason: it must ag_fail()");
     if (g->failed) return false;
     if (!tensor_count(node->val.shape, &node->val.n)) return ag_fail(node, "too many elements");
+    if (node->fast->save) node->n_save = node->fast->save(node);
     ag_plan(node);
     if (node->streamed) return !g->failed;
     ag_write_over(node);
@@ -219,6 +220,7 @@ ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *att
     ag_node *node = ag_new_node(g);
     if (node == &g->inert) return node;
     node->op = op;
+    node->fast = ag_fast_of(g, op);
     node->name = ag_text(g, "%s#%d", op->name, node->index);
     node->n_in = n_in;
     node->in = ag_take(g, (size_t)n_in, sizeof *node->in);

@@ -3,7 +3,7 @@
 #ifndef AUTOGRAD_GRAPH_INTERNAL_H
 #define AUTOGRAD_GRAPH_INTERNAL_H
 
-#include "autograd/op.h"
+#include "autograd/fast.h"
 #include "tensor/rng.h"
 
 typedef struct {
@@ -55,7 +55,9 @@ struct ag_graph {
     int stream_rows;  // planes of more rows may be streamed; 0: none. Kept over ag_graph_reset()
     ag_buffer *buffers;
     int n_buffers;
-    ag_run run;  // kept over ag_graph_reset()
+    bool plain;              // nodes have no fast forms. Kept over ag_graph_reset()
+    const ag_fast *claimed;  // what a test claims of an op of its own; NULL: nothing
+    ag_run run;              // kept over ag_graph_reset()
     bool failed;
     char error[400];
     rng samples;  // the stream of ag_sample()

@@ -10,7 +10,7 @@ static int times_read(const ag_node *node, const ag_node *in) {
 
 /* May a new node's value be written over that input's? */
 static bool may_go(const ag_node *node, const ag_node *in) {
-    if (!in->op || !in->op->forgets || in->streamed || in->hooks || in->val.n != node->val.n ||
+    if (!in->op || !in->fast->forgets || in->streamed || in->hooks || in->val.n != node->val.n ||
         times_read(node, in) > 1)
         return false;
     for (int i = in->index + 1; i < node->index; i++)
@@ -20,7 +20,7 @@ static bool may_go(const ag_node *node, const ag_node *in) {
 
 void ag_write_over(ag_node *node) {
     const ag_graph *g = node->graph;
-    if (!node->op->over_x || !g->stream_rows || !g->share_grads || node->val.x) return;
+    if (!node->fast->over_x || !g->stream_rows || !g->share_grads || node->val.x) return;
     for (int k = 0; k < node->n_in && !node->over; k++)
         if (may_go(node, node->in[k])) node->over = node->in[k];
     if (!node->over) return;
@@ -34,7 +34,7 @@ void ag_run_node(ag_node *node) {
         in->val.x = node->val.x;
         ag_run_node(in);
     }
-    node->op->forward(node);
+    ag_node_forward(node);
     if (in) in->val.x = NULL;
 }
 

@@ -4,7 +4,7 @@
 #include "autograd/row.h"
 
 tensor_shape ag_planes(const ag_node *node) {
-    const ag_by_rows *r = node->op->rows;
+    const ag_by_rows *r = node->fast->rows;
     return r->planes ? r->planes(node) : node->val.shape;
 }
 
@@ -12,7 +12,7 @@ tensor_shape ag_planes(const ag_node *node) {
 static int cols_of(const ag_node *node, int t, int S) {
     int most = -1;
     for (const ag_node *m = node; m; m = m->flow->next) {
-        const int cols = m->op->rows->cols ? m->op->rows->cols(m, t) : -1;
+        const int cols = m->fast->rows->cols ? m->fast->rows->cols(m, t) : -1;
         if (cols > most) most = cols;
     }
     return most < 0 ? S : most;
@@ -57,8 +57,8 @@ void ag_rows_forward(ag_node *node) {
     const bool is_plane = tensor_same_shape(ag_planes(node), node->val.shape);
     for (walk w = walk_of(node); step(&w, node);) {
         for (ag_node *m = node->flow->last; m != node; m = m->flow->previous)
-            m->op->rows->forward(m, &w.band);
-        node->op->rows->forward(node, &w.band);
+            m->fast->rows->forward(m, &w.band);
+        node->fast->rows->forward(node, &w.band);
         if (is_plane) zero_rest(&w.band, ag_band_of(node, &w.band));
     }
 }
@@ -67,12 +67,12 @@ void ag_rows_backward(ag_node *node) {
     walk w = walk_of(node);
     for (w.band.again = true; step(&w, node);) {
         for (ag_node *m = node->flow->last; m != node; m = m->flow->previous) {
-            m->op->rows->forward(m, &w.band);
+            m->fast->rows->forward(m, &w.band);
             m->has_grad = false;
         }
-        node->op->rows->backward(node, &w.band);
+        node->fast->rows->backward(node, &w.band);
         for (ag_node *m = node->flow->next; m; m = m->flow->next) {
-            if (m->has_grad) m->op->rows->backward(m, &w.band);
+            if (m->has_grad) m->fast->rows->backward(m, &w.band);
             m->has_grad = false;
         }
     }
@@ -112,6 +112,6 @@ ag_strip ag_band_grad(ag_node *in, const ag_band *b, bool *first) {
 real *ag_plane_memory(const ag_node *node) { return buffer(node, node->flow->own); }
 
 real *ag_kept_rows(const ag_node *node, const ag_band *b) {
-    const int each = node->op->rows->keeps;
+    const int each = node->fast->rows->keeps;
     return node->flow->kept ? node->flow->kept + row_index(b) * (size_t)each : NULL;
 }

@@ -78,7 +78,7 @@ static void next(stand_in *s) {
 static void forward(ag_node *node, const ag_band *b) {
     stand_in s;
     begin(&s, node, b, false);
-    for (int r = 0; r < b->n; r++, next(&s)) node->op->forward(&s.node);
+    for (int r = 0; r < b->n; r++, next(&s)) ag_node_forward(&s.node);
 }
 
 static void backward(ag_node *node, const ag_band *b) {
@@ -86,7 +86,7 @@ static void backward(ag_node *node, const ag_band *b) {
     begin(&s, node, b, true);
     for (int r = 0; r < b->n; r++, next(&s)) {
         for (int k = 0; k < node->n_in; k++) s.in[k].has_grad = !s.first[k];
-        node->op->backward(&s.node);
+        ag_node_backward(&s.node);
     }
 }
 

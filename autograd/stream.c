@@ -43,7 +43,7 @@ static bool in_place(const ag_node *node) {
     const ag_node *x = node->in[0];
     for (int k = 1; k < node->n_in; k++)
         if (node->in[k] == x) return false;
-    return node->op->rows->in_place && x->streamed && !x->op->rows->reads_y;
+    return node->fast->rows->in_place && x->streamed && !x->fast->rows->reads_y;
 }
 
 static int new_buffer(ag_graph *g, int *n, size_t size) {
@@ -64,7 +64,7 @@ static void give_memory(ag_node *head) {
             m->flow->dx = shares ? reader->flow->dx : new_buffer(g, &n, band_size(m));
     }
     for (ag_node *m = head; m; m = m->flow->next) {
-        const ag_by_rows *r = m->op->rows;
+        const ag_by_rows *r = m->fast->rows;
         const size_t room = r->room ? r->room(m) : 0;
         m->flow->own = room ? new_buffer(g, &n, room) : -1;
         if (m->streamed && r->keeps && !m->flow->kept)
@@ -122,15 +122,15 @@ static bool may_be_streamed(const ag_node *node) {
     if (!g->stream_rows || !g->share_grads || s.rank < 2 || s.dim[s.rank - 2] <= g->stream_rows)
         return false;
     if (node->val.x || node->n_in == 0) return false;
-    if (node->op->rows == &ag_elementwise && (node->n_save || node->n_in > AG_EACH_MOST))
+    if (node->fast->rows == &ag_elementwise && (node->n_save || node->n_in > AG_EACH_MOST))
         return false;
-    bool goes_on = !node->op->rows->whole;  // an elementwise op only carries on a chain
+    bool goes_on = !node->fast->rows->whole;  // an elementwise op only carries on a chain
     for (int k = 0; k < node->n_in; k++) goes_on = goes_on || node->in[k]->streamed;
     return goes_on && tensor_same_shape(s, ag_planes(node));
 }
 
 void ag_plan(ag_node *node) {
-    const ag_by_rows *rows = node->op->rows;
+    const ag_by_rows *rows = node->fast->rows;
     const bool stream = rows && may_be_streamed(node), runs = rows && (stream || !rows->whole);
     for (int k = 0; k < node->n_in; k++) {
         ag_node *in = node->in[k];
@@ -161,7 +161,7 @@ ag_node *ag_store(ag_node *node) {
     }
     if (!node->streamed) return node;
     ag_node *head = head_of(node);
-    for (int k = 0; k < node->n_in && node->op->rows->whole; k++) ag_store(node->in[k]);
+    for (int k = 0; k < node->n_in && node->fast->rows->whole; k++) ag_store(node->in[k]);
     node->streamed = false;
     node->flow->reader = NULL;
     if (head) link_chain(head);
@@ -175,7 +175,7 @@ ag_node *ag_store(ag_node *node) {
 /* Runs a streamed node's part of its chain for one band. */
 static void run_up_to(ag_node *node, const ag_band *b) {
     for (ag_node *m = head_of(node)->flow->last;; m = m->flow->previous) {
-        m->op->rows->forward(m, b);
+        m->fast->rows->forward(m, b);
         if (m == node) return;
     }
 }

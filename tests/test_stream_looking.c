@@ -1,5 +1,6 @@
 /* Whoever looks at what is streamed gets it; and a fault in an op by rows is seen. */
 #include <math.h>
+#include "autograd/graph_internal.h"
 
 #include "tests/stream.h"
 
@@ -139,14 +140,14 @@ static void a_planted_fault_is_found(void **state) {
         open_streaming(&stream);
         ag_node *a = capped(stored.g), *b = capped(stream.g);
         ag_node *at = of_op(stream.g, faults[f].op);
-        right = at->op->rows;
+        right = at->fast->rows;
         planted = faults[f].fault;
         ag_by_rows wrong = *right;
         wrong.forward = faulty_forward;
         wrong.backward = faulty_backward;
-        ag_op op = *at->op;
-        op.rows = &wrong;
-        at->op = &op;
+        ag_fast form = *at->fast;
+        form.rows = &wrong;
+        at->fast = &form;
         for (size_t i = 0; i < b->val.n; i++)
             b->val.x[i] = (real)NAN;  // what was recorded was right
         for (int n = 0; n < 2; n++) pass(&stored, a), pass(&stream, b);

@@ -34,7 +34,6 @@ const ag_op ag_op_div = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
-    .rows = &ag_elementwise,
     .torch = "x[0] / x[1]",
 };
 

@@ -14,7 +14,6 @@ const ag_op ag_op_exp = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
-    .rows = &ag_elementwise,
     .torch = "torch.exp(x[0])",
 };
 

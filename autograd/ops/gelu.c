@@ -47,8 +47,6 @@ const ag_op ag_op_gelu = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
-    .over_dy = true,
-    .rows = &ag_elementwise,
     .timed = timed,
     .arguments = arguments,
     .torch = "F.gelu(x[0], approximate=form)",

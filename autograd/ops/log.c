@@ -14,7 +14,6 @@ const ag_op ag_op_log = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
-    .rows = &ag_elementwise,
     .torch = "torch.log(x[0])",
 };
 

@@ -26,7 +26,6 @@ const ag_op ag_op_mul = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
-    .rows = &ag_elementwise,
     .torch = "x[0] * x[1]",
 };
 

@@ -13,7 +13,6 @@ const ag_op ag_op_neg = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
-    .rows = &ag_elementwise,
     .torch = "-x[0]",
 };
 

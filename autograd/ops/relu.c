@@ -16,9 +16,6 @@ const ag_op ag_op_relu = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
-    .over_dy = true,
-    .over_x = true,
-    .rows = &ag_elementwise,
     .torch = "F.relu(x[0])",
 };
 

@@ -39,7 +39,6 @@ const ag_op ag_op_scale = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
-    .rows = &ag_elementwise,
     .timed = timed,
     .arguments = arguments,
     .torch = "factor * x[0]",

@@ -15,8 +15,6 @@ const ag_op ag_op_sigmoid = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
-    .over_dy = true,
-    .rows = &ag_elementwise,
     .torch = "torch.sigmoid(x[0])",
 };
 

@@ -15,8 +15,6 @@ const ag_op ag_op_silu = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
-    .over_dy = true,
-    .rows = &ag_elementwise,
     .torch = "F.silu(x[0])",
 };
 

@@ -40,8 +40,6 @@ const ag_op ag_op_soft_cap = {.name = "soft_cap",
                               .forward = forward,
                               .backward = backward,
                               .sample = sample,
-                              .over_dy = true,
-                              .rows = &ag_elementwise,
                               .arguments = arguments};
 
 ag_node *ag_soft_cap(ag_node *x, double cap) {

@@ -15,7 +15,6 @@ const ag_op ag_op_sqrt = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
-    .rows = &ag_elementwise,
     .torch = "torch.sqrt(x[0])",
 };
 

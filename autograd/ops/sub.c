@@ -25,7 +25,6 @@ const ag_op ag_op_sub = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
-    .rows = &ag_elementwise,
     .torch = "x[0] - x[1]",
 };
 

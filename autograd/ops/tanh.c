@@ -15,8 +15,6 @@ const ag_op ag_op_tanh = {
     .forward = forward,
     .backward = backward,
     .sample = sample,
-    .over_dy = true,
-    .rows = &ag_elementwise,
     .torch = "torch.tanh(x[0])",
 };
 
