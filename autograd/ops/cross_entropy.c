@@ -1,5 +1,8 @@
 /* cross_entropy.c - y = weight * sum over scored rows r of (log sum_c exp x[r,c]) - x[r,target[r]].
  *   dx[r] = weight (softmax(x[r]) - onehot(target[r]))
+ * With s the sum of exp(x - max) over all but the greatest, the loss of a row is (max - x[target]) +
+ * log(1 + s), and the 1 - p of a target that is the greatest s / (1 + s): nothing cancels, so a row
+ * that is nearly sure keeps its digits.
  * A target of -1 is not scored. `weight` points to the caller's number, read at every replay (1 /
  * scored rows of the whole batch, so that micro-batches add up to the batch's mean); NULL: 1 / scored
  * rows of this call. Nothing scored: 0. */
@@ -7,15 +10,16 @@
 #include "autograd/op.h"
 #include "tensor/scalar.h"
 
-// save: how many rows were scored, the weight used; then softmax(x) [rows,V].
-enum { SCORED, WEIGHT, P };
+// save: how many rows were scored, the weight used; then softmax(x) - onehot(target)
+// [rows,V].
+enum { SCORED, WEIGHT, HEADER };
 
 static bool shape(ag_node *node) {
     tensor_shape x = node->in[0]->val.shape;
     if (x.rank < 1) return ag_fail(node, "a scalar is no row of logits");
     if (!ag_fits_int(node, tensor_rows(x), "rows")) return false;
     node->val.shape = tensor_dims(0);
-    node->n_save = P + node->in[0]->val.n;
+    node->n_save = HEADER + node->in[0]->val.n;
     return true;
 }
 
@@ -38,17 +42,21 @@ static void forward(ag_node *node) {
     const int V = tensor_width(node->in[0]->val.shape), scored = ag_count_scored(node);
     if (scored < 0) return;
     const real *x = node->in[0]->val.x;
-    real *p = node->save + P;
+    real *d = node->save + HEADER;
     double loss = 0;
-    for (size_t r = 0; r < tensor_rows(node->in[0]->val.shape); r++, x += V, p += V) {
-        if (a->targets[r] < 0) continue;
-        real max = (real)-INFINITY;
-        double sum = 0;
+    for (size_t r = 0; r < tensor_rows(node->in[0]->val.shape); r++, x += V, d += V) {
+        const int target = a->targets[r];
+        if (target < 0) continue;
+        int top = 0;
         for (int c = 0; c < V; c++)
-            if (x[c] > max) max = x[c];
-        for (int c = 0; c < V; c++) sum += tensor_exp((double)x[c] - (double)max);
-        for (int c = 0; c < V; c++) p[c] = (real)(tensor_exp((double)x[c] - (double)max) / sum);
-        loss += tensor_log(sum) + (double)max - (double)x[a->targets[r]];
+            if (x[c] > x[top]) top = c;
+        double others = 0;
+        for (int c = 0; c < V; c++)
+            if (c != top) others += tensor_exp((double)x[c] - (double)x[top]);
+        for (int c = 0; c < V; c++)
+            d[c] = (real)(tensor_exp((double)x[c] - (double)x[top]) / (1 + others) - (c == target));
+        if (top == target) d[top] = (real)(-others / (1 + others));
+        loss += (double)x[top] - (double)x[target] + tensor_log1p(others);
     }
     node->save[SCORED] = (real)scored;
     node->save[WEIGHT] = a->weight ? *a->weight : scored ? 1 / (real)scored : 0;
@@ -58,11 +66,11 @@ static void forward(ag_node *node) {
 static void backward(ag_node *node) {  // reads neither x nor y
     const int *target = ((const ag_targets_attr *)node->attr)->targets;
     const int V = tensor_width(node->in[0]->val.shape);
-    const real each = node->grad[0] * node->save[WEIGHT], *p = node->save + P;
+    const real each = node->grad[0] * node->save[WEIGHT], *d = node->save + HEADER;
     real *dx = ag_grad(node->in[0]);
-    for (size_t r = 0; r < tensor_rows(node->in[0]->val.shape); r++, p += V, dx += V)
+    for (size_t r = 0; r < tensor_rows(node->in[0]->val.shape); r++, d += V, dx += V)
         for (int c = 0; target[r] >= 0 && c < V; c++)
-            dx[c] += ag_cut(each, p[c] - (c == target[r]));  // loss += log sum exp x - x[target]
+            dx[c] += ag_cut(each, d[c]);  // loss += log sum exp x - x[target]
 }
 
 int ag_cross_entropy_scored(const ag_node *node) {

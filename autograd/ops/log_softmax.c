@@ -1,6 +1,7 @@
 /* log_softmax.c - y = x - log sum exp x, over the last dimension.
  *   dx = dy - p sum of dy, p = softmax(x)
- * The sum is of exp(x - max), so logits of any size are exact. A row of only -infinity is NaN. */
+ * With s the sum of exp(x - max) over all but the greatest, log sum exp x is max + log(1 + s): logits of
+ * any size are exact, and a row that is nearly sure keeps its digits. Only -infinity: NaN. */
 #include "autograd/op.h"
 #include "tensor/scalar.h"
 
@@ -14,12 +15,14 @@ static void forward(ag_node *node) {
     const real *x = node->in[0]->val.x;
     real *y = node->val.x;
     for (size_t at = 0; at < node->val.n; at += (size_t)V, x += V, y += V) {
-        real max = (real)-INFINITY;
-        double sum = 0;
+        int top = 0;
         for (int c = 0; c < V; c++)
-            if (x[c] > max) max = x[c];
-        for (int c = 0; c < V; c++) sum += tensor_exp((double)x[c] - (double)max);
-        for (int c = 0; c < V; c++) y[c] = (real)((double)x[c] - (double)max - tensor_log(sum));
+            if (x[c] > x[top]) top = c;
+        double others = 0;
+        for (int c = 0; c < V; c++)
+            if (c != top) others += tensor_exp((double)x[c] - (double)x[top]);
+        for (int c = 0; c < V; c++)
+            y[c] = (real)((double)x[c] - (double)x[top] - tensor_log1p(others));
     }
 }
 
