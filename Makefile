@@ -55,8 +55,8 @@ $(B)/double/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(FLAGS) -DQKV_DOUBLE $(CFLAGS) $(EXTRA) -MMD -MP -c -o $@ $<
-# A fused multiply-add would change the last bit of initial weights; config.json says how the program was built.
-%/tensor/rng.o %/tensor/scalar.o %/autograd/params.o: EXTRA := -ffp-contract=off
+# A fused multiply-add would change the last bit of initial weights, and of a product's gradient where loops take two ways.
+%/tensor/rng.o %/tensor/scalar.o %/autograd/params.o %/autograd/ops/mul.o: EXTRA := -ffp-contract=off
 %/train/config/json.o: EXTRA = -DQKV_FLAGS='"$(strip $(filter-out $(WARN) -I. -Werror,$(FLAGS)) $(CFLAGS))"'
 
 $(B)/gen/plot_scripts.c: train/plot/embed.sh $(sort $(wildcard train/plot/*.gp))

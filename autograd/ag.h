@@ -34,18 +34,15 @@ typedef struct ag_node ag_node;
 typedef struct ag_op ag_op;
 typedef struct ag_hook_entry ag_hook_entry;
 typedef struct ag_sizes ag_sizes;
-typedef struct ag_fast ag_fast;
-typedef struct ag_flow ag_flow;
 
 struct ag_node {
-    const ag_op *op;      // NULL: a leaf (input or parameter)
-    const ag_fast *fast;  // how op is run faster than by its plain loops, the engine's
+    const ag_op *op;  // NULL: a leaf (input or parameter)
     ag_graph *graph;
     const char *name;  // "layer0.attn.weights": what hooks, plots and errors call it
     int index;         // its place in the recording
     int n_in;
     ag_node **in;
-    tensor val;
+    tensor val;        // val.x NULL: it is not stored (ag_stream)
     real *grad;        // d loss / d val after ag_backward(); NULL where nobody wants it
     bool wants_grad;   // a leaf that learns, or something computed from one
     bool has_grad;     // something was added to grad in this backward pass
@@ -53,20 +50,25 @@ struct ag_node {
     real *save;        // n_save reals which forward keeps for backward
     size_t n_save;
     ag_param_entry *param;  // a parameter's leaf: its entry
-    ag_hook_entry *hooks;
-    bool streamed;   // computed a few rows at a time, never stored: val.x is NULL; see ag_stream()
-    ag_node *lent;   // who is written over its value, which is gone: val.x is NULL; see ag_stream()
-    ag_node *over;   // the input that it is written over itself
-    size_t grad_at;  // where grad stands in the memory that is shared; see ag_keep_grads()
-    size_t unwritten;  // last rows of grad to which nothing was written yet in this backward pass
-    ag_flow *flow;     // how it is run by rows, the engine's; NULL: as a whole
+};
+
+/* What an op states of itself. The engine places memory by it; one that is left out costs memory, a
+ * false one is found by the tests (tests/test_over.c). */
+enum {
+    AG_KINKS = 1,  // its derivative jumps somewhere (relu, max)
+    AG_ELEMENTWISE =
+        2,  // y[i] depends on the inputs' elements i alone, or on those that broadcast to i
+    AG_IN_PLACE = 4,  // y may stand where an input of its size does, and the first input's gradient
+                      // where dy does: each number is read before it is overwritten
+    AG_NO_X = 8,      // backward reads no input's value
+    AG_NO_Y = 16      // backward does not read y
 };
 
 /* The whole contract of an op: whoever wants to know something of it asks here. What stands after
  * `sample` may be left out. */
 struct ag_op {
     const char *name;
-    bool has_kinks;              // its derivative jumps somewhere (relu, max)
+    unsigned facts;              // AG_KINKS, ...
     bool (*shape)(ag_node *);    // sets val.shape (and n_save), or ag_fail()s and returns false;
                                  // may set val.x and save too, which else are new memory
     void (*forward)(ag_node *);  // writes all of val (and save), in plain loops
@@ -191,21 +193,18 @@ bool ag_backward(ag_node *node, const real *cotangent);
  * faster so, by the same bits. Kept over ag_graph_reset(). */
 void ag_keep_grads(ag_graph *g, bool keep);
 
-/* From now on planes of more than `rows` rows, which attention's scores and weights are, need not be
- * stored: memory then grows with T, not with its square. 0, as at first: all are stored, those
- * that are there already too. Kept over ag_graph_reset().
+/* From now on not every value need be stored; the bits are the same. 0, as at first: all are. Kept over
+ * ag_graph_reset().
  *
- * A node recorded afterwards is *streamed* if its op works by rows (op.h), if it is such a plane,
- * and if one node alone reads it, by rows too. When that one runs, it asks for some rows after the
- * other; they are computed, used, and forgotten. Backward computes them once more. And a value of any
- * size that one node alone reads, and no backward, may be *written over* by that node's own
- * (ag_op.over_x). All by the same bits as if they were stored.
+ * Attention's scores and weights are planes of T x T numbers, and nothing reads them but the next op. So
+ * planes of more than `rows` rows are *streamed*: mix asks softmax for some rows, softmax asks scores, and
+ * they are computed, used and forgotten; backward computes them once more. Memory then grows with T, not
+ * with its square. And where y = relu(x) and nobody else needs x, y is *written over* it.
  *
- * Who looks gets the node stored, from then on, and at once with its value, computed from what its
- * inputs are now: ag_find() and ag_hook() on it, ag_store(), another node that reads it, ag_backward()
- * from it; and all are stored while gradients are kept (ag_keep_grads). Until then val.x is NULL, and
- * grad of what is streamed. Between ag_forward() and ag_backward() leaves and run must stay as they
- * are. */
+ * The value of such a node is not there: val.x is NULL. Look at it, and it is stored from then on:
+ * ag_find(), ag_hook(), ag_store(), ag_backward() from it, another op that reads it. As long as gradients
+ * are kept (ag_keep_grads) everything is stored. Leaves must stay as they are from ag_forward() to
+ * ag_backward(). */
 void ag_stream(ag_graph *g, int rows);
 
 /* Makes a node stored that is streamed or written over; others it leaves alone. Returns it, the inert

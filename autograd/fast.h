@@ -1,7 +1,7 @@
 /* fast.h - fast forms: what the engine may run in place of an op's plain loops; internal to autograd/.
  *
  * ops/NAME.c holds the formula and its plain loops, fast/NAME.c the same in vectors, bands and shared
- * memory. A line of fast/fast.def says that one stands in for the other; graphs that are plain
+ * memory. A line of fast.def says that one stands in for the other; graphs that are plain
  * (ag_plain), and builds without fast/ (make PLAIN=1), do without. A test holds the two together. */
 #ifndef AUTOGRAD_FAST_H
 #define AUTOGRAD_FAST_H
@@ -11,31 +11,23 @@
 
 typedef struct ag_by_rows ag_by_rows;
 
-struct ag_fast {
+typedef struct {
     const ag_op *op;             // whose loops it stands in for
     void (*forward)(ag_node *);  // NULL: the op's own
     void (*backward)(ag_node *);
     size_t (*save)(
-        const ag_node *);    // reals it keeps for backward; NULL: as many as the plain loops
-    const ag_by_rows *rows;  // how it works on some rows at a time; NULL: it cannot
-
-    /* Backward may write the first input's gradient where dy stands: it reads no number of dy after it
-     * wrote there, but for add's copy of itself. */
-    bool over_dy;
-
-    /* The same of values: forward may write y where any input of its size stands, and backward reads no
-     * input (that it gets y instead does no harm). `forgets`: backward does not read y. */
-    bool over_x, forgets;
-};
+        const ag_node *);  // reals it keeps for backward; NULL: as many as the plain loops
+    const ag_by_rows
+        *rows;       // how it works on some rows at a time; NULL: it cannot, or is elementwise
+    unsigned facts;  // AG_IN_PLACE ..: what is true of this form beside what the op states
+} ag_fast;
 
 /* The form of an op in that graph; where it has none, or the graph is plain, one that says nothing. */
 const ag_fast *ag_fast_of(const ag_graph *g, const ag_op *op);
 
 #define AG_FAST(name) extern const ag_fast ag_fast_##name;
-#define AG_FACTS(name, ...)
 #include "autograd/fast.def"
 #undef AG_FAST
-#undef AG_FACTS
 
 /* ---- working by rows ----
  *
@@ -75,17 +67,8 @@ struct ag_by_rows {
                 int t);               // how many numbers row t can see; NULL: any number will do
     size_t (*room)(const ag_node *);  // reals that it wants for itself while it goes through a
                                       // plane: ag_plane_memory(); NULL: none
-    int keeps;      // reals of each row that forward leaves for forward again: ag_kept_rows()
-    bool in_place;  // y may stand where its first input does, dx where dy does; and backward does
-                    // not read that input
-    bool reads_y;   // backward reads y
-    bool whole;     // its forward and backward are functions of their own for whole tensors, by
-                    // the same bits; only streamed nodes are run by rows
+    int keeps;  // reals of each row that forward leaves for forward again: ag_kept_rows()
 };
-
-/* For elementwise ops: y[i] is a function of the inputs' elements i alone, or of those that broadcast
- * to i. Runs the op's own forward and backward, row by row. */
-extern const ag_by_rows ag_elementwise;
 
 void ag_rows_forward(ag_node *node);
 void ag_rows_backward(ag_node *node);

@@ -238,5 +238,5 @@ bool ag_gradcheck(ag_sample_fn *sample, bool has_kinks, ag_check_report *report)
 }
 
 bool ag_gradcheck_op(const ag_op *op, ag_check_report *report) {
-    return check(op, op->sample, op->has_kinks, report);
+    return check(op, op->sample, op->facts & AG_KINKS, report);
 }

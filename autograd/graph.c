@@ -1,4 +1,4 @@
-/* graph.c - recording and replay: nodes, names, errors. */
+/* graph.c - what a graph consists of: nodes, leaves, names; its errors; looking nodes up. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,8 @@
 
 static void clear(ag_graph *g) {
     g->nodes = g->leaves = (ag_node_list){0};
-    g->inert = (ag_node){.graph = g, .name = "inert", .index = -1, .val.x = &g->nothing};
+    g->inert =
+        (ag_private){.node = {.graph = g, .name = "inert", .index = -1, .val.x = &g->nothing}};
     g->own_grads = g->grads = NULL;
     g->own_size = 0;
     g->nodes_with_grads = 0;
@@ -59,13 +60,13 @@ const char *ag_error(const ag_graph *g) {
 }
 
 ag_node *ag_fail_graph(ag_graph *g, const char *format, ...) {
-    if (g->failed) return &g->inert;
+    if (g->failed) return &g->inert.node;
     va_list args;
     va_start(args, format);
     vsnprintf(g->error, sizeof g->error, format, args);
     va_end(args);
     g->failed = true;
-    return &g->inert;
+    return &g->inert.node;
 }
 
 bool ag_fail(ag_node *node, const char *format, ...) {
@@ -104,9 +105,10 @@ bool ag_list_push(ag_graph *g, ag_node_list *list, ag_node *node) {
 }
 
 ag_node *ag_new_node(ag_graph *g) {
-    if (g->failed) return &g->inert;
-    ag_node *node = ag_take(g, 1, sizeof *node);
-    if (!node || !ag_list_push(g, &g->nodes, node)) return &g->inert;
+    if (g->failed) return &g->inert.node;
+    ag_private *own = ag_take(g, 1, sizeof *own);
+    ag_node *node = own ? &own->node : NULL;
+    if (!node || !ag_list_push(g, &g->nodes, node)) return &g->inert.node;
     node->graph = g;
     node->index = g->nodes.n - 1;
     node->name = "";
@@ -115,7 +117,7 @@ ag_node *ag_new_node(ag_graph *g) {
 
 ag_node *ag_new_leaf(ag_graph *g, const char *name, tensor val, bool wants_grad) {
     ag_node *node = ag_new_node(g);
-    if (node == &g->inert || !ag_list_push(g, &g->leaves, node)) return &g->inert;
+    if (node == &g->inert.node || !ag_list_push(g, &g->leaves, node)) return &g->inert.node;
     node->name = ag_text(g, "%s", name);
     node->val = val;
     node->wants_grad = wants_grad && g->frozen_leaf != g->leaves.n - 1;
@@ -124,13 +126,13 @@ ag_node *ag_new_leaf(ag_graph *g, const char *name, tensor val, bool wants_grad)
 
 ag_node *ag_input(ag_graph *g, const char *name, tensor_shape shape) {
     if (!g) return NULL;
-    if (g->failed) return &g->inert;
+    if (g->failed) return &g->inert.node;
     tensor val = {.shape = shape};
     if (!name) return ag_fail_graph(g, "an input needs a name");
     if (!tensor_count(shape, &val.n))
         return ag_fail_graph(g, "input '%s': bad shape, or too many elements", name);
     val.x = ag_take(g, val.n, sizeof(real));
-    return val.x ? ag_new_leaf(g, name, val, false) : &g->inert;
+    return val.x ? ag_new_leaf(g, name, val, false) : &g->inert.node;
 }
 
 /* Whether something was computed from it. Only nodes after it can have been. */
@@ -145,7 +147,7 @@ static bool is_used(const ag_node *leaf) {
 ag_node *ag_want_grad(ag_node *leaf) {
     if (!leaf) return NULL;
     ag_graph *g = leaf->graph;
-    if (leaf == &g->inert) return leaf;
+    if (leaf == &g->inert.node) return leaf;
     if (leaf->op)
         return ag_fail_graph(g, "'%s' is no leaf: only inputs and parameters learn", leaf->name);
     if (leaf->wants_grad || is_used(leaf))
@@ -175,7 +177,7 @@ const char *ag_text(ag_graph *g, const char *format, ...) {
 }
 
 ag_node *ag_name(ag_node *node, const char *format, ...) {
-    if (!node || node == &node->graph->inert) return node;
+    if (!node || node == &node->graph->inert.node) return node;
     char name[256];
     va_list args;
     va_start(args, format);
@@ -185,70 +187,7 @@ ag_node *ag_name(ag_node *node, const char *format, ...) {
     return node;
 }
 
-bool ag_make(ag_node *node) {
-    ag_graph *g = node->graph;
-    if (!node->val.x) node->val.x = ag_take(g, node->val.n, sizeof(real));
-    if (!node->save) node->save = ag_take(g, node->n_save, sizeof(real));
-    if (g->failed) return false;
-    ag_node_forward(node);
-    if (node->over) node->over->val.x = NULL;
-    return !g->failed;
-}
-
-/* Shape, memory and first run of a node whose inputs and attr are set. */
-static bool build(ag_node *node) {
-    ag_graph *g = node->graph;
-    for (int i = 0; i < node->n_in; i++)
-        if (!node->fast->rows || node->in[i]->lent) ag_store(node->in[i]);
-    if (g->failed) return false;
-    if (!node->op->shape(node))
-        return ag_fail(node, "its shape rule refuses this without a reason: it must ag_fail()");
-    if (g->failed) return false;
-    if (!tensor_count(node->val.shape, &node->val.n)) return ag_fail(node, "too many elements");
-    if (node->fast->save) node->n_save = node->fast->save(node);
-    ag_plan(node);
-    if (node->streamed) return !g->failed;
-    ag_write_over(node);
-    return ag_make(node);
-}
-
-ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *attr,
-                  size_t attr_size) {
-    ag_graph *g = NULL;
-    for (int i = 0; i < n_in && !g; i++) g = in[i] ? in[i]->graph : NULL;
-    if (!g) return NULL;
-    ag_node *node = ag_new_node(g);
-    if (node == &g->inert) return node;
-    node->op = op;
-    node->fast = ag_fast_of(g, op);
-    node->name = ag_text(g, "%s#%d", op->name, node->index);
-    node->n_in = n_in;
-    node->in = ag_take(g, (size_t)n_in, sizeof *node->in);
-    void *copy = attr_size ? ag_take(g, 1, attr_size) : NULL;
-    if (g->failed) return &g->inert;
-    if (attr_size) memcpy(copy, attr, attr_size);
-    node->attr = copy;
-    for (int i = 0; i < n_in; i++) {
-        if (!in[i]) return ag_fail_graph(g, "%s: input %d is NULL", op->name, i);
-        if (in[i]->graph != g)
-            return ag_fail_graph(g, "%s: inputs belong to different graphs", op->name);
-        node->in[i] = in[i];
-        node->wants_grad |= in[i]->wants_grad;
-    }
-    return build(node) ? node : &g->inert;
-}
-
-/* ---- replay and look-up ---- */
-
-bool ag_forward(ag_graph *g) {
-    if (!g) return false;
-    for (int i = 0; i < g->nodes.n && !g->failed; i++) {
-        ag_node *node = g->nodes.at[i];
-        if (node->op && !node->streamed && !node->lent) ag_run_node(node);
-        if (node->hooks) ag_run_hooks(node);
-    }
-    return !g->failed;
-}
+/* ---- look-up ---- */
 
 int ag_count(const ag_graph *g) { return g->nodes.n; }
 ag_node *ag_at(ag_graph *g, int i) { return i >= 0 && i < g->nodes.n ? g->nodes.at[i] : NULL; }
@@ -258,16 +197,3 @@ ag_node *ag_find_unseen(ag_graph *g, const char *name) {
         if (strcmp(g->nodes.at[i]->name, name) == 0) return g->nodes.at[i];
     return NULL;
 }
-
-ag_node *ag_find(ag_graph *g, const char *name) {
-    ag_node *node = ag_find_unseen(g, name);
-    return node && ag_store(node) == node ? node : NULL;
-}
-
-/* ---- the catalogue ---- */
-
-const ag_op *const ag_ops[] = {
-#define AG_OP(name, arguments, shapes, formula) &ag_op_##name,
-#include "autograd/ops.def"
-#undef AG_OP
-    NULL};

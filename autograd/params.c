@@ -156,7 +156,7 @@ static ag_param_entry *create(ag_params *p, const char *name, tensor val, ag_ini
 
 ag_node *ag_param(ag_graph *g, const char *name, tensor_shape shape, ag_init init) {
     if (!g) return NULL;
-    if (g->failed) return &g->inert;
+    if (g->failed) return &g->inert.node;
     if (!name || !*name) return ag_fail_graph(g, "a parameter needs a name");
     ag_params *p = g->params;
     ag_param_entry *e = ag_params_find(p, name);
@@ -176,6 +176,6 @@ ag_node *ag_param(ag_graph *g, const char *name, tensor_shape shape, ag_init ini
     for (int i = 0; i < g->leaves.n; i++)
         if (g->leaves.at[i]->param == e) return g->leaves.at[i];
     ag_node *leaf = ag_new_leaf(g, name, e->val, !e->frozen);
-    leaf->param = leaf == &g->inert ? NULL : e;
+    leaf->param = leaf == &g->inert.node ? NULL : e;
     return leaf;
 }

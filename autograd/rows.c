@@ -4,15 +4,15 @@
 #include "autograd/row.h"
 
 tensor_shape ag_planes(const ag_node *node) {
-    const ag_by_rows *r = node->fast->rows;
+    const ag_by_rows *r = ag_rows_of(node);
     return r->planes ? r->planes(node) : node->val.shape;
 }
 
 /* How many numbers of row t anybody in the chain can see. */
 static int cols_of(const ag_node *node, int t, int S) {
     int most = -1;
-    for (const ag_node *m = node; m; m = m->flow->next) {
-        const int cols = m->fast->rows->cols ? m->fast->rows->cols(m, t) : -1;
+    for (const ag_node *m = node; m; m = ag_own(m)->next) {
+        const int cols = ag_rows_of(m)->cols ? ag_rows_of(m)->cols(m, t) : -1;
         if (cols > most) most = cols;
     }
     return most < 0 ? S : most;
@@ -56,9 +56,9 @@ static void zero_rest(const ag_band *b, ag_strip s) {
 void ag_rows_forward(ag_node *node) {
     const bool is_plane = tensor_same_shape(ag_planes(node), node->val.shape);
     for (walk w = walk_of(node); step(&w, node);) {
-        for (ag_node *m = node->flow->last; m != node; m = m->flow->previous)
-            m->fast->rows->forward(m, &w.band);
-        node->fast->rows->forward(node, &w.band);
+        for (ag_node *m = ag_own(node)->last; m != node; m = ag_own(m)->previous)
+            ag_rows_of(m)->forward(m, &w.band);
+        ag_rows_of(node)->forward(node, &w.band);
         if (is_plane) zero_rest(&w.band, ag_band_of(node, &w.band));
     }
 }
@@ -66,13 +66,13 @@ void ag_rows_forward(ag_node *node) {
 void ag_rows_backward(ag_node *node) {
     walk w = walk_of(node);
     for (w.band.again = true; step(&w, node);) {
-        for (ag_node *m = node->flow->last; m != node; m = m->flow->previous) {
-            m->fast->rows->forward(m, &w.band);
+        for (ag_node *m = ag_own(node)->last; m != node; m = ag_own(m)->previous) {
+            ag_rows_of(m)->forward(m, &w.band);
             m->has_grad = false;
         }
-        node->fast->rows->backward(node, &w.band);
-        for (ag_node *m = node->flow->next; m; m = m->flow->next) {
-            if (m->has_grad) m->fast->rows->backward(m, &w.band);
+        ag_rows_of(node)->backward(node, &w.band);
+        for (ag_node *m = ag_own(node)->next; m; m = ag_own(m)->next) {
+            if (m->has_grad) ag_rows_of(m)->backward(m, &w.band);
             m->has_grad = false;
         }
     }
@@ -85,12 +85,12 @@ static real *buffer(const ag_node *node, int i) { return i < 0 ? NULL : node->gr
 static size_t row_index(const ag_band *b) { return b->plane * (size_t)b->T + (size_t)b->t; }
 
 ag_strip ag_band_of(const ag_node *node, const ag_band *b) {
-    if (node->streamed) return (ag_strip){buffer(node, node->flow->x), b->ld};
+    if (ag_own(node)->streamed) return (ag_strip){buffer(node, ag_own(node)->x), b->ld};
     return (ag_strip){node->val.x + row_index(b) * (size_t)b->S, b->S};
 }
 
 ag_strip ag_band_dy(const ag_node *node, const ag_band *b) {
-    if (node->streamed) return (ag_strip){buffer(node, node->flow->dx), b->ld};
+    if (ag_own(node)->streamed) return (ag_strip){buffer(node, ag_own(node)->dx), b->ld};
     return (ag_strip){node->grad + row_index(b) * (size_t)b->S, b->S};
 }
 
@@ -98,20 +98,20 @@ ag_strip ag_band_grad(ag_node *in, const ag_band *b, bool *first) {
     *first = false;
     if (!in->wants_grad) return (ag_strip){NULL, 0};
     const size_t rows = tensor_rows(in->val.shape);
-    if (!in->has_grad && !in->streamed) in->unwritten = rows;
-    *first = in->streamed ? !in->has_grad : in->unwritten == rows - row_index(b);
+    if (!in->has_grad && !ag_own(in)->streamed) ag_own(in)->unwritten = rows;
+    *first = ag_own(in)->streamed ? !in->has_grad : ag_own(in)->unwritten == rows - row_index(b);
     in->has_grad = true;
     const ag_strip s = ag_band_dy(in, b);
-    if (*first && !in->streamed) {
-        in->unwritten -= (size_t)b->n;
+    if (*first && !ag_own(in)->streamed) {
+        ag_own(in)->unwritten -= (size_t)b->n;
         zero_rest(b, s);
     }
     return s;
 }
 
-real *ag_plane_memory(const ag_node *node) { return buffer(node, node->flow->own); }
+real *ag_plane_memory(const ag_node *node) { return buffer(node, ag_own(node)->room); }
 
 real *ag_kept_rows(const ag_node *node, const ag_band *b) {
-    const int each = node->fast->rows->keeps;
-    return node->flow->kept ? node->flow->kept + row_index(b) * (size_t)each : NULL;
+    const int each = ag_rows_of(node)->keeps;
+    return ag_own(node)->kept ? ag_own(node)->kept + row_index(b) * (size_t)each : NULL;
 }

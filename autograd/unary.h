@@ -19,7 +19,7 @@
 
 /* The same a vector at a time, where the function has a form for vectors: the statement sets `y` from
  * `x`; backward it sets `slope`, dy/dx, from x and y, or `part`, what is added to dx, from dy too. dx may
- * stand where dy does (ag_op.over_dy). */
+ * stand where dy does, and y where x did, which is gone then (AG_IN_PLACE). */
 #define AG_VECTORS(node, ...)                          \
     {                                                  \
         const real *x_ = (node)->in[0]->val.x;         \
@@ -38,24 +38,24 @@
         __VA_ARGS__;               \
         part = vec_cut(dy, slope); \
     })
-#define AG_VECTORS_ADD(node, ...)                                  \
-    {                                                              \
-        const real *y_ = (node)->val.x;                            \
-        const real *x_ = (node)->over ? y_ : (node)->in[0]->val.x; \
-        const real *dy_ = (node)->grad;                            \
-        const ptrdiff_t n_ = (ptrdiff_t)(node)->val.n;             \
-        bool first_ = false;                                       \
-        real *dx_ = ag_grad_or_first((node)->in[0], &first_);      \
-        ROW_EACH(i_, n_) {                                         \
-            const vreal x = row_get(x_, i_, n_, 0);                \
-            const vreal y = row_get(y_, i_, n_, 0);                \
-            const vreal dy = row_get(dy_, i_, n_, 0);              \
-            vreal part, dx = {0};                                  \
-            (void)x, (void)y;                                      \
-            __VA_ARGS__;                                           \
-            if (!first_) dx = row_get(dx_, i_, n_, 0);             \
-            row_put(dx_, i_, n_, dx + part);                       \
-        }                                                          \
+#define AG_VECTORS_ADD(node, ...)                                     \
+    {                                                                 \
+        const real *y_ = (node)->val.x;                               \
+        const real *in_ = (node)->in[0]->val.x, *x_ = in_ ? in_ : y_; \
+        const real *dy_ = (node)->grad;                               \
+        const ptrdiff_t n_ = (ptrdiff_t)(node)->val.n;                \
+        bool first_ = false;                                          \
+        real *dx_ = ag_grad_or_first((node)->in[0], &first_);         \
+        ROW_EACH(i_, n_) {                                            \
+            const vreal x = row_get(x_, i_, n_, 0);                   \
+            const vreal y = row_get(y_, i_, n_, 0);                   \
+            const vreal dy = row_get(dy_, i_, n_, 0);                 \
+            vreal part, dx = {0};                                     \
+            (void)x, (void)y;                                         \
+            __VA_ARGS__;                                              \
+            if (!first_) dx = row_get(dx_, i_, n_, 0);                \
+            row_put(dx_, i_, n_, dx + part);                          \
+        }                                                             \
     }
 
 /* Backward: the same with dy[i], the gradient of y[i]; dx[i] is to be added to. What is not written

@@ -25,7 +25,7 @@ static void check(const char *name, ag_sample_fn *sample, bool has_kinks) {
 
 int main(void) {
     for (const ag_op *const *o = qkv_plugin.ops; o && *o; o++)
-        check((*o)->name, (*o)->sample, (*o)->has_kinks);
+        check((*o)->name, (*o)->sample, (*o)->facts & AG_KINKS);
     for (const nn_layer *l = qkv_plugin.layers; l && l->name; l++) check(l->name, l->sample, false);
     for (const qkv_config_plugin_block *b = qkv_plugin.blocks; b && b->name; b++)
         check(b->name, b->sample, false);

@@ -30,7 +30,7 @@ static void gradient_is_right(void **state) {
     if (!passed) fail_msg("%s: %s", op->name, report.reason);
     assert_true(report.coordinates > 0);
     assert_true(report.worst <= 1);
-    if (!op->op || !op->op->has_kinks) assert_int_equal(report.inconclusive, 0);
+    if (!op->op || !(op->op->facts & AG_KINKS)) assert_int_equal(report.inconclusive, 0);
     worst = report.worst > worst ? report.worst : worst;
     coordinates += report.coordinates;
 }

@@ -241,7 +241,7 @@ static double behaviour(qkv_trainer *t) {
     assert_true(qkv_trainer_evaluate(t, "test", 0, 30, &e, error));
     ag_graph *g = qkv_trainer_any_worker(t)->graph;
     for (int i = 0; i < ag_count(g); i++)
-        for (ag_hook_entry *k = ag_at(g, i)->hooks; k; k = k->next) assert_null(k->fn);
+        for (ag_hook_entry *k = ag_own(ag_at(g, i))->hooks; k; k = k->next) assert_null(k->fn);
     return e.loss;
 }
 

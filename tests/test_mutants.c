@@ -34,7 +34,7 @@ static ag_node *mutated_sample(ag_graph *g, int i) {
 static bool is_accepted(const mutant *m, int input) {
     ag_check_report report;
     wrong = mutant_of(m, target, input);
-    return ag_gradcheck(mutated_sample, target->has_kinks, &report);
+    return ag_gradcheck(mutated_sample, target->facts & AG_KINKS, &report);
 }
 
 /* What the samples of an op offer to mutants: the most inputs, two that learn, values kept. */

@@ -68,7 +68,8 @@ static behaviour behaviour_of(qkv_trainer *t) {
     behaviour b = {e.loss, e.accuracy, e.answer_attention, s.loss, s.grad_norm, 0};
     ag_graph *g = qkv_trainer_any_worker(t)->graph;
     for (int i = 0; i < ag_count(g); i++)
-        for (ag_hook_entry *h = ag_at(g, i)->hooks; h; h = h->next) b.hooks += h->fn != NULL;
+        for (ag_hook_entry *h = ag_own(ag_at(g, i))->hooks; h; h = h->next)
+            b.hooks += h->fn != NULL;
     return b;
 }
 

@@ -49,8 +49,5 @@ const ag_fast ag_fast_add = {
     .op = &ag_op_add,
     .forward = forward,
     .backward = backward,
-    .over_dy = true,
-    .over_x = true,
-    .forgets = true,
-    .rows = &ag_elementwise,
+    .facts = AG_IN_PLACE,
 };

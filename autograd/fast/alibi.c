@@ -32,8 +32,10 @@ static void backward(ag_node *node, const ag_band *b) {
             dx.x[r * dx.ld + s] = (first ? 0 : dx.x[r * dx.ld + s]) + dy.x[r * dy.ld + s];
 }
 
-static const ag_by_rows by_rows = {
-    .forward = forward, .backward = backward, .cols = cols, .in_place = true};
+static const ag_by_rows by_rows = {.forward = forward, .backward = backward, .cols = cols};
 
-const ag_fast ag_fast_alibi = {
-    .op = &ag_op_alibi, .forward = ag_rows_forward, .backward = ag_rows_backward, .rows = &by_rows};
+const ag_fast ag_fast_alibi = {.op = &ag_op_alibi,
+                               .forward = ag_rows_forward,
+                               .backward = ag_rows_backward,
+                               .rows = &by_rows,
+                               .facts = AG_IN_PLACE};

@@ -96,14 +96,12 @@ static void backward_rows(ag_node *node, const ag_band *b) {
             times_back(p.m, dy.x + r * dy.ld + p.at, p.n, first, dx.x + r * dx.ld + p.at);
 }
 
-static const ag_by_rows by_rows = {
-    .forward = forward_rows, .backward = backward_rows, .in_place = true, .whole = true};
+static const ag_by_rows by_rows = {.forward = forward_rows, .backward = backward_rows};
 
 const ag_fast ag_fast_dropout = {
     .op = &ag_op_dropout,
     .forward = forward,
     .backward = backward,
     .rows = &by_rows,
-    .over_x = true,
-    .forgets = true,
+    .facts = AG_IN_PLACE,
 };

@@ -37,5 +37,4 @@ const ag_fast ag_fast_linear = {
     .op = &ag_op_linear,
     .forward = forward,
     .backward = backward,
-    .forgets = true,
 };

@@ -73,4 +73,5 @@ const ag_fast ag_fast_log_softmax = {
     .forward = forward,
     .backward = backward,
     .save = save,
+    .facts = AG_NO_Y,
 };

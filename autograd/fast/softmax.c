@@ -179,24 +179,18 @@ static int cols(const ag_node *node, int t) {
     return ag_mask_limit(mask_of(node), t, tensor_width(node->val.shape));
 }
 
-static const ag_by_rows by_rows = {.forward = forward,
-                                   .backward = backward,
-                                   .cols = cols,
-                                   .keeps = 2,
-                                   .in_place = true,
-                                   .reads_y = true};
-static const ag_by_rows by_rows_one = {.forward = forward_one,
-                                       .backward = backward,
-                                       .cols = cols,
-                                       .keeps = 2,
-                                       .in_place = true,
-                                       .reads_y = true};
+static const ag_by_rows by_rows = {
+    .forward = forward, .backward = backward, .cols = cols, .keeps = 2};
+static const ag_by_rows by_rows_one = {
+    .forward = forward_one, .backward = backward, .cols = cols, .keeps = 2};
 
 const ag_fast ag_fast_softmax = {.op = &ag_op_softmax,
                                  .forward = ag_rows_forward,
                                  .backward = ag_rows_backward,
-                                 .rows = &by_rows};
+                                 .rows = &by_rows,
+                                 .facts = AG_IN_PLACE};
 const ag_fast ag_fast_softmax_one = {.op = &ag_op_softmax_one,
                                      .forward = ag_rows_forward,
                                      .backward = ag_rows_backward,
-                                     .rows = &by_rows_one};
+                                     .rows = &by_rows_one,
+                                     .facts = AG_IN_PLACE};

@@ -104,6 +104,7 @@ static const char *arguments(const ag_node *node) {
 
 const ag_op ag_op_cross_entropy = {
     .name = "cross_entropy",
+    .facts = AG_NO_X | AG_NO_Y,
     .shape = shape,
     .forward = forward,
     .backward = backward,

@@ -30,6 +30,7 @@ static ag_node *sample(ag_graph *g, int i) {
 
 const ag_op ag_op_div = {
     .name = "div",
+    .facts = AG_ELEMENTWISE | AG_NO_Y,
     .shape = ag_broadcast_shape,
     .forward = forward,
     .backward = backward,

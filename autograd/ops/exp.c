@@ -10,6 +10,7 @@ static ag_node *sample(ag_graph *g, int i) {
 
 const ag_op ag_op_exp = {
     .name = "exp",
+    .facts = AG_ELEMENTWISE | AG_IN_PLACE | AG_NO_X,
     .shape = ag_same_shape,
     .forward = forward,
     .backward = backward,

@@ -43,6 +43,7 @@ static const char *arguments(const ag_node *node) {
 
 const ag_op ag_op_gelu = {
     .name = "gelu",
+    .facts = AG_ELEMENTWISE | AG_IN_PLACE | AG_NO_Y,
     .shape = ag_same_shape,
     .forward = forward,
     .backward = backward,

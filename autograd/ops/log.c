@@ -10,6 +10,7 @@ static ag_node *sample(ag_graph *g, int i) {
 
 const ag_op ag_op_log = {
     .name = "log",
+    .facts = AG_ELEMENTWISE | AG_NO_Y,
     .shape = ag_same_shape,
     .forward = forward,
     .backward = backward,

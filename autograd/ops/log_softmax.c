@@ -45,6 +45,7 @@ static ag_node *sample(ag_graph *g, int i) {
 
 const ag_op ag_op_log_softmax = {
     .name = "log_softmax",
+    .facts = AG_NO_X,
     .shape = shape,
     .forward = forward,
     .backward = backward,

@@ -41,7 +41,7 @@ static ag_node *timed(ag_graph *g, const ag_sizes *z) {
 
 const ag_op ag_op_max = {
     .name = "max",
-    .has_kinks = true,
+    .facts = AG_KINKS | AG_NO_Y,
     .shape = shape,
     .forward = forward,
     .backward = backward,

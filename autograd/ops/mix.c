@@ -110,6 +110,7 @@ static const char *arguments(const ag_node *node) {
 
 const ag_op ag_op_mix = {
     .name = "mix",
+    .facts = AG_NO_Y,
     .shape = shape,
     .forward = forward,
     .backward = backward,

@@ -11,7 +11,7 @@ static ag_node *sample(ag_graph *g, int i) {
 
 const ag_op ag_op_relu = {
     .name = "relu",
-    .has_kinks = true,
+    .facts = AG_KINKS | AG_ELEMENTWISE | AG_IN_PLACE | AG_NO_X,
     .shape = ag_same_shape,
     .forward = forward,
     .backward = backward,

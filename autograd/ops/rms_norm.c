@@ -78,6 +78,7 @@ static const char *arguments(const ag_node *node) {
 
 const ag_op ag_op_rms_norm = {
     .name = "rms_norm",
+    .facts = AG_NO_Y,
     .shape = shape,
     .forward = forward,
     .backward = backward,

@@ -64,15 +64,18 @@ static void backward(ag_node *node) {
     tensor_shape s = node->val.shape;
     int W = tensor_width(s), H = ((const attr *)node->attr)->heads, E = W / H;
     const real *dy = node->grad;
-    real *dx = ag_grad(node->in[0]);
+    bool first = false;
+    real *dx = ag_grad_or_first(node->in[0], &first);
     for (size_t r = 0, T = (size_t)s.dim[s.rank - 2], rows = tensor_rows(s); r < rows; r++) {
         const real *restrict turn = node->save + r % T * (size_t)E;
         for (int h = 0; h < H; h++, dy += E, dx += E)
             for (int e = 0; e < E; e += 2) {
                 // y[e] = x[e] * turn[e] - x[e + 1] * turn[e + 1]
                 // y[e + 1] = x[e] * turn[e + 1] + x[e + 1] * turn[e]
-                dx[e] += dy[e] * turn[e] + dy[e + 1] * turn[e + 1];
-                dx[e + 1] += dy[e + 1] * turn[e] - dy[e] * turn[e + 1];
+                const real one = dy[e] * turn[e] + dy[e + 1] * turn[e + 1];  // dx may be dy
+                const real two = dy[e + 1] * turn[e] - dy[e] * turn[e + 1];
+                dx[e] = (first ? 0 : dx[e]) + one;
+                dx[e + 1] = (first ? 0 : dx[e + 1]) + two;
             }
     }
 }
@@ -99,6 +102,7 @@ static const char *arguments(const ag_node *node) {
 
 const ag_op ag_op_rope = {
     .name = "rope",
+    .facts = AG_IN_PLACE | AG_NO_X | AG_NO_Y,
     .shape = shape,
     .forward = forward,
     .backward = backward,

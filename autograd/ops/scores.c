@@ -123,6 +123,7 @@ static const char *arguments(const ag_node *node) {
 
 const ag_op ag_op_scores = {
     .name = "scores",
+    .facts = AG_NO_Y,
     .shape = shape,
     .forward = forward,
     .backward = backward,

@@ -36,6 +36,7 @@ static const char *arguments(const ag_node *node) {
 }
 
 const ag_op ag_op_soft_cap = {.name = "soft_cap",
+                              .facts = AG_ELEMENTWISE | AG_IN_PLACE | AG_NO_Y,
                               .shape = shape,
                               .forward = forward,
                               .backward = backward,

@@ -62,6 +62,7 @@ static const char *arguments(const ag_node *node) {
 
 const ag_op ag_op_softmax = {
     .name = "softmax",
+    .facts = AG_NO_X,
     .shape = shape,
     .forward = forward,
     .backward = backward,

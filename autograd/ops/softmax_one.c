@@ -34,6 +34,7 @@ static const char *arguments(const ag_node *node) { return ag_op_softmax.argumen
 
 const ag_op ag_op_softmax_one = {
     .name = "softmax_one",
+    .facts = AG_NO_X,
     .shape = shape,
     .forward = forward,
     .backward = backward,

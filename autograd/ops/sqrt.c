@@ -11,6 +11,7 @@ static ag_node *sample(ag_graph *g, int i) {
 
 const ag_op ag_op_sqrt = {
     .name = "sqrt",
+    .facts = AG_ELEMENTWISE | AG_NO_X,
     .shape = ag_same_shape,
     .forward = forward,
     .backward = backward,

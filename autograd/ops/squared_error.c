@@ -58,6 +58,7 @@ static const char *arguments(const ag_node *node) {
 
 const ag_op ag_op_squared_error = {
     .name = "squared_error",
+    .facts = AG_NO_Y,
     .shape = shape,
     .forward = forward,
     .backward = backward,

@@ -22,7 +22,10 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_mul(x, ag_stop_gradient(a));
 }
 
-const ag_op ag_op_stop_gradient = {
-    .name = "stop_gradient", .shape = shape, .forward = forward, .sample = sample};
+const ag_op ag_op_stop_gradient = {.name = "stop_gradient",
+                                   .facts = AG_NO_X | AG_NO_Y,
+                                   .shape = shape,
+                                   .forward = forward,
+                                   .sample = sample};
 
 ag_node *ag_stop_gradient(ag_node *x) { return ag_apply(&ag_op_stop_gradient, AG_IN(x), NULL, 0); }

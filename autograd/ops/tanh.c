@@ -11,6 +11,7 @@ static ag_node *sample(ag_graph *g, int i) {
 
 const ag_op ag_op_tanh = {
     .name = "tanh",
+    .facts = AG_ELEMENTWISE | AG_IN_PLACE | AG_NO_Y,
     .shape = ag_same_shape,
     .forward = forward,
     .backward = backward,

@@ -105,7 +105,7 @@ bool add_sample(builder *b, const ag_op *op, int i) {
     g->source = source;
     g->source_ctx = b;
     g->samples = rng_stream(rng_u32(&b->random), "ids", 0);
-    b->has_kinks = op->has_kinks;
+    b->has_kinks = op->facts & AG_KINKS;
     bool there = op->sample(g, i);
     ag_set_run(g, b->run);  // a sample of a dropout may have set another
     return there && ag_forward(g);

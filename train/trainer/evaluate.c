@@ -71,7 +71,7 @@ static const real *rows_of(const qkv_trainer_worker *w, int layer, int b, int q,
                            ptrdiff_t *apart) {
     ag_node *node = w->weights[layer];
     const int H = node->val.shape.dim[1], T = node->val.shape.dim[2], S = node->val.shape.dim[3];
-    if (!node->streamed) {
+    if (node->val.x) {
         *apart = (ptrdiff_t)T * S;
         return node->val.x + b * H * *apart + (ptrdiff_t)q * S;
     }

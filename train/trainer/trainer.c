@@ -80,7 +80,7 @@ static bool find_weights(qkv_trainer *t, qkv_trainer_worker *w) {
         snprintf(name, sizeof name, "layer%d.%s.weights", l, qkv_trainer_looker(&t->spec));
         ag_node *node = ag_find_unseen(w->graph, name);
         w->weights[l] = node && is_attention(t, node) ? node : NULL;
-        streamed = streamed || (w->weights[l] && node->streamed);
+        streamed = streamed || (w->weights[l] && !node->val.x);
     }
     if (!streamed) return true;
     w->read = tensor_arena_reals(t->arena, QKV_TRAINER_ROWS_READ * S * (size_t)t->config.heads);
