@@ -20,6 +20,8 @@ VEC_INLINE void row_add(real *x, ptrdiff_t i, ptrdiff_t n, vreal v) {
 }
 #define ROW_EACH(i, n) for (ptrdiff_t i = 0; i < (ptrdiff_t)(n); i += VEC)
 
-VEC_INLINE void row_zero(real *x, int n) { ROW_EACH(i, n) row_put(x, i, n, vec_set(0)); }
+VEC_INLINE void row_zero(real *x, int n) {
+    ROW_EACH(i, n) row_put(x, i, n, vec_set(0));
+}
 
 #endif

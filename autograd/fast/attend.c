@@ -31,7 +31,8 @@ static bool masked(ag_mask m) { return m.causal || m.no_self; }
 
 static bool all_finite(int rows, int E, const real *x, ptrdiff_t ld) {
     vreal sum = {0};  // x * 0 is 0 where x is finite, else NaN, and NaN stays
-    for (int r = 0; r < rows; r++) ROW_EACH(e, E) sum += row_get(x + r * ld, e, E, 0) * 0;
+    for (int r = 0; r < rows; r++)
+        ROW_EACH(e, E) sum += row_get(x + r * ld, e, E, 0) * 0;
     return vec_sum(sum) == 0;
 }
 

@@ -68,8 +68,10 @@ static void backward(ag_node *node) {
     for (size_t r = 0; r < rows; r++, d += V, dx += V)
         if (a->targets[r] >= 0 && each != 0)  // loss += log sum exp x - x[target]
             ROW_EACH(c, V)
-    row_put(dx, c, V, (first ? vec_set(0) : row_get(dx, c, V, 0)) + each * row_get(d, c, V, 0));
-    else if (first) row_zero(dx, V);
+                row_put(dx, c, V,
+                        (first ? vec_set(0) : row_get(dx, c, V, 0)) + each * row_get(d, c, V, 0));
+        else if (first)
+            row_zero(dx, V);
 }
 
 const ag_fast ag_fast_cross_entropy = {

@@ -37,8 +37,7 @@ static void draw(draws *d, size_t n, real *m) {
 
 /* y = m x, and dx += m dy: 0 where m is, whatever the other is. y may be x. */
 static void times(const real *m, const real *x, ptrdiff_t n, real *y) {
-    ROW_EACH(i, n)
-    row_put(y, i, n, vec_cut(row_get(m, i, n, 0), row_get(x, i, n, 0)));
+    ROW_EACH(i, n) row_put(y, i, n, vec_cut(row_get(m, i, n, 0), row_get(x, i, n, 0)));
 }
 static void times_back(const real *m, const real *dy, ptrdiff_t n, bool first, real *dx) {
     ROW_EACH(i, n) {

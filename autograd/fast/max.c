@@ -36,7 +36,8 @@ static void forward(ag_node *node) {
     for (size_t i = 0; i < node->val.n; i++) y[i] = (real)-INFINITY;
     for (ag_rows r = ag_rows_of(full, kept, kept); ag_rows_next(&r);) {
         const ptrdiff_t n = (ptrdiff_t)r.n;
-        if (r.step_a) ROW_EACH(i, n) {
+        if (r.step_a)
+            ROW_EACH(i, n) {
                 const vreal v = row_get(x + r.y, i, n, 0), so_far = row_get(y + r.a, i, n, 0);
                 row_put(y + r.a, i, n, vec_select((v > so_far) | (v != v), v, so_far));
             }

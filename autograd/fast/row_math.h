@@ -93,14 +93,16 @@ VEC_INLINE void row_scale(real *x, int n, real factor) {
  * stored less often. */
 VEC_INLINE void row_add_columns(real *sum, int n, const real *x, int rows) {
     int r = 0;
-    for (; r + 8 <= rows; r += 8, x += 8 * (ptrdiff_t)n) ROW_EACH(i, n) {
+    for (; r + 8 <= rows; r += 8, x += 8 * (ptrdiff_t)n)
+        ROW_EACH(i, n) {
             vreal part[8];
             for (int k = 0; k < 8; k++) part[k] = row_get(x + k * (ptrdiff_t)n, i, n, 0);
             row_add(sum, i, n,
                     ((part[0] + part[1]) + (part[2] + part[3])) +
                         ((part[4] + part[5]) + (part[6] + part[7])));
         }
-    for (; r < rows; r++, x += n) ROW_EACH(i, n) row_add(sum, i, n, row_get(x, i, n, 0));
+    for (; r < rows; r++, x += n)
+        ROW_EACH(i, n) row_add(sum, i, n, row_get(x, i, n, 0));
 }
 
 /* Of some rows: p = softmax(x), max = the greatest x, others = the sum of exp(x - max) over all but that

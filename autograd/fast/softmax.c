@@ -23,8 +23,8 @@ static inline sight sight_of(ag_mask mask, int t, int S) {
 /* Does it see nothing, or only -infinity? */
 static inline bool is_blind(const real *x, const sight *s) {
     EACH_RANGE(s)
-    for (int k = s->begin[i]; k < s->end[i]; k++)
-        if (x[k] != (real)-INFINITY) return false;
+        for (int k = s->begin[i]; k < s->end[i]; k++)
+            if (x[k] != (real)-INFINITY) return false;
     return true;
 }
 
@@ -52,7 +52,8 @@ VEC_INLINE void weigh(const real *x, int S, const sight *s, real nothing, real *
     else if (blind)
         row_zero(y, S);
     else
-        EACH_RANGE(s) for (int k = s->begin[i]; k < s->end[i]; k++) y[k] = (real)NAN;
+        EACH_RANGE(s)
+            for (int k = s->begin[i]; k < s->end[i]; k++) y[k] = (real)NAN;
 }
 
 /* The same bits from what was kept, in one pass. */
@@ -62,8 +63,8 @@ VEC_INLINE void weigh_again(const real *x, int S, const sight *s, real *y, const
         const int from = s->begin[i], n = s->end[i] - from, room = i + 1 < s->n ? n : S - from;
         row_zero(y + written, from - written);
         ROW_EACH(k, n)
-        row_put(y + from, k, room,
-                keep[1] * vec_exp(row_get(x + from, k, n, (real)-INFINITY) - keep[0]));
+            row_put(y + from, k, room,
+                    keep[1] * vec_exp(row_get(x + from, k, n, (real)-INFINITY) - keep[0]));
         written = s->end[i];
     }
     row_zero(y + written, S - written);
@@ -134,7 +135,7 @@ static void weigh_back(ag_strip y, ag_strip dy, const ag_band *b, ag_mask mask, 
         const sight s = sight_of(mask, b->t + r, b->cols);
         real mean = 0;
         EACH_RANGE(&s)
-        mean += row_cut_dot(dy.x + s.begin[i], y.x + s.begin[i], s.end[i] - s.begin[i]);
+            mean += row_cut_dot(dy.x + s.begin[i], y.x + s.begin[i], s.end[i] - s.begin[i]);
         EACH_RANGE(&s) {
             const int at = s.begin[i], n = s.end[i] - at;
             ROW_EACH(k, n) {
