@@ -12,7 +12,9 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $@)
 
 WARN  := -Werror=missing-prototypes -Werror=implicit-function-declaration -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wno-gnu-zero-variadic-macro-arguments
-MACHINE := $(if $(filter portable,$(ARCH)),-DQKV_PORTABLE -ffp-contract=off,$(if $(ARCH),-march=$(ARCH)))
+# PLAIN=1: ops by their plain loops alone, without autograd/fast/.
+FAST    := $(if $(PLAIN),,autograd/fast/*.c)
+MACHINE := $(if $(PLAIN),-DQKV_PLAIN )$(if $(filter portable,$(ARCH)),-DQKV_PORTABLE -ffp-contract=off,$(if $(ARCH),-march=$(ARCH)))
 FLAGS := -std=gnu11 $(WARN) $(if $(WERROR),-Werror) $(MACHINE) -fno-math-errno -fno-trapping-math \
          -pthread -I.
 LIBS  := -ljansson -lpthread -ldl -lm
@@ -23,7 +25,7 @@ B     := build
 
 # The rooms of train/, in their order: each may use those before it. train/cli is the program, not the library.
 TRAIN   := io optim config trainer probe run plot study page
-LIB_SRC := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c layers/*.c data/*.c $(TRAIN:%=train/%/*.c))
+LIB_SRC := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c $(FAST) layers/*.c data/*.c $(TRAIN:%=train/%/*.c))
 LIB_SRC += $(B)/gen/plot_scripts.c $(B)/gen/studies.c
 CLI_SRC := $(wildcard train/cli/*.c)
 objs     = $(patsubst %.c,$(B)/$(1)/%.o,$(2))
@@ -72,10 +74,10 @@ $(B)/gen/studies.c: train/study/embed.sh $(sort $(wildcard train/study/*.json))
 # trains the same bits.
 
 WASM_CC    := clang --target=wasm32-wasi --sysroot=/ -isystem /usr/include/wasm32-wasi -msimd128
-WASM_FLAGS := -std=gnu11 -O3 -DQKV_PORTABLE -ffp-contract=off -fno-math-errno -fno-trapping-math -I. $(WARN) $(if $(WERROR),-Werror) \
+WASM_FLAGS := -std=gnu11 -O3 $(if $(PLAIN),-DQKV_PLAIN )-DQKV_PORTABLE -ffp-contract=off -fno-math-errno -fno-trapping-math -I. $(WARN) $(if $(WERROR),-Werror) \
               -Wno-unknown-attributes -Wno-gnu-zero-variadic-macro-arguments
 WASM_LD    := -mexec-model=reactor -L/usr/lib/wasm32-wasi -Wl,--gc-sections -Wl,--strip-all -Wl,-z,stack-size=1048576
-WASM_SRC   := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c layers/*.c data/*.c) \
+WASM_SRC   := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c $(FAST) layers/*.c data/*.c) \
   $(addprefix train/io/,text.c number.c names.c safetensors.c) $(filter-out %/json.c %/make.c,$(wildcard train/config/*.c)) \
   $(wildcard train/optim/*.c) $(filter-out %/pool.c,$(wildcard train/trainer/*.c)) $(wildcard train/probe/*.c) \
   train/run/metrics.c train/run/layout.c $(wildcard train/page/*.c train/page/wasm/*.c)
@@ -150,7 +152,7 @@ $(B)/tests/fuzz: $(call objs,float,$(FUZZ_SRC)) $(B)/libqkv.a
 
 # What bits depend on, and no more: what ARCH=portable pins is tested without the rest of the library.
 PINNED := $(addprefix $(B)/pinned/,float/test_portable double/test_portable float/test_scalar)
-ENGINE := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c) tests/check.c
+ENGINE := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c $(FAST)) tests/check.c
 $(B)/pinned/float/%: $(B)/float/tests/%.o $(call objs,float,$(ENGINE))
 	@mkdir -p $(@D)
 	$(call say,LD)

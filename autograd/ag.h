@@ -34,7 +34,6 @@ typedef struct ag_node ag_node;
 typedef struct ag_op ag_op;
 typedef struct ag_hook_entry ag_hook_entry;
 typedef struct ag_sizes ag_sizes;
-typedef struct ag_by_rows ag_by_rows;
 
 struct ag_node {
     const ag_op *op;  // NULL: a leaf (input or parameter)
@@ -72,7 +71,7 @@ struct ag_op {
     unsigned facts;              // AG_KINKS, ...
     bool (*shape)(ag_node *);    // sets val.shape (and n_save), or ag_fail()s and returns false;
                                  // may set val.x and save too, which else are new memory
-    void (*forward)(ag_node *);  // writes all of val (and save)
+    void (*forward)(ag_node *);  // writes all of val (and save), in plain loops
 
     /* For each input that wants it: adds to ag_grad(input). NULL where shape() lets nothing pass back
      * (stop_gradient). */
@@ -80,9 +79,6 @@ struct ag_op {
 
     /* The i-th example for the automatic tests; NULL ends the list. */
     ag_node *(*sample)(ag_graph *, int i);
-
-    /* How it works on some rows at a time (op.h); NULL: it cannot, or is elementwise. */
-    const ag_by_rows *rows;
 
     /* FLOPs of the matrix product in_0 in_1 that it is, 2 a term; NULL: its time is that of reading
      * and writing. */
@@ -214,6 +210,16 @@ void ag_stream(ag_graph *g, int rows);
 /* Makes a node stored that is streamed or written over; others it leaves alone. Returns it, the inert
  * node on an error. */
 ag_node *ag_store(ag_node *node);
+
+/* Whether nodes recorded from now on are run by the plain loops that stand in ops/, and stored, instead
+ * of by the fast forms of the same ops (not so, at first). What was recorded before stays as it is. Kept
+ * over ag_graph_reset(). */
+void ag_plain(ag_graph *g, bool plain);
+bool ag_has_fast(const ag_op *op);  // beside its plain loops
+
+/* Runs one op, as ag_forward() and ag_backward() do: by its fast form or its plain loops. */
+void ag_node_forward(ag_node *node);
+void ag_node_backward(ag_node *node);
 
 /* Copies rows t .. t+n-1 of a plane of [..,T,S] into out [n,S], the planes counted over all
  * dimensions before the last two. A streamed node computes just these and stays streamed. False if

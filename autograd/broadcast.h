@@ -56,12 +56,6 @@ bool ag_rows_next(ag_rows *r);
                          d_[(k) ? ib : ia] += (part))                                          \
     }
 
-/* a b, 0 where a is 0: vec_cut() of one number. Both are loaded whatever a is, as a loop in vectors can. */
-static inline real ag_cut(real a, real b) {
-    const real product = a * b;
-    return a == 0 ? 0 : product;
-}
-
 /* The shape rule of add, mul and their like. */
 bool ag_broadcast_shape(ag_node *node);
 

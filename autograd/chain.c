@@ -61,7 +61,7 @@ static void give_memory(ag_node *head) {
             ag_own(m)->dx = shares ? ag_own(reader)->dx : new_buffer(g, &n, band_size(m));
     }
     for (ag_node *m = head; m; m = ag_own(m)->next) {
-        const ag_by_rows *r = ag_rows_of(m->op);
+        const ag_by_rows *r = ag_rows_of(m);
         const size_t room = r->room ? r->room(m) : 0, rows = tensor_rows(m->val.shape);
         ag_own(m)->room = room ? new_buffer(g, &n, room) : -1;
         if (ag_own(m)->streamed && r->keeps && !ag_own(m)->kept)
@@ -99,7 +99,7 @@ static void take_back(ag_node *node) {
 /* A node that was streamed leaves its chain and heads what is behind it. */
 static void store_planes(ag_node *node) {
     ag_node *head = head_of(node);
-    for (int k = 0; k < node->n_in && ag_is_whole(node->op); k++) ag_store(node->in[k]);
+    for (int k = 0; k < node->n_in && ag_is_whole(node); k++) ag_store(node->in[k]);
     ag_own(node)->streamed = false;
     ag_own(node)->reader = NULL;
     if (head) ag_link_chain(head);
@@ -128,7 +128,7 @@ void ag_stream(ag_graph *g, int rows) {
 /* Runs a streamed node's part of its chain for one band. */
 static void run_up_to(ag_node *node, const ag_band *b) {
     for (ag_node *m = ag_own(head_of(node))->last;; m = ag_own(m)->previous) {
-        ag_rows_of(m->op)->forward(m, b);
+        ag_rows_of(m)->forward(m, b);
         if (m == node) return;
     }
 }

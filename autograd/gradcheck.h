@@ -32,7 +32,8 @@ typedef struct {
  * 0. Returns report->passed. */
 bool ag_gradcheck(ag_sample_fn *sample, bool has_kinks, ag_check_report *report);
 
-/* The same of an op, whose every input must be compared in some sample. */
+/* The same of an op, whose every input must be compared in some sample: by its fast form, if it has one,
+ * and by its plain loops. */
 bool ag_gradcheck_op(const ag_op *op, ag_check_report *report);
 
 #ifdef __cplusplus

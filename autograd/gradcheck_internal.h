@@ -18,6 +18,7 @@ typedef struct {
     ag_graph *graph;
     ag_node *root;
     const ag_op *op;  // that is checked; NULL: something made of ops
+    bool plain;       // by its plain loops, not by its fast form
     bool reached;     // by a gradient, in some sample
     unsigned inputs,
         compared;  // of the op, by bits: those with numbers; those that wanted gradients

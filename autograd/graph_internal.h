@@ -11,7 +11,7 @@
 #ifndef AUTOGRAD_GRAPH_INTERNAL_H
 #define AUTOGRAD_GRAPH_INTERNAL_H
 
-#include "autograd/op.h"
+#include "autograd/fast.h"
 #include "tensor/rng.h"
 
 typedef struct {
@@ -48,7 +48,8 @@ typedef struct {
 
 /* A node, and what the engine alone knows of it. */
 typedef struct {
-    ag_node node;  // first: every node of a graph is the beginning of one of these
+    ag_node node;         // first: every node of a graph is the beginning of one of these
+    const ag_fast *fast;  // the op's fast form; one that says nothing: none, or the graph is plain
     ag_hook_entry *hooks;
 
     /* Where its value is, if not in memory of its own (plan.c). */
@@ -75,13 +76,20 @@ extern const ag_by_rows ag_elementwise;
 
 static inline ag_private *ag_own(const ag_node *node) { return (ag_private *)node; }
 
-/* How an op works on some rows at a time; NULL: it cannot. */
-static inline const ag_by_rows *ag_rows_of(const ag_op *op) {
-    return op->facts & AG_ELEMENTWISE ? &ag_elementwise : op->rows;
+/* Whether all of those facts are true of how the node's op is run. */
+static inline bool ag_states(const ag_node *node, unsigned facts) {
+    return ((node->op->facts | ag_own(node)->fast->facts) & facts) == facts;
+}
+
+/* How it works on some rows at a time; NULL: it cannot. */
+static inline const ag_by_rows *ag_rows_of(const ag_node *node) {
+    return ag_states(node, AG_ELEMENTWISE) ? &ag_elementwise : ag_own(node)->fast->rows;
 }
 
 /* Has it functions of its own for whole tensors? Then it is run by rows only where it is streamed. */
-static inline bool ag_is_whole(const ag_op *op) { return op->forward != ag_rows_forward; }
+static inline bool ag_is_whole(const ag_node *node) {
+    return ag_own(node)->fast->forward != ag_rows_forward;
+}
 
 struct ag_graph {
     tensor_arena *arena;
@@ -100,6 +108,7 @@ struct ag_graph {
     int stream_rows;  // planes of more rows may be streamed; 0: none. Kept over ag_graph_reset()
     ag_buffer *buffers;
     int n_buffers;
+    bool plain;  // nodes have no fast forms. Kept over ag_graph_reset()
     ag_run run;  // kept over ag_graph_reset()
     bool failed;
     char error[400];

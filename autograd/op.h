@@ -34,79 +34,19 @@ real *ag_grad(ag_node *in);
  * is not zeroed; the op must then write all of it. */
 real *ag_grad_or_first(ag_node *in, bool *first);
 
+/* a b, but 0 where a is 0, whatever b is: in backward, a is a gradient. (Both are loaded whatever a is,
+ * as a loop in vectors can.) */
+static inline real ag_cut(real a, real b) {
+    const real product = a * b;
+    return a == 0 ? 0 : product;
+}
+
 /* ---- for arguments(): JSON, owned by the graph ---- */
 
 const char *ag_text_ints(ag_graph *g, size_t n, const int *x);  // [1,2,3]
 const char *ag_text_mask(const ag_node *node,
                          ag_mask mask);  // "mask":[causal,no_self,memory,first,lengths..]
 const char *ag_text_weight(ag_graph *g, const real *weight);  // "weight":0.5, or null
-
-/* ---- working by rows ----
- *
- * Attention's scores and weights are planes of T x T numbers. At T = 4096 one of them is 64 MiB, far
- * beyond every cache, and each op on the way would walk through all of it. So an op can say that it
- * works on a *band*, a few rows of one plane at a time. The engine then runs a whole chain of such
- * ops band by band, in memory that stays in the cache, and need not store the planes (ag_stream).
- *
- * An op says so by an ag_by_rows in its descriptor. Its functions ask for the rows' memory and never
- * know whether they are stored. Then it gives `ag_rows_forward` and `ag_rows_backward` as its forward
- * and backward, which run the same functions over all bands: stored or streamed, the same code runs
- * on the same bands in the same order, so the bits are the same. A plane of few rows is one band.
- *
- * The shape rule of such an op must not look at values: an input that is streamed has none. */
-
-/* Rows t .. t+n-1 of a plane of [..,T,S]; of each the first `cols` numbers, behind which nobody looks
- * (a causal mask hides them). A plane's bands come in order. */
-typedef struct {
-    int T, S;
-    size_t plane;  // counted over all dimensions before the last two
-    int t, n, cols;
-    bool first, last;  // of its plane, in this pass
-    bool again;        // forward is run once more, by backward
-    ptrdiff_t ld;      // the engine's
-} ag_band;
-
-typedef struct {
-    real *x;  // row r of the band begins at x + r * ld; NULL: there is none
-    ptrdiff_t ld;
-} ag_strip;
-
-struct ag_by_rows {
-    void (*forward)(ag_node *, const ag_band *);   // writes the band's rows, `cols` of each
-    void (*backward)(ag_node *, const ag_band *);  // adds what they contribute
-    tensor_shape (*planes)(const ag_node *);  // [..,T,S] that it is cut by; NULL: its value's shape
-    int (*cols)(const ag_node *,
-                int t);               // how many numbers row t can see; NULL: any number will do
-    size_t (*room)(const ag_node *);  // reals that it wants for itself while it goes through a
-                                      // plane: ag_plane_memory(); NULL: none
-    int keeps;  // reals of each row that forward leaves for forward again: ag_kept_rows()
-};
-
-void ag_rows_forward(ag_node *node);
-void ag_rows_backward(ag_node *node);
-
-/* The band's rows: of y or of an input that has the planes' shape; of dy; and of where d loss / d in
- * is added, as ag_grad_or_first() has it: x NULL if nobody wants it, *first: to be overwritten. All
- * other inputs are whole, and so is ag_grad() of them. */
-ag_strip ag_band_of(const ag_node *node, const ag_band *b);
-ag_strip ag_band_dy(const ag_node *node, const ag_band *b);
-ag_strip ag_band_grad(ag_node *in, const ag_band *b, bool *first);
-
-/* The op's own memory, the same for all bands of a plane in one pass; NULL if it asked for none. And
- * that which keeps `keeps` reals a row from forward to forward again, for the band's first row; NULL
- * where nothing will run again. */
-real *ag_plane_memory(const ag_node *node);
-real *ag_kept_rows(const ag_node *node, const ag_band *b);
-
-/* How many rows a band of a plane has: all, if they are few; else so many that two bands stay in the
- * second-level cache, where a plane is wide. */
-enum { AG_BAND = 64 };
-static inline int ag_band_rows(int T, int S) {
-    int rows = AG_BAND;
-    if (T <= rows) return T;
-    while (rows > 16 && S > (1 << 17) / rows) rows /= 2;
-    return rows;
-}
 
 /* ---- for shape rules ---- */
 
@@ -121,6 +61,20 @@ size_t ag_inner(tensor_shape s, int axis);
 
 /* Ends in ag_fail() when n ("rows", "columns") is more than an int holds. */
 bool ag_fits_int(ag_node *node, size_t n, const char *what);
+
+/* ---- masks ---- */
+
+/* Can a tensor of that shape be masked so? Else the node fails. */
+bool ag_mask_fits(ag_node *node, ag_mask mask, tensor_shape s);
+
+/* The mask of a plane of a tensor [B,..,T,S], as one without lengths. */
+ag_mask ag_mask_of_plane(ag_mask mask, tensor_shape s, size_t plane);
+
+/* The mask of one row of [B,..,T,S], counted over all of them; and whether that row sees key s. */
+ag_mask ag_mask_of_row(ag_mask mask, tensor_shape s, size_t row);
+static inline bool ag_sees(ag_mask row, int s, int S) {
+    return s < ag_mask_limit(row, 0, S) && !(row.no_self && s == row.first);
+}
 
 #ifdef __cplusplus
 }

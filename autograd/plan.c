@@ -19,13 +19,9 @@ static int times_read(const ag_node *node, const ag_node *in) {
     return n;
 }
 
-static bool states(const ag_node *node, unsigned facts) {
-    return (node->op->facts & facts) == facts;
-}
-
 /* Ops that are run by rows write over what they read only in a chain's buffers (chain.c). */
 static bool is_in_place(const ag_node *node) {
-    return states(node, AG_IN_PLACE) && ag_is_whole(node->op);
+    return ag_states(node, AG_IN_PLACE) && ag_is_whole(node);
 }
 
 /* ---- values: streamed ---- */
@@ -52,8 +48,9 @@ static bool may_be_streamed(const ag_node *node) {
     if (!g->stream_rows || !g->share_grads || s.rank < 2 || s.dim[s.rank - 2] <= g->stream_rows)
         return false;
     if (node->val.x || node->n_in == 0) return false;
-    if (states(node, AG_ELEMENTWISE) && (node->n_save || node->n_in > AG_EACH_MOST)) return false;
-    bool goes_on = !ag_is_whole(node->op);  // such an op only carries on a chain
+    if (ag_states(node, AG_ELEMENTWISE) && (node->n_save || node->n_in > AG_EACH_MOST))
+        return false;
+    bool goes_on = !ag_is_whole(node);  // such an op only carries on a chain
     for (int k = 0; k < node->n_in; k++) goes_on = goes_on || ag_own(node->in[k])->streamed;
     return goes_on && tensor_same_shape(s, ag_planes(node));
 }
@@ -73,8 +70,8 @@ static void join(ag_node *node, bool by_rows) {
 
 static void plan_rows(ag_node *node) {
     ag_private *own = ag_own(node);
-    own->streamed = ag_rows_of(node->op) && may_be_streamed(node);
-    own->by_rows = ag_rows_of(node->op) && (own->streamed || !ag_is_whole(node->op));
+    own->streamed = ag_rows_of(node) && may_be_streamed(node);
+    own->by_rows = ag_rows_of(node) && (own->streamed || !ag_is_whole(node));
     own->last = node;
     own->x = own->dx = own->room = -1;
     join(node, own->by_rows);
@@ -94,7 +91,7 @@ static bool is_view(const ag_node *node) {
 }
 
 static bool may_take(const ag_node *node, const ag_node *in) {
-    if (!in->op || !states(in, AG_NO_Y) || !in->val.x || ag_own(in)->hooks || is_view(in) ||
+    if (!in->op || !ag_states(in, AG_NO_Y) || !in->val.x || ag_own(in)->hooks || is_view(in) ||
         in->val.n != node->val.n || times_read(node, in) > 1)
         return false;
     for (int i = in->index + 1; i < node->index; i++)
@@ -104,7 +101,7 @@ static bool may_take(const ag_node *node, const ag_node *in) {
 
 static void plan_over(ag_node *node) {
     const ag_graph *g = node->graph;
-    if (!is_in_place(node) || !states(node, AG_NO_X) || node->val.x) return;
+    if (!is_in_place(node) || !ag_states(node, AG_NO_X) || node->val.x) return;
     if (!g->stream_rows || !g->share_grads) return;
     for (int k = 0; k < node->n_in; k++) {
         ag_node *in = node->in[k];

@@ -8,12 +8,13 @@
 static bool build(ag_node *node) {
     ag_graph *g = node->graph;
     for (int i = 0; i < node->n_in; i++)
-        if (!ag_rows_of(node->op) || ag_own(node->in[i])->taker) ag_store(node->in[i]);
+        if (!ag_rows_of(node) || ag_own(node->in[i])->taker) ag_store(node->in[i]);
     if (g->failed) return false;
     if (!node->op->shape(node))
         return ag_fail(node, "its shape rule refuses this without a reason: it must ag_fail()");
     if (g->failed) return false;
     if (!tensor_count(node->val.shape, &node->val.n)) return ag_fail(node, "too many elements");
+    if (ag_own(node)->fast->save) node->n_save = ag_own(node)->fast->save(node);
     ag_plan_value(node);
     return ag_own(node)->streamed ? !g->failed : ag_make(node);
 }
@@ -26,6 +27,7 @@ ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *att
     ag_node *node = ag_new_node(g);
     if (node == &g->inert.node) return node;
     node->op = op;
+    ag_own(node)->fast = ag_fast_of(g, op);
     node->name = ag_text(g, "%s#%d", op->name, node->index);
     node->n_in = n_in;
     node->in = ag_take(g, (size_t)n_in, sizeof *node->in);

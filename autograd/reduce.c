@@ -1,10 +1,6 @@
 /* reduce.c - what sum, mean and max share. */
 #include "autograd/reduce.h"
 
-#include <string.h>
-
-#include "autograd/row.h"
-
 bool ag_axes_set(ag_graph *g, const char *op, int n_axes, const int *axes, ag_axes *out) {
     *out = (ag_axes){.n_axes = n_axes};
     if (n_axes < 0 || n_axes > TENSOR_MAXRANK || (n_axes > 0 && !axes)) {
@@ -56,37 +52,12 @@ tensor_shape ag_reduce_kept(const ag_node *node) {
     return s;
 }
 
-/* y[i] += the sum of row i, of VEC rows of n: each lane adds up a row of its own, one number after the
- * other as a single row does. */
-static void sum_rows(const real *x, size_t n, real *y) {
-    vreal sum = vec_load(y);
-    size_t i = 0;
-    for (; i + VEC <= n; i += VEC) {
-        vreal at[VEC];
-        for (int r = 0; r < VEC; r++) at[r] = vec_load(x + (size_t)r * n + i);
-        vec_transpose(at);
-        for (int k = 0; k < VEC; k++) sum += at[k];
-    }
-    vec_store(y, sum);
-    for (int r = 0; r < VEC; r++)
-        for (size_t k = i; k < n; k++) y[r] += x[(size_t)r * n + k];
-}
-
 void ag_reduce_sum(ag_node *node) {
     const tensor_shape full = node->in[0]->val.shape, kept = ag_reduce_kept(node);
     const real *x = node->in[0]->val.x;
-    real *restrict y = node->val.x;
-    memset(y, 0, node->val.n * sizeof *y);
-    for (ag_rows r = ag_rows_of(full, kept, kept); ag_rows_next(&r);) {
-        const int last = r.rank - 1;
-        if (r.step_a)
-            for (size_t i = 0; i < r.n; i++) y[r.a + i] += x[r.y + i];
-        else if (last >= 0 && r.stride_a[last] == 1 && r.at[last] + VEC <= r.dim[last]) {
-            sum_rows(x + r.y, r.n, y + r.a);
-            for (int k = 1; k < VEC; k++) ag_rows_next(&r);
-        } else
-            for (size_t i = 0; i < r.n; i++) y[r.a] += x[r.y + i];
-    }
+    real *y = node->val.x;
+    for (size_t i = 0; i < node->val.n; i++) y[i] = 0;
+    AG_BROADCAST(full, kept, kept, y[ia] += x[iy])
 }
 
 const char *ag_reduce_arguments(const ag_node *node) {

@@ -4,7 +4,7 @@
 #include "autograd/row.h"
 
 tensor_shape ag_planes(const ag_node *node) {
-    const ag_by_rows *r = ag_rows_of(node->op);
+    const ag_by_rows *r = ag_rows_of(node);
     return r->planes ? r->planes(node) : node->val.shape;
 }
 
@@ -12,7 +12,7 @@ tensor_shape ag_planes(const ag_node *node) {
 static int cols_of(const ag_node *node, int t, int S) {
     int most = -1;
     for (const ag_node *m = node; m; m = ag_own(m)->next) {
-        const int cols = ag_rows_of(m->op)->cols ? ag_rows_of(m->op)->cols(m, t) : -1;
+        const int cols = ag_rows_of(m)->cols ? ag_rows_of(m)->cols(m, t) : -1;
         if (cols > most) most = cols;
     }
     return most < 0 ? S : most;
@@ -57,8 +57,8 @@ void ag_rows_forward(ag_node *node) {
     const bool is_plane = tensor_same_shape(ag_planes(node), node->val.shape);
     for (walk w = walk_of(node); step(&w, node);) {
         for (ag_node *m = ag_own(node)->last; m != node; m = ag_own(m)->previous)
-            ag_rows_of(m->op)->forward(m, &w.band);
-        ag_rows_of(node->op)->forward(node, &w.band);
+            ag_rows_of(m)->forward(m, &w.band);
+        ag_rows_of(node)->forward(node, &w.band);
         if (is_plane) zero_rest(&w.band, ag_band_of(node, &w.band));
     }
 }
@@ -67,12 +67,12 @@ void ag_rows_backward(ag_node *node) {
     walk w = walk_of(node);
     for (w.band.again = true; step(&w, node);) {
         for (ag_node *m = ag_own(node)->last; m != node; m = ag_own(m)->previous) {
-            ag_rows_of(m->op)->forward(m, &w.band);
+            ag_rows_of(m)->forward(m, &w.band);
             m->has_grad = false;
         }
-        ag_rows_of(node->op)->backward(node, &w.band);
+        ag_rows_of(node)->backward(node, &w.band);
         for (ag_node *m = ag_own(node)->next; m; m = ag_own(m)->next) {
-            if (m->has_grad) ag_rows_of(m->op)->backward(m, &w.band);
+            if (m->has_grad) ag_rows_of(m)->backward(m, &w.band);
             m->has_grad = false;
         }
     }
@@ -112,6 +112,6 @@ ag_strip ag_band_grad(ag_node *in, const ag_band *b, bool *first) {
 real *ag_plane_memory(const ag_node *node) { return buffer(node, ag_own(node)->room); }
 
 real *ag_kept_rows(const ag_node *node, const ag_band *b) {
-    const int each = ag_rows_of(node->op)->keeps;
+    const int each = ag_rows_of(node)->keeps;
     return ag_own(node)->kept ? ag_own(node)->kept + row_index(b) * (size_t)each : NULL;
 }

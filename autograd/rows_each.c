@@ -4,7 +4,8 @@
 
 /* A node for one row; how far its rows, and its inputs' rows, are apart. */
 typedef struct {
-    ag_node node, in[AG_EACH_MOST], *at[AG_EACH_MOST];
+    ag_private own;  // of the node, by whose form it is run
+    ag_node in[AG_EACH_MOST], *at[AG_EACH_MOST];
     ptrdiff_t step, step_in[AG_EACH_MOST];
     bool first[AG_EACH_MOST];  // nothing was added yet to the gradient's rows
 } stand_in;
@@ -52,12 +53,12 @@ static void operand(stand_in *s, ag_node *node, int k, const ag_band *b, bool ba
 
 static void begin(stand_in *s, ag_node *node, const ag_band *b, bool backward) {
     const ag_strip y = ag_band_of(node, b);
-    s->node = *node;
-    s->node.in = s->at;
-    s->node.val.x = y.x;
-    s->node.grad = backward ? ag_band_dy(node, b).x : NULL;
+    s->own = *ag_own(node);
+    s->own.node.in = s->at;
+    s->own.node.val.x = y.x;
+    s->own.node.grad = backward ? ag_band_dy(node, b).x : NULL;
     s->step = y.ld;
-    put_shape(&s->node, b->cols);
+    put_shape(&s->own.node, b->cols);
     for (int k = 0; k < node->n_in; k++) {
         s->first[k] = false;
         operand(s, node, k, b, backward);
@@ -67,9 +68,9 @@ static void begin(stand_in *s, ag_node *node, const ag_band *b, bool backward) {
 }
 
 static void next(stand_in *s) {
-    s->node.val.x += s->step;
-    if (s->node.grad) s->node.grad += s->step;
-    for (int k = 0; k < s->node.n_in; k++) {
+    s->own.node.val.x += s->step;
+    if (s->own.node.grad) s->own.node.grad += s->step;
+    for (int k = 0; k < s->own.node.n_in; k++) {
         s->in[k].val.x += s->step_in[k];
         if (s->in[k].grad) s->in[k].grad += s->step_in[k];
     }
@@ -78,7 +79,7 @@ static void next(stand_in *s) {
 static void forward(ag_node *node, const ag_band *b) {
     stand_in s;
     begin(&s, node, b, false);
-    for (int r = 0; r < b->n; r++, next(&s)) node->op->forward(&s.node);
+    for (int r = 0; r < b->n; r++, next(&s)) ag_node_forward(&s.own.node);
 }
 
 static void backward(ag_node *node, const ag_band *b) {
@@ -86,7 +87,7 @@ static void backward(ag_node *node, const ag_band *b) {
     begin(&s, node, b, true);
     for (int r = 0; r < b->n; r++, next(&s)) {
         for (int k = 0; k < node->n_in; k++) s.in[k].has_grad = !s.first[k];
-        node->op->backward(&s.node);
+        ag_node_backward(&s.own.node);
     }
 }
 

@@ -6,7 +6,7 @@
 /* The node is the last of its row to have been computed: what it took is gone. */
 static void run_one(ag_node *node) {
     ag_node *in = ag_own(node)->over;
-    node->op->forward(node);
+    ag_node_forward(node);
     if (in) in->val.x = NULL;
 }
 

@@ -47,6 +47,29 @@ ag_node *ag_sample_unary(ag_graph *g, ag_node *(*op)(ag_node *), int i, ag_sampl
     return ag_sample_shape(i, &s) ? op(ag_sample(g, kind, s)) : NULL;
 }
 
+ag_node *ag_sample_masked(ag_graph *g, ag_node *(*op)(ag_node *, ag_mask), int i) {
+    const struct {
+        tensor_shape shape;
+        ag_mask mask;
+    } c[] = {{tensor_dims(1, 7), {0}},
+             {tensor_dims(1, 1), {0}},
+             {tensor_dims(2, 3, 17), {0}},
+             {tensor_dims(3, 2, 3, 5), {.memory = 3}},
+             {tensor_dims(4, 1, 2, 4, 4), {.causal = true}},
+             {tensor_dims(3, 2, 5, 5), {.causal = true, .no_self = true}},
+             {tensor_dims(3, 1, 4, 6), {.no_self = true}},
+             {tensor_dims(2, 2, 33), {0}},
+             {tensor_dims(2, 0, 4), {0}},
+             {tensor_dims(2, 3, 0), {0}},
+             {tensor_dims(4, 3, 2, 3, 5), {.length = ag_sample_lengths(g, 3, 5)}},
+             {tensor_dims(3, 2, 4, 4), {.no_self = true, .length = ag_sample_lengths(g, 2, 4)}},
+             {tensor_dims(3, 2, 2, 5), {.causal = true, .no_self = true, .first = 2}},
+             {tensor_dims(3, 2, 3, 50), {.length = ag_sample_lengths(g, 2, 50)}},
+             {tensor_dims(2, 2, 70), {0}}};
+    if (i >= (int)(sizeof c / sizeof *c)) return NULL;
+    return op(ag_sample(g, AG_SAMPLE_NORMAL, c[i].shape), c[i].mask);
+}
+
 /* ---- a call to be timed ---- */
 
 /* Of a sample: its node of that op. */

@@ -20,6 +20,9 @@ bool ag_sample_shape(int i, tensor_shape *shape);
 /* The i-th example of such an op: on one leaf of that shape. */
 ag_node *ag_sample_unary(ag_graph *g, ag_node *(*op)(ag_node *), int i, ag_sample_kind kind);
 
+/* The same of an op on rows of which a mask hides some: every kind of mask, with lengths too. */
+ag_node *ag_sample_masked(ag_graph *g, ag_node *(*op)(ag_node *, ag_mask), int i);
+
 /* A leaf [B,T,D] of positive numbers: what ops are timed on. */
 ag_node *ag_sample_x(ag_graph *g, const ag_sizes *z);
 

@@ -45,6 +45,12 @@ double tensor_log(double x) {
     return logarithm(x, &low);
 }
 
+/* 1 + x is rounded; what that takes from x it takes from the logarithm, too. */
+double tensor_log1p(double x) {
+    const double sum = 1 + x;
+    return sum == 1 ? x : tensor_log(sum) * x / (sum - 1);
+}
+
 /* fma is exact, in hardware or not. */
 double tensor_pow(double x, double y) {
     if (y == 0) return 1;

@@ -10,7 +10,8 @@ extern "C" {
 
 /* Within 2 units of the last place; NaN stays NaN. */
 double tensor_exp(double x);
-double tensor_log(double x);  // -infinity at 0, NaN below
+double tensor_log(double x);    // -infinity at 0, NaN below
+double tensor_log1p(double x);  // log(1 + x) of an x from 0 on, a small one too
 
 /* x^y of a finite x > 0, within 3 units of the last place; 0^y is 0 for y > 0. */
 double tensor_pow(double x, double y);

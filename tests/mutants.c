@@ -66,7 +66,7 @@ static void rounds_to_half(ag_node *node) { mutant_under(node, rounded); }
 static void all_or_nothing(ag_node *node) {
     for (int k = 0; k < node->n_in; k++)
         if (!node->in[k]->wants_grad) return;
-    mutant_now.right->backward(node);
+    mutant_right_backward(node);
 }
 
 static void with_save_off(ag_node *node) {
@@ -75,18 +75,18 @@ static void with_save_off(ag_node *node) {
         kept[i] = node->save[i];
         node->save[i] *= (real)1.00001;
     }
-    mutant_now.right->backward(node);
+    mutant_right_backward(node);
     if (node->n_save) memcpy(node->save, kept, node->n_save * sizeof *kept);
     free(kept);
 }
 
 static void changes_input(ag_node *node) {
-    mutant_now.right->backward(node);
+    mutant_right_backward(node);
     if (node->in[0]->val.n) node->in[0]->val.x[0] += (real)1e-9;
 }
 
 static void forward_changes_input(ag_node *node) {
-    mutant_now.right->forward(node);
+    mutant_right_forward(node);
     if (node->in[0]->val.n) node->in[0]->val.x[0] *= (real)(1 + 1e-9);
 }
 
@@ -95,7 +95,7 @@ static void forward_accumulates(ag_node *node) {
     size_t n = node->val.n;
     real *old = mutant_take(n, sizeof *old);
     if (n) memcpy(old, node->val.x, n * sizeof *old);
-    mutant_now.right->forward(node);
+    mutant_right_forward(node);
     EACH(node->val.x[i] += (real)1e-9 * old[i]);
     free(old);
 }
@@ -103,7 +103,7 @@ static void forward_accumulates(ag_node *node) {
 static void forward_skips_last(ag_node *node) {
     if (node->val.n == 0) return;
     real old = node->val.x[node->val.n - 1];
-    mutant_now.right->forward(node);
+    mutant_right_forward(node);
     if (node->val.x[node->val.n - 1] != old) mutant_now.differed = true;
     node->val.x[node->val.n - 1] = old;
 }
@@ -111,7 +111,7 @@ static void forward_skips_last(ag_node *node) {
 /* Another function, close to the right one. (A mere factor would not do: the slope of 1.00001 e^x
  * is again its value.) */
 static void forward_bent(ag_node *node) {
-    mutant_now.right->forward(node);
+    mutant_right_forward(node);
     for (size_t i = 0; i < node->val.n; i++) node->val.x[i] *= 1 + (real)1e-5 * node->val.x[i];
 }
 
@@ -119,7 +119,7 @@ static void forward_bent(ag_node *node) {
 static void forward_keeps_old_save(ag_node *node) {
     real *old = mutant_take(node->n_save, sizeof *old);
     if (node->n_save) memcpy(old, node->save, node->n_save * sizeof *old);
-    mutant_now.right->forward(node);
+    mutant_right_forward(node);
     if (memcmp(node->save, old, node->n_save * sizeof *old) != 0) mutant_now.differed = true;
     if (node->n_save) memcpy(node->save, old, node->n_save * sizeof *old);
     free(old);
@@ -143,7 +143,7 @@ static void combine(real *sum, real *count, const real *part, size_t n) {
 static void combines_wrongly(ag_node *node) {
     ag_node *in = mutant_now.input < node->n_in ? node->in[mutant_now.input] : NULL;
     if (!in || !in->wants_grad) {
-        mutant_now.right->backward(node);
+        mutant_right_backward(node);
         return;
     }
     size_t n = in->val.n;
@@ -203,7 +203,7 @@ static void straight_from_end(ag_node *node) {
 static void as_form(ag_node *node, ag_gelu_form form) {
     const void *kept = node->attr;
     node->attr = &form;
-    mutant_now.right->backward(node);
+    mutant_right_backward(node);
     node->attr = kept;
 }
 static void always_erf(ag_node *node) { as_form(node, AG_GELU_ERF); }
@@ -213,7 +213,7 @@ static bool in_first_batch(const ag_node *node, size_t i) {
     return i < node->val.n / (size_t)node->val.shape.dim[0];
 }
 static void first_batch_only(ag_node *node) {
-    node->val.shape.rank > 0 ? mutant_part(node, in_first_batch) : mutant_now.right->backward(node);
+    node->val.shape.rank > 0 ? mutant_part(node, in_first_batch) : mutant_right_backward(node);
 }
 
 /* Query heads H of width E on G heads of keys or values; which head a result belongs to. */
@@ -242,7 +242,7 @@ static void dealt_round(ag_node *node) { mutant_part(node, is_dealt_round); }
 /* Scores that a mask hides pass their gradient on to q. */
 static void mask_leaks(ag_node *node) {
     real *dy = mutant_gradient(node);  // the right one clears what is hidden
-    mutant_now.right->backward(node);
+    mutant_right_backward(node);
     const tensor_shape y = node->val.shape, q = node->in[0]->val.shape, k = node->in[1]->val.shape;
     const int H = y.dim[1], T = y.dim[2], S = y.dim[3], E = q.dim[2] / H;
     real *dq = ag_grad(node->in[0]);

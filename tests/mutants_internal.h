@@ -22,6 +22,10 @@ void *mutant_take(size_t count, size_t size);  // zeroed; never NULL
 /* A copy of what stands in the gradient of a node: zeros if nothing was added yet. */
 real *mutant_gradient(const ag_node *in);
 
+/* The right op, as it runs in that node: by its fast form, or by its plain loops. */
+void mutant_right_forward(ag_node *node);
+void mutant_right_backward(ag_node *node);
+
 /* Runs the right backward, then has `how` change what it added to the mutant's input. keep_before: what
  * stood there stays. */
 typedef void mutant_spoiler(const ag_node *node, const ag_node *in, real *added, size_t n);

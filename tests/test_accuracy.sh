@@ -18,10 +18,17 @@ every_op_is_within_its_bound() {
     "$PYTHON" tests/accuracy/accuracy.py $programs --elements 1200
 }
 
+# The plain loops that fast forms stand in for keep the same bound.
+every_plain_op_is_too() {
+    have_mpmath || return
+    # shellcheck disable=SC2086
+    "$PYTHON" tests/accuracy/accuracy.py $programs --elements 1200 --plain
+}
+
 what_is_wrong_is_found() {
     have_mpmath || return
     # shellcheck disable=SC2086
     "$PYTHON" tests/accuracy/accuracy.py $programs --elements 300 --control
 }
 
-suite every_op_is_within_its_bound what_is_wrong_is_found
+suite every_op_is_within_its_bound every_plain_op_is_too what_is_wrong_is_found

@@ -96,6 +96,18 @@ a_table_for_people() {
 
 # ---- matrix products, and starting ---------------------------------------------------------------
 
+what_fast_forms_gain() {
+    # shellcheck disable=SC2086
+    ran 0 bench $quick --ops --plain --preset tiny --json || return 1
+    python "ops = [r for r in rows if 'op' in r]
+assert {'softmax', 'scores', 'mix', 'linear', 'layer_norm'} <= {r['op'] for r in ops}, ops
+assert all(r[k] > 0 for r in ops for k in r if k != 'op')
+assert rows[-1]['plain_step_us'] > rows[-1]['step_us']" || return
+    # shellcheck disable=SC2086
+    ran 0 bench $quick --ops --plain --preset tiny && line 'a step: ' && line 'by plain loops' &&
+        refused 2 '--plain belongs to --ops' bench --plain
+}
+
 products_of_all_sizes() {
     # shellcheck disable=SC2086
     ran 0 bench $quick --gemm --json || return 1
@@ -136,4 +148,4 @@ mistakes_are_said() {
 }
 
 suite a_step_adds_up presets_are_as_documented a_line_for_people every_op_is_timed rates_are_work_by_time \
-    a_table_for_people products_of_all_sizes how_long_it_takes_to_start mistakes_are_said
+    a_table_for_people what_fast_forms_gain products_of_all_sizes how_long_it_takes_to_start mistakes_are_said

@@ -34,7 +34,7 @@ static void arguments_are_json(void **state) {
             json_t *o = arguments(node_of(w.g, op));
             const char *name;
             json_t *value;
-            json_object_foreach (o, name, value) {
+            json_object_foreach(o, name, value) {
                 if (op->torch && !strstr(op->torch, name))
                     fail_msg("%s: its peer does not use '%s'", op->name, name);
                 read++;

@@ -12,16 +12,22 @@
 enum { MOST_OPS = 256, LEAST = 60, LEAST_OF_AN_OP = 3 };
 
 static const ag_op *target;  // the op whose mutant is under check, and the mutant
+static bool plain;           // by its plain loops, not by its fast form
 static ag_op wrong;
 static int rejected, all;
 
+static ag_node *sample_of_target(ag_graph *g, int i) {
+    ag_plain(g, plain);
+    return target->sample(g, i);
+}
+
 /* The target's samples, with the mutant put in its place. */
 static ag_node *mutated_sample(ag_graph *g, int i) {
-    ag_node *root = target->sample(g, i);
+    ag_node *root = sample_of_target(g, i);
     if (!root || ag_error(g)) return root;
     for (int n = 0; n < ag_count(g); n++)
         if (ag_at(g, n)->op == target) ag_at(g, n)->op = &wrong;
-    if (wrong.forward != target->forward) ag_forward(g);
+    ag_forward(g);
     return root;
 }
 
@@ -41,7 +47,7 @@ static offer offer_of(const ag_op *op) {
     offer o = {0};
     ag_params *params = ag_params_new(NULL, 1);
     ag_graph *g = ag_graph_new(params);
-    for (int i = 0; op->sample(g, i); i++, ag_graph_reset(g))
+    for (int i = 0; sample_of_target(g, i); i++, ag_graph_reset(g))
         for (int n = 0; n < ag_count(g); n++) {
             const ag_node *node = ag_at(g, n);
             if (node->op != op) continue;
@@ -67,14 +73,11 @@ static bool counts(const mutant *m, int input) {
     if (!mutant_differed()) return false;
     all++;
     if (!accepted) return rejected++, true;
-    printf("survived: %s, input %d: %s\n", target->name, input, m->what);
+    printf("survived: %s%s, input %d: %s\n", target->name, plain ? ", plain" : "", input, m->what);
     return true;
 }
 
-static void mutants_are_rejected(void **state) {
-    target = *(const ag_op *const *)*state;
-    assert_non_null(target->sample);
-    if (!target->backward) return;  // nothing passes back: there is nothing to be spoiled
+static void form_rejects_mutants(void) {
     const mutant unchanged = {0};
     assert_true(is_accepted(&unchanged, 0));
     offer o = offer_of(target);
@@ -89,6 +92,17 @@ static void mutants_are_rejected(void **state) {
     }
     assert_true(counted >= LEAST_OF_AN_OP);
     assert_int_equal(rejected - rejected_before, counted);
+}
+
+/* Of its plain loops, and of its fast form if it has one. */
+static void mutants_are_rejected(void **state) {
+    target = *(const ag_op *const *)*state;
+    assert_non_null(target->sample);
+    if (!target->backward) return;  // nothing passes back: there is nothing to be spoiled
+    plain = true;
+    form_rejects_mutants();
+    plain = false;
+    if (ag_has_fast(target)) form_rejects_mutants();
 }
 
 static void every_mutant_has_its_op(void **state) {

@@ -140,8 +140,7 @@ static void one_case(trial *t) {
     end(t);
 }
 
-static void op_agrees_with_oracle(void **state) {
-    const ag_op *op = *(const ag_op *const *)*state;
+static void form_agrees_with_oracle(const ag_op *op, bool plain) {
     const oracle *judge = oracle_of(op->name);
     ag_node *(*record)(ag_graph *, int) = judge->record ? judge->record : op->sample;
     ag_params *params = ag_params_new(NULL, 1);
@@ -149,6 +148,7 @@ static void op_agrees_with_oracle(void **state) {
     values = slopes = 0;
     for (int cases = 0;; cases++) {
         ag_graph_reset(g);
+        ag_plain(g, plain);
         trial t = {.judge = judge, .i = cases, .node = record(g, cases)};
         if (!t.node) break;
         if (!judge->record && t.node->op != op) continue;  // a sample with other ops after it
@@ -158,6 +158,13 @@ static void op_agrees_with_oracle(void **state) {
     assert_true(values > 0 && slopes > 0);
     ag_graph_free(g);
     ag_params_free(params);
+}
+
+/* By its plain loops, and by its fast form if it has one. */
+static void op_agrees_with_oracle(void **state) {
+    const ag_op *op = *(const ag_op *const *)*state;
+    form_agrees_with_oracle(op, true);
+    if (ag_has_fast(op)) form_agrees_with_oracle(op, false);
 }
 
 /* An oracle under a name that no op bears would judge nothing. */

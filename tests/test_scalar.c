@@ -26,6 +26,8 @@ static void as_exact_as_said(void **state) {
         assert_near("exp", x, tensor_exp(x), exp(x), 2);
         assert_near("log", size, tensor_log(size), log(size), 2);
         assert_near("log", 1 + u / 1e3, tensor_log(1 + u / 1e3), log(1 + u / 1e3), 2);
+        assert_near("log1p", u, tensor_log1p(u), log1p(u), 4);
+        assert_near("log1p", u * 1e-17, tensor_log1p(u * 1e-17), log1p(u * 1e-17), 4);
         if (fabs(exponent * log(base)) < 700)
             assert_near("pow", base, tensor_pow(base, exponent), pow(base, exponent), 3);
         const double angle = u * (i % 3 ? 10 : 0x1p20);

@@ -139,15 +139,18 @@ static void a_planted_fault_is_found(void **state) {
         open_streaming(&stream);
         ag_node *a = capped(stored.g), *b = capped(stream.g);
         ag_node *at = of_op(stream.g, faults[f].op);
-        right = ag_rows_of(at->op);
+        right = ag_rows_of(at);
         planted = faults[f].fault;
         ag_by_rows wrong = *right;
         wrong.forward = faulty_forward;
         wrong.backward = faulty_backward;
         ag_op op = *at->op;
-        op.rows = &wrong;
         op.facts &= ~(unsigned)AG_ELEMENTWISE;
+        ag_fast form = *ag_own(at)->fast;
+        form.op = &op;
+        form.rows = &wrong;
         at->op = &op;
+        ag_own(at)->fast = &form;
         for (size_t i = 0; i < b->val.n; i++)
             b->val.x[i] = (real)NAN;  // what was recorded was right
         for (int n = 0; n < 2; n++) pass(&stored, a), pass(&stream, b);

@@ -5,12 +5,8 @@
  * Length Extrapolation", 2022, section 3 (there H is a power of two). */
 #include <stdlib.h>
 
-#include "autograd/attend.h"
+#include "autograd/op.h"
 #include "tensor/scalar.h"
-
-typedef struct {
-    ag_mask mask;
-} attr;
 
 static bool shape(ag_node *node) {
     const tensor_shape x = node->in[0]->val.shape;
@@ -19,35 +15,32 @@ static bool shape(ag_node *node) {
     return true;
 }
 
-static ag_mask mask_of(const ag_node *node) { return ((const attr *)node->attr)->mask; }
-
-static int cols(const ag_node *node, int t) {
-    return ag_mask_limit(mask_of(node), t, node->val.shape.dim[3]);
+static void forward(ag_node *node) {
+    const tensor_shape dim = node->val.shape;  // [B,H,T,S]
+    const int H = dim.dim[1], T = dim.dim[2], S = dim.dim[3];
+    const real *x = node->in[0]->val.x;
+    real *y = node->val.x;
+    for (size_t row = 0; row < tensor_rows(dim); row++, x += S, y += S) {
+        const ag_mask mask = ag_mask_of_row(*(const ag_mask *)node->attr, dim, row);
+        const int h = (int)(row / (size_t)T % (size_t)H);
+        const real slope = (real)tensor_pow(2, -8.0 * (h + 1) / H);
+        for (int s = 0; s < S; s++)
+            y[s] = ag_sees(mask, s, S) ? x[s] - slope * (real)abs(mask.first - s) : 0;
+    }
 }
 
-static void forward(ag_node *node, const ag_band *b) {
-    const ag_mask mask = ag_mask_of_plane(mask_of(node), node->val.shape, b->plane);
-    const size_t H = (size_t)node->val.shape.dim[1];
-    const real slope = (real)tensor_pow(2, -8.0 * (double)(b->plane % H + 1) / (double)H);
-    const ag_strip x = ag_band_of(node->in[0], b), y = ag_band_of(node, b);
-    for (int r = 0; r < b->n; r++)
-        for (int s = 0; s < b->cols; s++)
-            y.x[r * y.ld + s] = x.x[r * x.ld + s] - slope * (real)abs(mask.first + b->t + r - s);
-    ag_clear_masked(mask, b, y);
+static void backward(ag_node *node) {  // reads neither
+    const tensor_shape dim = node->val.shape;
+    const int S = tensor_width(dim);
+    const real *dy = node->grad;
+    real *dx = ag_grad(node->in[0]);
+    for (size_t row = 0; row < tensor_rows(dim); row++, dx += S, dy += S) {
+        const ag_mask mask = ag_mask_of_row(*(const ag_mask *)node->attr, dim, row);
+        // y[s] = x[s] - slope |t - s|
+        for (int s = 0; s < S; s++)
+            if (ag_sees(mask, s, S)) dx[s] += dy[s];
+    }
 }
-
-static void backward(ag_node *node, const ag_band *b) {
-    bool first;
-    const ag_strip dy = ag_band_dy(node, b), dx = ag_band_grad(node->in[0], b, &first);
-    ag_clear_masked(ag_mask_of_plane(mask_of(node), node->val.shape, b->plane), b,
-                    dy);  // the constant 0 there has no gradient to pass on
-    // y = x - slope |t - s|
-    for (int r = 0; r < b->n; r++)
-        for (int s = 0; s < b->cols; s++)
-            dx.x[r * dx.ld + s] = (first ? 0 : dx.x[r * dx.ld + s]) + dy.x[r * dy.ld + s];
-}
-
-static const ag_by_rows by_rows = {.forward = forward, .backward = backward, .cols = cols};
 
 static ag_node *sample(ag_graph *g, int i) {
     const struct {
@@ -65,17 +58,20 @@ static ag_node *sample(ag_graph *g, int i) {
     return ag_alibi(ag_sample(g, AG_SAMPLE_NORMAL, c[i].shape), c[i].mask);
 }
 
-static const char *arguments(const ag_node *node) { return ag_text_mask(node, mask_of(node)); }
+static const char *arguments(const ag_node *node) {
+    return ag_text_mask(node, *(const ag_mask *)node->attr);
+}
 
-const ag_op ag_op_alibi = {.name = "alibi",
-                           .facts = AG_IN_PLACE | AG_NO_X | AG_NO_Y,
-                           .shape = shape,
-                           .forward = ag_rows_forward,
-                           .backward = ag_rows_backward,
-                           .sample = sample,
-                           .rows = &by_rows,
-                           .arguments = arguments};
+const ag_op ag_op_alibi = {
+    .name = "alibi",
+    .facts = AG_NO_X | AG_NO_Y,
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+    .sample = sample,
+    .arguments = arguments,
+};
 
 ag_node *ag_alibi(ag_node *x, ag_mask mask) {
-    return ag_apply(&ag_op_alibi, AG_IN(x), &(attr){mask}, sizeof(attr));
+    return ag_apply(&ag_op_alibi, AG_IN(x), &mask, sizeof mask);
 }

@@ -6,96 +6,71 @@
  * A target of -1 is not scored. `weight` points to the caller's number, read at every replay (1 /
  * scored rows of the whole batch, so that micro-batches add up to the batch's mean); NULL: 1 / scored
  * rows of this call. Nothing scored: 0. */
+#include "autograd/attr.h"
 #include "autograd/op.h"
-#include "autograd/row.h"
-#include "tensor/log.h"
+#include "tensor/scalar.h"
 
-typedef struct {
-    const int *targets;  // the caller's, [rows]
-    const real *weight;
-} attr;
-
-// save: how many rows were scored, the weight used; softmax - onehot [rows,V], aligned; then s [rows].
-enum { SCORED, WEIGHT, HEADER = 16 };
+// save: how many rows were scored, the weight used; then softmax(x) - onehot(target)
+// [rows,V].
+enum { SCORED, WEIGHT, HEADER };
 
 static bool shape(ag_node *node) {
     tensor_shape x = node->in[0]->val.shape;
     if (x.rank < 1) return ag_fail(node, "a scalar is no row of logits");
     if (!ag_fits_int(node, tensor_rows(x), "rows")) return false;
     node->val.shape = tensor_dims(0);
-    node->n_save = HEADER + node->in[0]->val.n + tensor_rows(x);
+    node->n_save = HEADER + node->in[0]->val.n;
     return true;
 }
 
-static bool targets_in_range(ag_node *node, size_t rows, int V, int *scored) {
-    const attr *a = node->attr;
-    *scored = 0;
-    for (size_t r = 0; r < rows; r++) {
-        if (a->targets[r] < -1 || a->targets[r] >= V)
-            return ag_fail(node, "target %d of row %zu is outside 0..%d", a->targets[r], r, V - 1);
-        *scored += a->targets[r] >= 0;
+int ag_count_scored(ag_node *node) {
+    const int V = tensor_width(node->in[0]->val.shape);
+    const int *target = ((const ag_targets_attr *)node->attr)->targets;
+    int scored = 0;
+    for (size_t r = 0; r < tensor_rows(node->in[0]->val.shape); r++) {
+        if (target[r] < -1 || target[r] >= V) {
+            ag_fail(node, "target %d of row %zu is outside 0..%d", target[r], r, V - 1);
+            return -1;
+        }
+        scored += target[r] >= 0;
     }
-    return true;
-}
-
-/* d = softmax(x) - onehot(target) of the next scored rows from *r on; `others` is left to be made
- * log(1 + s). Adds max - x[target] to the loss. */
-static void some_rows(const ag_node *node, size_t *r, size_t rows, double *loss) {
-    const int *targets = ((const attr *)node->attr)->targets,
-              V = tensor_width(node->in[0]->val.shape);
-    real *d = node->save + HEADER, *others = d + node->in[0]->val.n;
-    row_soft s;
-    size_t row[ROW_SOME];
-    int n = 0;
-    for (const int most = (int)row_some(V, rows); *r < rows && n < most; ++*r) {
-        others[*r] = 0;
-        if (targets[*r] < 0) continue;
-        s.x[n] = node->in[0]->val.x + *r * (size_t)V;
-        s.p[n] = d + *r * (size_t)V;
-        row[n++] = *r;
-    }
-    row_softmax(&s, n, V);
-    for (int k = 0; k < n; k++) {
-        const int target = targets[row[k]];
-        real *own = s.p[k] + target;
-        *own = *own > (real)0.5 ? -(s.others[k] / (1 + s.others[k])) : *own - 1;
-        others[row[k]] = s.others[k];
-        *loss += (double)s.max[k] - (double)s.x[k][target];
-    }
+    return scored;
 }
 
 static void forward(ag_node *node) {
-    const attr *a = node->attr;
-    const int V = tensor_width(node->in[0]->val.shape);
-    const size_t rows = tensor_rows(node->in[0]->val.shape);
-    int scored;
-    if (!targets_in_range(node, rows, V, &scored)) return;
-    const real *others = node->save + HEADER + node->in[0]->val.n;
+    const ag_targets_attr *a = node->attr;
+    const int V = tensor_width(node->in[0]->val.shape), scored = ag_count_scored(node);
+    if (scored < 0) return;
+    const real *x = node->in[0]->val.x;
+    real *d = node->save + HEADER;
     double loss = 0;
-    for (size_t r = 0; r < rows;) some_rows(node, &r, rows, &loss);
-    for (size_t r = 0; r < rows; r += VEC) {
-        const int n = rows - r < VEC ? (int)(rows - r) : VEC;
-        const vreal logs = vec_log1p(vec_load_upto(others + r, n, 0));
-        for (int i = 0; i < n; i++) loss += (double)logs[i];
+    for (size_t r = 0; r < tensor_rows(node->in[0]->val.shape); r++, x += V, d += V) {
+        const int target = a->targets[r];
+        if (target < 0) continue;
+        int top = 0;
+        for (int c = 0; c < V; c++)
+            if (x[c] > x[top]) top = c;
+        double others = 0;
+        for (int c = 0; c < V; c++)
+            if (c != top) others += tensor_exp((double)x[c] - (double)x[top]);
+        for (int c = 0; c < V; c++)
+            d[c] = (real)(tensor_exp((double)x[c] - (double)x[top]) / (1 + others) - (c == target));
+        if (top == target) d[top] = (real)(-others / (1 + others));
+        loss += (double)x[top] - (double)x[target] + tensor_log1p(others);
     }
     node->save[SCORED] = (real)scored;
     node->save[WEIGHT] = a->weight ? *a->weight : scored ? 1 / (real)scored : 0;
     node->val.x[0] = scored ? (real)(loss * (double)node->save[WEIGHT]) : 0;
 }
 
-static void backward(ag_node *node) {
-    const attr *a = node->attr;
+static void backward(ag_node *node) {  // reads neither x nor y
+    const int *target = ((const ag_targets_attr *)node->attr)->targets;
     const int V = tensor_width(node->in[0]->val.shape);
-    const size_t rows = tensor_rows(node->in[0]->val.shape);
-    const real each = node->grad[0] * node->save[WEIGHT];
-    const real *d = node->save + HEADER;
-    bool first = false;
-    real *dx = ag_grad_or_first(node->in[0], &first);
-    for (size_t r = 0; r < rows; r++, d += V, dx += V)
-        if (a->targets[r] >= 0 && each != 0)  // loss += log sum exp x - x[target]
-            ROW_EACH(c, V)
-    row_put(dx, c, V, (first ? vec_set(0) : row_get(dx, c, V, 0)) + each * row_get(d, c, V, 0));
-    else if (first) row_zero(dx, V);
+    const real each = node->grad[0] * node->save[WEIGHT], *d = node->save + HEADER;
+    real *dx = ag_grad(node->in[0]);
+    for (size_t r = 0; r < tensor_rows(node->in[0]->val.shape); r++, d += V, dx += V)
+        for (int c = 0; target[r] >= 0 && c < V; c++)
+            dx[c] += ag_cut(each, d[c]);  // loss += log sum exp x - x[target]
 }
 
 int ag_cross_entropy_scored(const ag_node *node) {
@@ -121,7 +96,7 @@ static ag_node *timed(ag_graph *g, const ag_sizes *z) {
 }
 
 static const char *arguments(const ag_node *node) {
-    const attr *a = node->attr;
+    const ag_targets_attr *a = node->attr;
     const size_t rows = tensor_rows(node->in[0]->val.shape);
     return ag_text(node->graph, "\"targets\":%s,%s", ag_text_ints(node->graph, rows, a->targets),
                    ag_text_weight(node->graph, a->weight));
@@ -140,5 +115,6 @@ const ag_op ag_op_cross_entropy = {
 };
 
 ag_node *ag_cross_entropy(ag_node *logits, const int *targets, const real *weight) {
-    return ag_apply(&ag_op_cross_entropy, AG_IN(logits), &(attr){targets, weight}, sizeof(attr));
+    return ag_apply(&ag_op_cross_entropy, AG_IN(logits), &(ag_targets_attr){targets, weight, 0},
+                    sizeof(ag_targets_attr));
 }

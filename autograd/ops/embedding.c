@@ -3,16 +3,11 @@
  * Several streams of ids are summed in one pass: what a token is, where it stands, which part it
  * plays. A stream whose ids are NULL gives each position its own row (learned positions). An id of
  * -1 adds nothing. */
+#include "autograd/attr.h"
 #include "autograd/op.h"
-#include "autograd/row.h"
-
-typedef struct {
-    tensor_shape s;
-    const int *ids[AG_EMBED_MAX];  // the caller's, read again at every replay
-} attr;
 
 static bool shape(ag_node *node) {
-    const attr *a = node->attr;
+    const ag_embedding_attr *a = node->attr;
     tensor_shape first = node->in[0]->val.shape;
     size_t n;
     if (!tensor_count(a->s, &n)) return ag_fail(node, "bad shape of ids, or too many");
@@ -32,16 +27,15 @@ static bool shape(ag_node *node) {
     return true;
 }
 
-/* The row of table i for position n; -1: none. */
-static int row_of(const attr *a, int i, size_t n) {
+int ag_embedding_row(const ag_node *node, int i, size_t n) {
+    const ag_embedding_attr *a = node->attr;
     return a->ids[i] ? a->ids[i][n] : (int)(n % (size_t)tensor_width(a->s));
 }
 
-static bool ids_in_range(ag_node *node, size_t n) {
-    const attr *a = node->attr;
+bool ag_ids_in_range(ag_node *node) {
     for (int i = 0; i < node->n_in; i++)
-        for (size_t p = 0; p < n; p++) {
-            int id = row_of(a, i, p), V = node->in[i]->val.shape.dim[0];
+        for (size_t n = 0; n < tensor_rows(node->val.shape); n++) {
+            const int id = ag_embedding_row(node, i, n), V = node->in[i]->val.shape.dim[0];
             if (id < -1 || id >= V)
                 return ag_fail(node, "id %d of table '%s' is outside 0..%d", id, node->in[i]->name,
                                V - 1);
@@ -49,50 +43,28 @@ static bool ids_in_range(ag_node *node, size_t n) {
     return true;
 }
 
-/* Inlined for the numbers of rows that there mostly are. */
-VEC_INLINE void add_up(int rows, const real *const *row, int D, real *y) {
-    ROW_EACH(d, D) {
-        vreal sum = {0};
-        for (int i = 0; i < rows; i++) sum += row_get(row[i], d, D, 0);
-        row_put(y, d, D, sum);
-    }
-}
-
 static void forward(ag_node *node) {
-    const attr *a = node->attr;
     const int D = tensor_width(node->val.shape);
-    size_t n = tensor_rows(node->val.shape);
-    if (!ids_in_range(node, n)) return;
-    for (size_t p = 0; p < n; p++) {
-        const real *row[AG_EMBED_MAX];
-        int rows = 0;
-        for (int i = 0; i < node->n_in; i++) {
-            int id = row_of(a, i, p);
-            if (id >= 0) row[rows++] = node->in[i]->val.x + (size_t)id * (size_t)D;
+    if (!ag_ids_in_range(node)) return;
+    for (size_t i = 0; i < node->val.n; i++) node->val.x[i] = 0;
+    for (int i = 0; i < node->n_in; i++)
+        for (size_t n = 0; n < tensor_rows(node->val.shape); n++) {
+            const int id = ag_embedding_row(node, i, n);
+            const real *row = node->in[i]->val.x + (ptrdiff_t)id * D;
+            real *y = node->val.x + n * (size_t)D;
+            for (int d = 0; id >= 0 && d < D; d++) y[d] += row[d];
         }
-        real *y = node->val.x + p * (size_t)D;
-        if (rows == 1)
-            add_up(1, row, D, y);
-        else if (rows == 2)
-            add_up(2, row, D, y);
-        else
-            add_up(rows, row, D, y);
-    }
 }
 
-static void backward(ag_node *node) {
-    const attr *a = node->attr;
+static void backward(ag_node *node) {  // reads neither
     const int D = tensor_width(node->val.shape);
-    size_t n = tensor_rows(node->val.shape);
     for (int i = 0; i < node->n_in; i++) {
         real *dtable = ag_grad(node->in[i]);
-        if (!dtable) continue;
-        for (size_t p = 0; p < n; p++) {
-            int id = row_of(a, i, p);
-            const real *dy = node->grad + p * (size_t)D;
-            // y[d] = ... + table[id * D + d]
-            if (id >= 0)
-                ROW_EACH(d, D) row_add(dtable + (size_t)id * (size_t)D, d, D, row_get(dy, d, D, 0));
+        for (size_t n = 0; dtable && n < tensor_rows(node->val.shape); n++) {
+            const int id = ag_embedding_row(node, i, n);
+            const real *dy = node->grad + n * (size_t)D;
+            for (int d = 0; id >= 0 && d < D; d++)
+                dtable[(ptrdiff_t)id * D + d] += dy[d];  // y[d] += table[id * D + d]
         }
     }
 }
@@ -125,7 +97,7 @@ static ag_node *timed(ag_graph *g, const ag_sizes *z) {
 }
 
 static const char *arguments(const ag_node *node) {
-    const attr *a = node->attr;
+    const ag_embedding_attr *a = node->attr;
     size_t n = 0;
     tensor_count(a->s, &n);
     const char *text = "";
@@ -148,7 +120,7 @@ const ag_op ag_op_embedding = {
 };
 
 ag_node *ag_embedding(int n, ag_node *const *tables, const int *const *ids, tensor_shape s) {
-    attr a = {.s = s};
+    ag_embedding_attr a = {.s = s};
     for (int i = 0; i < n && i < AG_EMBED_MAX; i++) a.ids[i] = ids[i];
     return ag_apply(&ag_op_embedding, n, tables, &a, sizeof a);
 }

@@ -6,17 +6,11 @@
  * Only while training (ag_set_run()); else y = 0, so that what is measured is the plain loss.
  * Targets and weight as for cross_entropy. Source: Szegedy et al., "Rethinking the Inception
  * Architecture for Computer Vision", 2016, section 7. */
+#include "autograd/attr.h"
 #include "autograd/op.h"
-#include "autograd/row.h"
-
-typedef struct {
-    const int *targets;  // the caller's, [rows]
-    const real *weight;
-    double p;
-} attr;
 
 static bool shape(ag_node *node) {
-    const double p = ((const attr *)node->attr)->p;
+    const double p = ((const ag_targets_attr *)node->attr)->p;
     const tensor_shape x = node->in[0]->val.shape;
     if (x.rank < 1) return ag_fail(node, "a scalar is no row of logits");
     if (!(p >= 0 && p <= 1)) return ag_fail(node, "probability %g is outside [0,1]", p);
@@ -27,39 +21,30 @@ static bool shape(ag_node *node) {
 }
 
 static void forward(ag_node *node) {
-    const attr *a = node->attr;
-    const int V = tensor_width(node->in[0]->val.shape);
-    const size_t rows = tensor_rows(node->in[0]->val.shape);
-    size_t scored = 0;
+    const ag_targets_attr *a = node->attr;
+    const int V = tensor_width(node->in[0]->val.shape), scored = ag_count_scored(node);
+    if (scored < 0) return;
+    const real *x = node->in[0]->val.x;
     double sum = 0;
-    for (size_t r = 0; r < rows; r++) {
-        if (a->targets[r] < -1 || a->targets[r] >= V) {
-            ag_fail(node, "target %d of row %zu is outside 0..%d", a->targets[r], r, V - 1);
-            return;
-        }
+    for (size_t r = 0; r < tensor_rows(node->in[0]->val.shape); r++, x += V) {
         if (a->targets[r] < 0) continue;
-        const real *x = node->in[0]->val.x + r * (size_t)V;
-        sum += (double)x[a->targets[r]] - (double)vec_sum(row_sum_parts(x, V, 0)) / V;
-        scored++;
+        sum += (double)x[a->targets[r]];
+        for (int c = 0; c < V; c++) sum -= (double)x[c] / V;
     }
     const double weight = a->weight ? (double)*a->weight : scored ? 1 / (double)scored : 0;
     node->save[0] = ag_get_run(node->graph).training ? (real)(a->p * weight) : 0;
     node->val.x[0] = node->save[0] != 0 ? (real)(sum * (double)node->save[0]) : 0;
 }
 
-static void backward(ag_node *node) {
-    const attr *a = node->attr;
+static void backward(ag_node *node) {  // reads neither x nor y
+    const int *target = ((const ag_targets_attr *)node->attr)->targets;
     const int V = tensor_width(node->in[0]->val.shape);
-    const size_t rows = tensor_rows(node->in[0]->val.shape);
     const real each = node->grad[0] * node->save[0];
-    real *DX = ag_grad(node->in[0]);
-    for (size_t r = 0; r < rows; r++) {
-        if (a->targets[r] < 0) continue;
-        real *dx = DX + r * (size_t)V;
-        // y += p weight (x[target] - mean of x)
-        ROW_EACH(c, V) row_add(dx, c, V, vec_set(-each / (real)V));
-        dx[a->targets[r]] += each;
-    }
+    real *dx = ag_grad(node->in[0]);
+    for (size_t r = 0; r < tensor_rows(node->in[0]->val.shape); r++, dx += V)
+        for (int c = 0; target[r] >= 0 && c < V; c++)
+            // y += p weight (x[target] - mean of x)
+            dx[c] += (c == target[r] ? each : 0) - each / (real)V;
 }
 
 static ag_node *sample(ag_graph *g, int i) {
@@ -76,7 +61,7 @@ static ag_node *sample(ag_graph *g, int i) {
 }
 
 static const char *arguments(const ag_node *node) {
-    const attr *a = node->attr;
+    const ag_targets_attr *a = node->attr;
     const size_t rows = tensor_rows(node->in[0]->val.shape);
     return ag_text(node->graph, "\"targets\":%s,\"p\":%.17g,%s",
                    ag_text_ints(node->graph, rows, a->targets), a->p,
@@ -92,6 +77,6 @@ const ag_op ag_op_label_smoothing = {.name = "label_smoothing",
                                      .arguments = arguments};
 
 ag_node *ag_label_smoothing(ag_node *logits, const int *targets, const real *weight, double p) {
-    return ag_apply(&ag_op_label_smoothing, AG_IN(logits), &(attr){targets, weight, p},
-                    sizeof(attr));
+    return ag_apply(&ag_op_label_smoothing, AG_IN(logits), &(ag_targets_attr){targets, weight, p},
+                    sizeof(ag_targets_attr));
 }

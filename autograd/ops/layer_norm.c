@@ -1,146 +1,59 @@
 /* layer_norm.c - y = gain xh + bias, xh = (x - mean) r, r = 1 / sqrt(var + eps), over the last
  * dimension.
  *   w = dy gain;  dx = r (w - mean(w) - xh mean(w xh));  dgain = sum of dy xh;  dbias = sum of dy
- * Mean and variance in two passes, and the mean kept with what it was rounded by, so that a small
- * spread around a large mean is exact. A row whose squares leave the range of numbers is scaled.
  * Source: Ba, Kiros and Hinton, "Layer Normalization", 2016, equations 3 and 4. */
-#include "autograd/norm.h"
 #include "autograd/op.h"
 
-typedef struct {
-    double eps;
-} attr;
-
-enum { MEAN, LOW, R, SCALE, KEPT };  // of each row: mean, what it was rounded by, r, its scale
+static double eps_of(const ag_node *node) { return *(const double *)node->attr; }
 
 static bool shape(ag_node *node) {
     tensor_shape x = node->in[0]->val.shape, g = node->in[1]->val.shape, b = node->in[2]->val.shape;
     if (x.rank < 1) return ag_fail(node, "a scalar has no width");
     if (g.rank != 1 || b.rank != 1 || g.dim[0] != tensor_width(x) || b.dim[0] != tensor_width(x))
         return ag_fail(node, "gain and bias need width %d", tensor_width(x));
-    const double eps = ((const attr *)node->attr)->eps;
-    if (!(eps >= 0 && isfinite(eps))) return ag_fail(node, "eps %g is no number from 0 on", eps);
+    const double eps = eps_of(node);
+    if (!(eps >= 0 && eps <= FLT_MAX)) return ag_fail(node, "eps %g is no number from 0 on", eps);
     node->val.shape = x;
-    node->n_save = KEPT * tensor_rows(x);
-    return ag_norm_eps(node, ((const attr *)node->attr)->eps);
-}
-
-/* Mean, and then the rest, of some rows that are x times `scale`; `spread` is their var + eps. */
-static void moments(const real *X, int D, int rows, real eps, real scale, real *kept,
-                    real spread[ROW_SOME]) {
-    vreal part[ROW_SOME], square[ROW_SOME];
-    real sum[ROW_SOME], squares[ROW_SOME], root[ROW_SOME];
-    for (int n = 0; n < rows; n++)
-        part[n] = row_sum_parts(X + n * (ptrdiff_t)D, D, X[n * (ptrdiff_t)D]);
-    row_fold_sums(part, rows, sum);
-    for (int n = 0; n < rows; n++) {
-        const real *x = X + n * (ptrdiff_t)D, mean = x[0] + sum[n] / (real)D;
-        kept[n * KEPT + MEAN] = mean;
-        part[n] = row_sums_parts(x, D, mean, &square[n]);
-    }
-    row_fold_sums(part, rows, sum);
-    row_fold_sums(square, rows, squares);
-    ROW_EACH(n, ROW_SOME) {
-        const vreal low = vec_load(sum + n) / (real)D;
-        const vreal v = vec_load(squares + n) / (real)D - low * low + eps * scale * scale;
-        vec_store(sum + n, low);
-        vec_store(spread + n, v);
-        vec_store(root + n, 1 / vec_sqrt(v));
-    }
-    for (int n = 0; n < rows; n++, kept += KEPT) {
-        kept[LOW] = sum[n];
-        kept[R] = root[n];
-        kept[SCALE] = scale;
-    }
-}
-
-static void forward_some(const ag_node *node, size_t from, size_t rows) {
-    const int D = tensor_width(node->val.shape);
-    const real *g = node->in[1]->val.x, *b = node->in[2]->val.x;
-    const real *X = node->in[0]->val.x + from * (size_t)D;
-    const real eps = (real)((const attr *)node->attr)->eps;
-    real *y = node->val.x + from * (size_t)D, *kept = node->save + from * KEPT, spread[ROW_SOME];
-    moments(X, D, (int)rows, eps, 1, kept, spread);
-    for (size_t n = 0; n < rows; n++, y += D, kept += KEPT) {
-        const real *x = X + n * (size_t)D;
-        if (!ag_norm_in_range(spread[n])) {
-            real own[ROW_SOME];
-            const real scale = ag_norm_scaled(x, D, eps, y);
-            moments(x = y, D, 1, eps, scale, kept, own);
-        }
-        const real mean = kept[MEAN], low = kept[LOW], r = kept[R];
-        ROW_EACH(d, D) {
-            const vreal xh = (row_get(x, d, D, 0) - mean - low) * r;
-            row_put(y, d, D, xh * row_get(g, d, D, 0) + row_get(b, d, D, 0));
-        }
-    }
+    node->n_save = 2 * tensor_rows(x);  // of each: mean, r
+    return true;
 }
 
 static void forward(ag_node *node) {
     const int D = tensor_width(node->val.shape);
-    const size_t N = tensor_rows(node->val.shape);
-    for (size_t n = 0, some; n < N && D > 0; n += some)
-        forward_some(node, n, some = row_some(D, N - n));
-}
-
-/* Adds to dgain and dbias; leaves the sums of w and w xh of each row, in VEC parts. */
-static void backward_sums(const ag_node *node, size_t from, size_t rows, real *dg, real *db,
-                          vreal parts[ROW_SOME], vreal parts_x[ROW_SOME]) {
-    const int D = tensor_width(node->val.shape);
-    const real *g = node->in[1]->val.x, *x = node->in[0]->val.x + from * (size_t)D;
-    const real *dy = node->grad + from * (size_t)D, *kept = node->save + from * KEPT;
-    for (size_t n = 0; n < rows; n++, x += D, dy += D, kept += KEPT) {
-        const real scale = kept[SCALE], mean = kept[MEAN], low = kept[LOW], r = kept[R];
-        vreal sum_w = {0}, sum_wx = {0};
-        // y[d] = xh * g[d] + b[d]
-        ROW_EACH(d, D) {
-            const vreal xh = (row_get(x, d, D, 0) * scale - mean - low) * r;
-            const vreal e = row_get(dy, d, D, 0);
-            const vreal w = vec_cut(e, row_get(g, d, D, 0));
-            sum_w += w;
-            sum_wx += vec_cut(w, xh);
-            if (dg) row_add(dg, d, D, vec_cut(e, xh));
-            if (db) row_add(db, d, D, e);
-        }
-        parts[n] = sum_w;
-        parts_x[n] = sum_wx;
+    const real *x = node->in[0]->val.x, *gain = node->in[1]->val.x, *bias = node->in[2]->val.x;
+    real *y = node->val.x, *kept = node->save;
+    for (size_t n = tensor_rows(node->val.shape); n > 0; n--, x += D, y += D) {
+        double mean = 0, var = 0;
+        for (int d = 0; d < D; d++) mean += (double)x[d] / D;
+        for (int d = 0; d < D; d++) var += ((double)x[d] - mean) * ((double)x[d] - mean) / D;
+        const double r = 1 / sqrt(var + eps_of(node));
+        for (int d = 0; d < D; d++) y[d] = gain[d] * (real)(((double)x[d] - mean) * r) + bias[d];
+        *kept++ = (real)mean;
+        *kept++ = (real)r;
     }
 }
 
-static void backward_rows(const ag_node *node, size_t from, size_t rows, const real *sum_w,
-                          const real *sum_wx, bool first, real *dx) {
+static void backward(ag_node *node) {  // reads x and the gain
     const int D = tensor_width(node->val.shape);
-    const real *g = node->in[1]->val.x, *x = node->in[0]->val.x + from * (size_t)D;
-    const real *dy = node->grad + from * (size_t)D, *kept = node->save + from * KEPT;
-    for (size_t n = 0; n < rows; n++, x += D, dy += D, dx += D, kept += KEPT) {
-        const real scale = kept[SCALE], mean = kept[MEAN], low = kept[LOW], r = kept[R];
-        const vreal mean_w = vec_set(sum_w[n] / (real)D), mean_wx = vec_set(sum_wx[n] / (real)D);
-        // xh = (x[d] - mean) * r
-        ROW_EACH(d, D) {
-            const vreal w = vec_cut(row_get(dy, d, D, 0), row_get(g, d, D, 0));
-            const vreal xh = (row_get(x, d, D, 0) * scale - mean - low) * r;
-            row_put(dx, d, D,
-                    (first ? vec_set(0) : row_get(dx, d, D, 0)) +
-                        vec_cut(w - mean_w - vec_cut(mean_wx, xh), vec_set(r * scale)));
+    const real *x = node->in[0]->val.x, *gain = node->in[1]->val.x, *dy = node->grad;
+    const real *kept = node->save;
+    real *dx = ag_grad(node->in[0]), *dgain = ag_grad(node->in[1]), *dbias = ag_grad(node->in[2]);
+    for (size_t at = 0; at < node->val.n; at += (size_t)D, x += D, dy += D) {
+        const real mean = *kept++, r = *kept++;
+        real mean_w = 0, mean_wx = 0;
+        for (int d = 0; d < D; d++) {
+            const real xh = (x[d] - mean) * r, w = ag_cut(dy[d], gain[d]);
+            mean_w += w / (real)D;
+            mean_wx += ag_cut(w, xh) / (real)D;
+            // y[d] = gain[d] xh + bias[d]
+            if (dgain) dgain[d] += ag_cut(dy[d], xh);
+            if (dbias) dbias[d] += dy[d];
         }
-    }
-}
-
-static void backward(ag_node *node) {
-    const int D = tensor_width(node->val.shape);
-    const size_t N = tensor_rows(node->val.shape);
-    bool first;
-    real *dx = ag_norm_grad(node, &first), *dg = ag_grad(node->in[1]),
-         *db = ag_grad(node->in[2]);  // may be one
-    for (size_t n = 0, some; n < N && D > 0; n += some) {
-        vreal parts[ROW_SOME], parts_x[ROW_SOME];
-        real sum_w[ROW_SOME], sum_wx[ROW_SOME];
-        some = row_some(D, N - n);
-        backward_sums(node, n, some, dg, db, parts, parts_x);
-        if (!dx) continue;
-        row_fold_sums(parts, (int)some, sum_w);
-        row_fold_sums(parts_x, (int)some, sum_wx);
-        backward_rows(node, n, some, sum_w, sum_wx, first, dx + n * (size_t)D);
+        for (int d = 0; dx && d < D; d++) {
+            const real xh = (x[d] - mean) * r, w = ag_cut(dy[d], gain[d]);
+            // xh = (x[d] - mean) r, and mean and r are made of every x
+            dx[at + (size_t)d] += ag_cut(w - mean_w - ag_cut(mean_wx, xh), r);
+        }
     }
 }
 
@@ -165,7 +78,7 @@ static ag_node *timed(ag_graph *g, const ag_sizes *z) {
 }
 
 static const char *arguments(const ag_node *node) {
-    return ag_text(node->graph, "\"eps\":%.17g", ((const attr *)node->attr)->eps);
+    return ag_text(node->graph, "\"eps\":%.17g", eps_of(node));
 }
 
 const ag_op ag_op_layer_norm = {
@@ -181,5 +94,5 @@ const ag_op ag_op_layer_norm = {
 };
 
 ag_node *ag_layer_norm(ag_node *x, ag_node *gain, ag_node *bias, double eps) {
-    return ag_apply(&ag_op_layer_norm, AG_IN(x, gain, bias), &(attr){eps}, sizeof(attr));
+    return ag_apply(&ag_op_layer_norm, AG_IN(x, gain, bias), &eps, sizeof eps);
 }

@@ -1,8 +1,6 @@
 /* linear.c - y = x w + b on the last dimension.
  *   dx = dy w^T,  dw = x^T dy,  db = column sums of dy */
 #include "autograd/op.h"
-#include "autograd/row.h"
-#include "tensor/gemm.h"
 
 static bool shape(ag_node *node) {
     tensor_shape x = node->in[0]->val.shape, w = node->in[1]->val.shape;
@@ -21,33 +19,36 @@ static bool shape(ag_node *node) {
 }
 
 static void forward(ag_node *node) {
-    const ag_node *x = node->in[0], *w = node->in[1];  // [N,I] [I,O]
-    int N = (int)tensor_rows(x->val.shape), I = w->val.shape.dim[0], O = w->val.shape.dim[1];
+    const tensor_shape of_w = node->in[1]->val.shape;
+    const int I = of_w.dim[0], O = of_w.dim[1];
+    const real *x = node->in[0]->val.x, *w = node->in[1]->val.x;  // [N,I] [I,O]
+    const real *b = node->n_in == 3 ? node->in[2]->val.x : NULL;
     real *y = node->val.x;  // [N,O]
-    gemm_view left = {x->val.x, I, 1}, right = {w->val.x, O, 1};
-    if (node->n_in == 3)
-        gemm_mul_bias(N, O, I, left, right, node->in[2]->val.x, y, O);
-    else
-        gemm_mul(GEMM_SET, N, O, I, left, right, y, O);
+    for (size_t n = tensor_rows(node->val.shape); n > 0; n--, x += I, y += O)
+        for (int o = 0; o < O; o++) {
+            y[o] = 0;
+            for (int i = 0; i < I; i++) y[o] += x[i] * w[i * (ptrdiff_t)O + o];
+            if (b) y[o] += b[o];
+        }
 }
 
-static void backward(ag_node *node) {
-    ag_node *x = node->in[0], *w = node->in[1];
-    int N = (int)tensor_rows(x->val.shape), I = w->val.shape.dim[0], O = w->val.shape.dim[1];
-    const real *dy = node->grad;
-    bool first;
-    // y = x w
-    real *dx = ag_grad_or_first(x, &first);
-    if (dx)  // dx += dy w^T
-        gemm_mul(first ? GEMM_SET : GEMM_ADD, N, I, O, (gemm_view){dy, O, 1},
-                 (gemm_view){w->val.x, 1, O}, dx, I);
-    real *dw = ag_grad_or_first(w, &first);
-    if (dw)  // dw += x^T dy
-        gemm_mul(first ? GEMM_SET : GEMM_ADD, I, O, N, (gemm_view){x->val.x, 1, I},
-                 (gemm_view){dy, O, 1}, dw, O);
-    // y[r,o] += b[o]
+static void backward(ag_node *node) {  // reads x and w
+    const tensor_shape of_w = node->in[1]->val.shape;
+    const int I = of_w.dim[0], O = of_w.dim[1];
+    const real *x = node->in[0]->val.x, *w = node->in[1]->val.x, *dy = node->grad;
+    real *dx = ag_grad(node->in[0]), *dw = ag_grad(node->in[1]);
     real *db = node->n_in == 3 ? ag_grad(node->in[2]) : NULL;
-    if (db) row_add_columns(db, O, dy, N);
+    for (size_t n = 0; n < tensor_rows(node->val.shape); n++, dy += O)
+        for (int o = 0; o < O; o++) {
+            // y[n,o] = sum over i of x[n,i] w[i,o] + b[o]
+            for (int i = 0; i < I; i++) {
+                const size_t at_x = n * (size_t)I + (size_t)i,
+                             at_w = (size_t)i * (size_t)O + (size_t)o;
+                if (dx) dx[at_x] += dy[o] * w[at_w];
+                if (dw) dw[at_w] += dy[o] * x[at_x];
+            }
+            if (db) db[o] += dy[o];
+        }
 }
 
 static ag_node *sample(ag_graph *g, int i) {

@@ -1,7 +1,6 @@
 /* matmul.c - y = a b on the last two dimensions, the others broadcast.
  *   da = dy b^T,  db = a^T dy */
 #include "autograd/broadcast.h"
-#include "tensor/gemm.h"
 
 /* The leading dimensions of a shape of rank >= 2. */
 static tensor_shape leading(tensor_shape s) {
@@ -22,47 +21,54 @@ static bool shape(ag_node *node) {
     return true;
 }
 
-/* The sizes of one product of the batch, and the batch as three walks in step. */
+/* One product of the batch: y [M,N] = a [M,K] b [K,N]. */
 typedef struct {
-    int m, n, k;
-    size_t mn, mk, kn;
-    tensor_shape y, a, b;
-} batch;
+    size_t M, K, N;
+} product;
 
-static batch batch_of(const ag_node *node) {
-    tensor_shape a = node->in[0]->val.shape, b = node->in[1]->val.shape;
-    batch s = {.m = a.dim[a.rank - 2], .n = b.dim[b.rank - 1], .k = a.dim[a.rank - 1]};
-    s.mn = (size_t)s.m * (size_t)s.n;
-    s.mk = (size_t)s.m * (size_t)s.k;
-    s.kn = (size_t)s.k * (size_t)s.n;
-    s.y = leading(node->val.shape);
-    s.a = leading(a);
-    s.b = leading(b);
-    return s;
+static product product_of(const ag_node *node) {
+    const tensor_shape a = node->in[0]->val.shape;
+    return (product){(size_t)a.dim[a.rank - 2], (size_t)tensor_width(a),
+                     (size_t)tensor_width(node->val.shape)};
+}
+
+static void multiply(product p, const real *a, const real *b, real *y) {
+    for (size_t i = 0; i < p.M * p.N; i++) y[i] = 0;
+    for (size_t m = 0; m < p.M; m++)
+        for (size_t k = 0; k < p.K; k++)
+            for (size_t n = 0; n < p.N; n++) y[m * p.N + n] += a[m * p.K + k] * b[k * p.N + n];
+}
+
+static void multiply_back(product p, const real *a, const real *b, const real *dy, real *da,
+                          real *db) {
+    for (size_t m = 0; m < p.M; m++)
+        for (size_t k = 0; k < p.K; k++)
+            for (size_t n = 0; n < p.N; n++) {
+                // y[m,n] += a[m,k] b[k,n]
+                if (da) da[m * p.K + k] += dy[m * p.N + n] * b[k * p.N + n];
+                if (db) db[k * p.N + n] += a[m * p.K + k] * dy[m * p.N + n];
+            }
 }
 
 static void forward(ag_node *node) {
-    batch s = batch_of(node);
-    const real *A = node->in[0]->val.x, *B = node->in[1]->val.x;  // [..,M,K] [..,K,N]
-    AG_BROADCAST(s.y, s.a, s.b,
-                 gemm_mul(GEMM_SET, s.m, s.n, s.k, (gemm_view){A + ia * s.mk, s.k, 1},
-                          (gemm_view){B + ib * s.kn, s.n, 1}, node->val.x + iy * s.mn, s.n))
+    const tensor_shape y = leading(node->val.shape), a = leading(node->in[0]->val.shape),
+                       b = leading(node->in[1]->val.shape);
+    const real *A = node->in[0]->val.x, *B = node->in[1]->val.x;
+    const product p = product_of(node);
+    AG_BROADCAST(y, a, b,
+                 multiply(p, A + ia * p.M * p.K, B + ib * p.K * p.N, node->val.x + iy * p.M * p.N))
 }
 
-static void backward(ag_node *node) {
-    batch s = batch_of(node);
-    const real *A = node->in[0]->val.x, *B = node->in[1]->val.x, *dY = node->grad;
-    real *dA = ag_grad(node->in[0]);
-    // y = a b
-    if (dA)  // da += dy b^T
-        AG_BROADCAST(s.y, s.a, s.b,
-                     gemm_mul(GEMM_ADD, s.m, s.k, s.n, (gemm_view){dY + iy * s.mn, s.n, 1},
-                              (gemm_view){B + ib * s.kn, 1, s.n}, dA + ia * s.mk, s.k))
-    real *dB = ag_grad(node->in[1]);
-    if (dB)  // db += a^T dy
-        AG_BROADCAST(s.y, s.a, s.b,
-                     gemm_mul(GEMM_ADD, s.k, s.n, s.m, (gemm_view){A + ia * s.mk, 1, s.k},
-                              (gemm_view){dY + iy * s.mn, s.n, 1}, dB + ib * s.kn, s.n))
+static void backward(ag_node *node) {  // reads a and b
+    const tensor_shape y = leading(node->val.shape), a = leading(node->in[0]->val.shape),
+                       b = leading(node->in[1]->val.shape);
+    const real *A = node->in[0]->val.x, *B = node->in[1]->val.x;
+    real *dA = ag_grad(node->in[0]), *dB = ag_grad(node->in[1]);
+    const product p = product_of(node);
+    AG_BROADCAST(
+        y, a, b,
+        multiply_back(p, A + ia * p.M * p.K, B + ib * p.K * p.N, node->grad + iy * p.M * p.N,
+                      dA ? dA + ia * p.M * p.K : NULL, dB ? dB + ib * p.K * p.N : NULL))
 }
 
 static ag_node *sample(ag_graph *g, int i) {

@@ -3,15 +3,11 @@
  * w must be 0 where the mask hides s from t, as softmax leaves it. With G = kv_heads < H, each
  * value head serves H/G neighbouring heads.
  * Source: Vaswani et al., "Attention Is All You Need", 2017, equation 1. */
-#include "autograd/attend.h"
-
-typedef struct {
-    int kv_heads;
-    ag_mask mask;
-} attr;
+#include "autograd/attr.h"
+#include "autograd/op.h"
 
 static bool shape(ag_node *node) {
-    int G = ((const attr *)node->attr)->kv_heads;
+    int G = ((const ag_mix_attr *)node->attr)->kv_heads;
     tensor_shape w = node->in[0]->val.shape, v = node->in[1]->val.shape;
     if (w.rank != 4 || v.rank != 3) return ag_fail(node, "w must be [B,H,T,S] and v [B,S,G*E]");
     if (w.dim[0] != v.dim[0] || w.dim[3] != v.dim[1])
@@ -24,54 +20,55 @@ static bool shape(ag_node *node) {
     return true;
 }
 
-/* One head of one batch row: a plane of w. */
+/* A row of w is one query of one head: its E numbers begin at y, those of value s at v + s * step. */
 typedef struct {
-    ag_head head;
-    ptrdiff_t y, v;  // where it begins in y, and its value head in v
+    int E, S;
+    size_t y, v, step;
+    ag_mask mask;
 } place;
 
-static place place_of(const ag_node *node, size_t plane) {
-    const attr *a = node->attr;
-    tensor_shape w = node->in[0]->val.shape, v = node->in[1]->val.shape;
-    const int H = w.dim[1], T = w.dim[2], S = w.dim[3], E = v.dim[2] / a->kv_heads;
-    const ptrdiff_t b = (ptrdiff_t)plane / H, h = (ptrdiff_t)plane % H;
-    return (place){.head = {T, S, E, (ptrdiff_t)H * E, v.dim[2], 1,
-                            ag_mask_of_plane(a->mask, w, plane), ag_plane_memory(node)},
-                   .y = b * T * H * E + h * E,
-                   .v = b * S * v.dim[2] + h / (H / a->kv_heads) * E};
+static place place_of(const ag_node *node, size_t row) {
+    const ag_mix_attr *a = node->attr;
+    const tensor_shape w = node->in[0]->val.shape;
+    const size_t H = (size_t)w.dim[1], T = (size_t)w.dim[2], S = (size_t)w.dim[3];
+    const size_t G = (size_t)a->kv_heads, step = (size_t)node->in[1]->val.shape.dim[2],
+                 E = step / G;
+    const size_t b = row / T / H, h = row / T % H, t = row % T;
+    return (place){.E = (int)E,
+                   .S = (int)S,
+                   .y = (b * T + t) * H * E + h * E,
+                   .v = b * S * step + h / (H / G) * E,  // H/G heads share a value head
+                   .step = step,
+                   .mask = ag_mask_of_row(a->mask, w, row)};
 }
 
-static tensor_shape planes(const ag_node *node) { return node->in[0]->val.shape; }
-
-static int cols(const ag_node *node, int t) {
-    return ag_mask_limit(((const attr *)node->attr)->mask, t, planes(node).dim[3]);
+static void forward(ag_node *node) {
+    const real *w = node->in[0]->val.x;
+    for (size_t row = 0; row < tensor_rows(node->in[0]->val.shape); row++) {
+        const place at = place_of(node, row);
+        const real *v = node->in[1]->val.x + at.v;
+        real *y = node->val.x + at.y;
+        for (int e = 0; e < at.E; e++) y[e] = 0;
+        for (int s = 0; s < at.S; s++, w++, v += at.step)
+            for (int e = 0; e < at.E && ag_sees(at.mask, s, at.S); e++) y[e] += *w * v[e];
+    }
 }
 
-static size_t room(const ag_node *node) {
-    const tensor_shape w = planes(node), v = node->in[1]->val.shape;
-    return ag_attend_room(w.dim[2], w.dim[3], v.dim[2] / ((const attr *)node->attr)->kv_heads,
-                          v.dim[2]);
+static void backward(ag_node *node) {  // reads w and v
+    real *dW = ag_grad(node->in[0]), *dV = ag_grad(node->in[1]);
+    for (size_t row = 0, i = 0; row < tensor_rows(node->in[0]->val.shape); row++) {
+        const place at = place_of(node, row);
+        const real *dy = node->grad + at.y;
+        for (int s = 0; s < at.S; s++, i++) {
+            const size_t value = at.v + (size_t)s * at.step;
+            const real *v = node->in[1]->val.x + value, w = node->in[0]->val.x[i];
+            if (!ag_sees(at.mask, s, at.S)) continue;
+            // y[e] += w v[e]
+            for (int e = 0; dW && e < at.E; e++) dW[i] += dy[e] * v[e];
+            for (int e = 0; dV && e < at.E; e++) dV[value + (size_t)e] += dy[e] * w;
+        }
+    }
 }
-
-static void forward(ag_node *node, const ag_band *b) {
-    const place at = place_of(node, b->plane);
-    const real *v = node->in[1]->val.x;  // [B,S,G*E]
-    ag_attend_rows(&at.head, b, GEMM_SET, ag_band_of(node->in[0], b), v + at.v, node->val.x + at.y);
-}
-
-static void backward(ag_node *node, const ag_band *b) {
-    const place at = place_of(node, b->plane);
-    const real *v = node->in[1]->val.x, *dy = node->grad;
-    bool first;
-    const ag_strip dw = ag_band_grad(node->in[0], b, &first);
-    real *dv = ag_grad(node->in[1]);
-    // y = w v
-    if (dw.x) ag_attend_dots(&at.head, b, first ? GEMM_SET : GEMM_ADD, dy + at.y, v + at.v, dw);
-    if (dv) ag_attend_cols(&at.head, b, ag_band_of(node->in[0], b), dy + at.y, dv + at.v);
-}
-
-static const ag_by_rows by_rows = {
-    .forward = forward, .backward = backward, .planes = planes, .cols = cols, .room = room};
 
 static ag_node *sample(ag_graph *g, int i) {
     const struct {
@@ -107,7 +104,7 @@ static ag_node *timed(ag_graph *g, const ag_sizes *z) {
 }
 
 static const char *arguments(const ag_node *node) {
-    const attr *a = node->attr;
+    const ag_mix_attr *a = node->attr;
     return ag_text(node->graph, "\"kv_heads\":%d,%s", a->kv_heads, ag_text_mask(node, a->mask));
 }
 
@@ -115,10 +112,9 @@ const ag_op ag_op_mix = {
     .name = "mix",
     .facts = AG_NO_Y,
     .shape = shape,
-    .forward = ag_rows_forward,
-    .backward = ag_rows_backward,
+    .forward = forward,
+    .backward = backward,
     .sample = sample,
-    .rows = &by_rows,
     .flops = flops,
     .timed = timed,
     .arguments = arguments,
@@ -126,5 +122,5 @@ const ag_op ag_op_mix = {
 };
 
 ag_node *ag_mix(ag_node *w, ag_node *v, int kv_heads, ag_mask mask) {
-    return ag_apply(&ag_op_mix, AG_IN(w, v), &(attr){kv_heads, mask}, sizeof(attr));
+    return ag_apply(&ag_op_mix, AG_IN(w, v), &(ag_mix_attr){kv_heads, mask}, sizeof(ag_mix_attr));
 }

@@ -1,126 +1,55 @@
 /* rms_norm.c - y = gain xh, xh = x r, r = 1 / sqrt(mean(x^2) + eps), over the last dimension.
  *   w = dy gain;  dx = r (w - xh mean(w xh));  dgain = sum of dy xh
- * A row whose squares leave the range of numbers is scaled.
  * Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, equation 4 (without
  * eps). */
-#include "autograd/norm.h"
 #include "autograd/op.h"
 
-typedef struct {
-    double eps;
-} attr;
-
-enum { R, SCALE, KEPT };  // of each row: r, its scale
+static double eps_of(const ag_node *node) { return *(const double *)node->attr; }
 
 static bool shape(ag_node *node) {
     tensor_shape x = node->in[0]->val.shape, g = node->in[1]->val.shape;
     if (x.rank < 1) return ag_fail(node, "a scalar has no width");
     if (g.rank != 1 || g.dim[0] != tensor_width(x))
         return ag_fail(node, "the gain needs width %d", tensor_width(x));
-    const double eps = ((const attr *)node->attr)->eps;
-    if (!(eps >= 0 && isfinite(eps))) return ag_fail(node, "eps %g is no number from 0 on", eps);
+    const double eps = eps_of(node);
+    if (!(eps >= 0 && eps <= FLT_MAX)) return ag_fail(node, "eps %g is no number from 0 on", eps);
     node->val.shape = x;
-    node->n_save = KEPT * tensor_rows(x);
-    return ag_norm_eps(node, ((const attr *)node->attr)->eps);
-}
-
-/* Of some rows that are x times `scale`: `square`, mean(x^2) + eps. */
-static void sizes(const real *X, int D, int rows, real eps, real scale, real *kept,
-                  real square[ROW_SOME]) {
-    vreal part[ROW_SOME];
-    real root[ROW_SOME];
-    for (int n = 0; n < rows; n++) {
-        const real *x = X + n * (ptrdiff_t)D;
-        part[n] = row_dot_parts(x, x, D);
-    }
-    row_fold_sums(part, rows, square);
-    ROW_EACH(n, ROW_SOME) {
-        const vreal v = vec_load(square + n) / (real)D + eps * scale * scale;
-        vec_store(square + n, v);
-        vec_store(root + n, 1 / vec_sqrt(v));
-    }
-    for (int n = 0; n < rows; n++, kept += KEPT) {
-        kept[R] = root[n];
-        kept[SCALE] = scale;
-    }
-}
-
-static void forward_some(const ag_node *node, size_t from, size_t rows) {
-    const int D = tensor_width(node->val.shape);
-    const real *g = node->in[1]->val.x, *X = node->in[0]->val.x + from * (size_t)D;
-    const real eps = (real)((const attr *)node->attr)->eps;
-    real *y = node->val.x + from * (size_t)D, *kept = node->save + from * KEPT, square[ROW_SOME];
-    sizes(X, D, (int)rows, eps, 1, kept, square);
-    for (size_t n = 0; n < rows; n++, y += D, kept += KEPT) {
-        const real *x = X + n * (size_t)D;
-        if (!ag_norm_in_range(square[n])) {
-            const real scale = ag_norm_scaled(x, D, eps, y);
-            real own[ROW_SOME];
-            sizes(x = y, D, 1, eps, scale, kept, own);
-        }
-        const real r = kept[R];
-        ROW_EACH(d, D) row_put(y, d, D, row_get(x, d, D, 0) * r * row_get(g, d, D, 0));
-    }
+    node->n_save = tensor_rows(x);  // of each: r
+    return true;
 }
 
 static void forward(ag_node *node) {
     const int D = tensor_width(node->val.shape);
-    const size_t N = tensor_rows(node->val.shape);
-    for (size_t n = 0, some; n < N && D > 0; n += some)
-        forward_some(node, n, some = row_some(D, N - n));
-}
-
-/* Adds to dgain; leaves the sum of w xh of each row, in VEC parts. */
-static void backward_sums(const ag_node *node, size_t from, size_t rows, real *dg,
-                          vreal parts[ROW_SOME]) {
-    const int D = tensor_width(node->val.shape);
-    const real *g = node->in[1]->val.x, *x = node->in[0]->val.x + from * (size_t)D;
-    const real *dy = node->grad + from * (size_t)D, *kept = node->save + from * KEPT;
-    for (size_t n = 0; n < rows; n++, x += D, dy += D, kept += KEPT) {
-        const real scale = kept[SCALE], r = kept[R];
-        vreal sum_wx = {0};
-        // y[d] = xh * g[d]
-        ROW_EACH(d, D) {
-            const vreal xh = row_get(x, d, D, 0) * scale * r, e = row_get(dy, d, D, 0);
-            sum_wx += vec_cut(vec_cut(e, row_get(g, d, D, 0)), xh);
-            if (dg) row_add(dg, d, D, vec_cut(e, xh));
-        }
-        parts[n] = sum_wx;
+    const real *x = node->in[0]->val.x, *gain = node->in[1]->val.x;
+    real *y = node->val.x, *kept = node->save;
+    for (size_t n = tensor_rows(node->val.shape); n > 0; n--, x += D, y += D) {
+        double square = 0;
+        for (int d = 0; d < D; d++) square += (double)x[d] * (double)x[d] / D;
+        const double r = 1 / sqrt(square + eps_of(node));
+        for (int d = 0; d < D; d++) y[d] = gain[d] * (real)((double)x[d] * r);
+        *kept++ = (real)r;
     }
 }
 
-static void backward_rows(const ag_node *node, size_t from, size_t rows, const real *sum_wx,
-                          bool first, real *dx) {
+static void backward(ag_node *node) {  // reads x and the gain
     const int D = tensor_width(node->val.shape);
-    const real *g = node->in[1]->val.x, *x = node->in[0]->val.x + from * (size_t)D;
-    const real *dy = node->grad + from * (size_t)D, *kept = node->save + from * KEPT;
-    for (size_t n = 0; n < rows; n++, x += D, dy += D, dx += D, kept += KEPT) {
-        const real scale = kept[SCALE], r = kept[R];
-        const vreal mean_wx = vec_set(sum_wx[n] / (real)D);
-        // xh = x[d] * r
-        ROW_EACH(d, D) {
-            const vreal w = vec_cut(row_get(dy, d, D, 0), row_get(g, d, D, 0));
-            const vreal xh = row_get(x, d, D, 0) * scale * r;
-            row_put(dx, d, D,
-                    (first ? vec_set(0) : row_get(dx, d, D, 0)) +
-                        vec_cut(w - vec_cut(mean_wx, xh), vec_set(r * scale)));
+    const real *x = node->in[0]->val.x, *gain = node->in[1]->val.x, *dy = node->grad;
+    const real *kept = node->save;
+    real *dx = ag_grad(node->in[0]), *dgain = ag_grad(node->in[1]);
+    for (size_t at = 0; at < node->val.n; at += (size_t)D, x += D, dy += D) {
+        const real r = *kept++;
+        real mean_wx = 0;
+        for (int d = 0; d < D; d++) {
+            const real xh = x[d] * r, w = ag_cut(dy[d], gain[d]);
+            mean_wx += ag_cut(w, xh) / (real)D;
+            // y[d] = gain[d] xh
+            if (dgain) dgain[d] += ag_cut(dy[d], xh);
         }
-    }
-}
-
-static void backward(ag_node *node) {
-    const int D = tensor_width(node->val.shape);
-    const size_t N = tensor_rows(node->val.shape);
-    bool first;
-    real *dx = ag_norm_grad(node, &first), *dg = ag_grad(node->in[1]);  // may be one
-    for (size_t n = 0, some; n < N && D > 0; n += some) {
-        vreal parts[ROW_SOME];
-        real sum_wx[ROW_SOME];
-        some = row_some(D, N - n);
-        backward_sums(node, n, some, dg, parts);
-        if (!dx) continue;
-        row_fold_sums(parts, (int)some, sum_wx);
-        backward_rows(node, n, some, sum_wx, first, dx + n * (size_t)D);
+        for (int d = 0; dx && d < D; d++) {
+            const real xh = x[d] * r, w = ag_cut(dy[d], gain[d]);
+            // xh = x[d] r, and r is made of every x
+            dx[at + (size_t)d] += ag_cut(w - ag_cut(mean_wx, xh), r);
+        }
     }
 }
 
@@ -144,7 +73,7 @@ static ag_node *timed(ag_graph *g, const ag_sizes *z) {
 }
 
 static const char *arguments(const ag_node *node) {
-    return ag_text(node->graph, "\"eps\":%.17g", ((const attr *)node->attr)->eps);
+    return ag_text(node->graph, "\"eps\":%.17g", eps_of(node));
 }
 
 const ag_op ag_op_rms_norm = {
@@ -160,5 +89,5 @@ const ag_op ag_op_rms_norm = {
 };
 
 ag_node *ag_rms_norm(ag_node *x, ag_node *gain, double eps) {
-    return ag_apply(&ag_op_rms_norm, AG_IN(x, gain), &(attr){eps}, sizeof(attr));
+    return ag_apply(&ag_op_rms_norm, AG_IN(x, gain), &eps, sizeof eps);
 }

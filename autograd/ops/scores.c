@@ -5,16 +5,11 @@
  * (G < H), each key head serves H/G neighbouring query heads.
  * Source: Vaswani et al., "Attention Is All You Need", 2017, equation 1. Grouping: Ainslie et al.,
  * "GQA: Training Generalized Multi-Query Transformer Models", 2023. */
-#include "autograd/attend.h"
-
-typedef struct {
-    int heads;
-    double factor;
-    ag_mask mask;
-} attr;
+#include "autograd/attr.h"
+#include "autograd/op.h"
 
 static bool shape(ag_node *node) {
-    const attr *a = node->attr;
+    const ag_scores_attr *a = node->attr;
     tensor_shape q = node->in[0]->val.shape, k = node->in[1]->val.shape;
     if (q.rank != 3 || k.rank != 3) return ag_fail(node, "q must be [B,T,H*E] and k [B,S,G*E]");
     if (q.dim[0] != k.dim[0]) return ag_fail(node, "batches of %d and %d", q.dim[0], k.dim[0]);
@@ -29,54 +24,60 @@ static bool shape(ag_node *node) {
     return true;
 }
 
-/* One head of one batch row: a plane of y. */
+/* A row of y is one query of one head: its E numbers begin at q, those of key s at k + s * step. */
 typedef struct {
-    ag_head head;
-    ptrdiff_t q, k;  // where it begins in q, and its key head in k
+    int E, S;
+    size_t q, k, step;
+    ag_mask mask;
 } place;
 
-static place place_of(const ag_node *node, size_t plane) {
-    const attr *a = node->attr;
-    tensor_shape q = node->in[0]->val.shape, k = node->in[1]->val.shape;
-    const int T = q.dim[1], S = k.dim[1], E = q.dim[2] / a->heads, G = E > 0 ? k.dim[2] / E : 1;
-    const ptrdiff_t b = (ptrdiff_t)plane / a->heads, h = (ptrdiff_t)plane % a->heads;
-    return (place){
-        .head = {T, S, E, q.dim[2], k.dim[2], (real)a->factor,
-                 ag_mask_of_plane(a->mask, node->val.shape, plane), ag_plane_memory(node)},
-        .q = b * T * q.dim[2] + h * E,
-        .k = b * S * k.dim[2] + h / (a->heads / G) * E};  // H/G heads share a key head
+static place place_of(const ag_node *node, size_t row) {
+    const ag_scores_attr *a = node->attr;
+    const tensor_shape y = node->val.shape;
+    const size_t H = (size_t)y.dim[1], T = (size_t)y.dim[2], S = (size_t)y.dim[3];
+    const size_t E = (size_t)node->in[0]->val.shape.dim[2] / H,
+                 step = (size_t)node->in[1]->val.shape.dim[2];
+    const size_t G = E > 0 ? step / E : H, b = row / T / H, h = row / T % H, t = row % T;
+    return (place){.E = (int)E,
+                   .S = (int)S,
+                   .q = (b * T + t) * H * E + h * E,
+                   .k = b * S * step + h / (H / G) * E,  // H/G heads share a key head
+                   .step = step,
+                   .mask = ag_mask_of_row(a->mask, y, row)};
 }
 
-static int cols(const ag_node *node, int t) {
-    return ag_mask_limit(((const attr *)node->attr)->mask, t, node->val.shape.dim[3]);
+static void forward(ag_node *node) {
+    const real factor = (real)((const ag_scores_attr *)node->attr)->factor;
+    real *y = node->val.x;
+    for (size_t row = 0; row < tensor_rows(node->val.shape); row++) {
+        const place at = place_of(node, row);
+        const real *q = node->in[0]->val.x + at.q, *k = node->in[1]->val.x + at.k;
+        for (int s = 0; s < at.S; s++, k += at.step) {
+            const bool sees = ag_sees(at.mask, s, at.S);
+            real dot = 0;
+            for (int e = 0; sees && e < at.E; e++) dot += q[e] * k[e];
+            *y++ = sees ? factor * dot : 0;
+        }
+    }
 }
 
-static size_t room(const ag_node *node) {
-    const int *dim = node->val.shape.dim, heads = ((const attr *)node->attr)->heads;
-    return ag_attend_room(dim[2], dim[3], node->in[0]->val.shape.dim[2] / heads,
-                          node->in[1]->val.shape.dim[2]);
+static void backward(ag_node *node) {  // reads q and k
+    const real factor = (real)((const ag_scores_attr *)node->attr)->factor, *dy = node->grad;
+    real *dQ = ag_grad(node->in[0]), *dK = ag_grad(node->in[1]);
+    for (size_t row = 0; row < tensor_rows(node->val.shape); row++) {
+        const place at = place_of(node, row);
+        const real *q = node->in[0]->val.x + at.q;
+        for (int s = 0; s < at.S; s++) {
+            const real each = factor * *dy++;
+            const size_t key = at.k + (size_t)s * at.step;
+            const real *k = node->in[1]->val.x + key;
+            if (!ag_sees(at.mask, s, at.S)) continue;
+            // y[s] = factor q . k
+            for (int e = 0; dQ && e < at.E; e++) dQ[at.q + (size_t)e] += each * k[e];
+            for (int e = 0; dK && e < at.E; e++) dK[key + (size_t)e] += each * q[e];
+        }
+    }
 }
-
-static void forward(ag_node *node, const ag_band *b) {
-    const place at = place_of(node, b->plane);
-    const real *q = node->in[0]->val.x, *k = node->in[1]->val.x;  // [B,T,H*E] [B,S,G*E]
-    ag_attend_dots(&at.head, b, GEMM_SET, q + at.q, k + at.k, ag_band_of(node, b));
-}
-
-static void backward(ag_node *node, const ag_band *b) {
-    const place at = place_of(node, b->plane);
-    const real *q = node->in[0]->val.x, *k = node->in[1]->val.x;
-    real *dq = ag_grad(node->in[0]), *dk = ag_grad(node->in[1]);
-    const ag_strip dy = ag_band_dy(node, b);
-    // What is masked is the constant 0, which has no gradient to pass on.
-    ag_clear_masked(at.head.mask, b, dy);
-    // y = factor q k^T
-    if (dq) ag_attend_rows(&at.head, b, GEMM_ADD, dy, k + at.k, dq + at.q);
-    if (dk) ag_attend_cols(&at.head, b, dy, q + at.q, dk + at.k);
-}
-
-static const ag_by_rows by_rows = {
-    .forward = forward, .backward = backward, .cols = cols, .room = room};
 
 static ag_node *sample(ag_graph *g, int i) {
     const struct {
@@ -115,7 +116,7 @@ static ag_node *timed(ag_graph *g, const ag_sizes *z) {
 }
 
 static const char *arguments(const ag_node *node) {
-    const attr *a = node->attr;
+    const ag_scores_attr *a = node->attr;
     return ag_text(node->graph, "\"heads\":%d,\"factor\":%.17g,%s", a->heads, a->factor,
                    ag_text_mask(node, a->mask));
 }
@@ -124,10 +125,9 @@ const ag_op ag_op_scores = {
     .name = "scores",
     .facts = AG_NO_Y,
     .shape = shape,
-    .forward = ag_rows_forward,
-    .backward = ag_rows_backward,
+    .forward = forward,
+    .backward = backward,
     .sample = sample,
-    .rows = &by_rows,
     .flops = flops,
     .timed = timed,
     .arguments = arguments,
@@ -135,5 +135,6 @@ const ag_op ag_op_scores = {
 };
 
 ag_node *ag_scores(ag_node *q, ag_node *k, int heads, double factor, ag_mask mask) {
-    return ag_apply(&ag_op_scores, AG_IN(q, k), &(attr){heads, factor, mask}, sizeof(attr));
+    return ag_apply(&ag_op_scores, AG_IN(q, k), &(ag_scores_attr){heads, factor, mask},
+                    sizeof(ag_scores_attr));
 }

@@ -4,22 +4,44 @@
  * Computed as exp(x - m) / (exp(-m) + ...), m the greatest of 0 and the row. Masked entries are
  * neither read nor written through: their weight is 0, and so is a whole row that sees nothing.
  * Source: Miller, "Attention Is Off By One", 2023. */
-#include "autograd/weigh.h"
+#include "autograd/op.h"
+#include "tensor/scalar.h"
 
-static ag_node *sample(ag_graph *g, int i) { return ag_weigh_sample(g, ag_softmax_one, i); }
+static void forward(ag_node *node) {
+    const tensor_shape dim = node->val.shape;
+    const int S = tensor_width(dim);
+    const real *x = node->in[0]->val.x;
+    real *y = node->val.x;
+    for (size_t row = 0; row < tensor_rows(dim); row++, x += S, y += S) {
+        const ag_mask mask = ag_mask_of_row(*(const ag_mask *)node->attr, dim, row);
+        real max = 0;
+        for (int s = 0; s < S; s++)
+            if (ag_sees(mask, s, S) && x[s] > max) max = x[s];
+        real sum = (real)tensor_exp(-(double)max);  // of the place that holds nothing
+        for (int s = 0; s < S; s++) {
+            y[s] = ag_sees(mask, s, S) ? (real)tensor_exp((double)(x[s] - max)) : 0;
+            sum += y[s];
+        }
+        for (int s = 0; s < S; s++)
+            if (ag_sees(mask, s, S)) y[s] /= sum;
+    }
+}
+
+static bool shape(ag_node *node) { return ag_op_softmax.shape(node); }
+static void backward(ag_node *node) { ag_op_softmax.backward(node); }
+static ag_node *sample(ag_graph *g, int i) { return ag_sample_masked(g, ag_softmax_one, i); }
+static const char *arguments(const ag_node *node) { return ag_op_softmax.arguments(node); }
 
 const ag_op ag_op_softmax_one = {
     .name = "softmax_one",
-    .facts = AG_IN_PLACE | AG_NO_X,
-    .shape = ag_weigh_shape,
-    .forward = ag_rows_forward,
-    .backward = ag_rows_backward,
+    .facts = AG_NO_X,
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
     .sample = sample,
-    .rows = &ag_weigh_by_rows,
-    .arguments = ag_weigh_arguments,
+    .arguments = arguments,
 };
 
 ag_node *ag_softmax_one(ag_node *x, ag_mask mask) {
-    const ag_weights attr = {mask, 0};
-    return ag_apply(&ag_op_softmax_one, AG_IN(x), &attr, sizeof attr);
+    return ag_apply(&ag_op_softmax_one, AG_IN(x), &mask, sizeof mask);
 }

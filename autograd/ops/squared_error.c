@@ -4,10 +4,6 @@
  * micro-batches add up to the batch's mean); NULL: 1 / number of elements. Of nothing: 0. */
 #include "autograd/op.h"
 
-typedef struct {
-    const real *weight;
-} attr;
-
 static bool shape(ag_node *node) {
     if (!tensor_same_shape(node->in[0]->val.shape, node->in[1]->val.shape))
         return ag_fail(node, "the shapes differ");
@@ -17,36 +13,24 @@ static bool shape(ag_node *node) {
 }
 
 static void forward(ag_node *node) {
-    const real *weight = ((const attr *)node->attr)->weight;
+    const real *weight = *(const real *const *)node->attr;
     const real *a = node->in[0]->val.x, *b = node->in[1]->val.x;
-    size_t n = node->in[0]->val.n;
-    double part[8] = {0}, sum = 0;  // added up side by side: one sum alone would wait for itself
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        for (size_t k = 0; k < 8; k++) {
-            const double d = (double)a[i + k] - (double)b[i + k];
-            part[k] += d * d;
-        }
-    for (size_t k = 0; i < n; i++, k++) {
-        const double d = (double)a[i] - (double)b[i];
-        part[k] += d * d;
-    }
-    for (int k = 0; k < 8; k++) sum += part[k];
+    const size_t n = node->in[0]->val.n;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
     node->save[0] = weight ? *weight : n ? 1 / (real)n : 0;
     node->val.x[0] = n ? (real)(sum * (double)node->save[0]) : 0;
 }
 
-static void backward(ag_node *node) {
-    const real *restrict a = node->in[0]->val.x, *restrict b = node->in[1]->val.x;
+static void backward(ag_node *node) {  // reads a and b
+    const real *a = node->in[0]->val.x, *b = node->in[1]->val.x;
     const real each = 2 * node->save[0] * node->grad[0];
-    size_t n = node->in[0]->val.n;
-    // y += weight * (a[i] - b[i])^2
-    for (int k = 0; k < 2; k++) {
-        bool first = false;
-        real *restrict d = ag_grad_or_first(node->in[k], &first);
-        const real own = k == 0 ? each : -each;
-        for (size_t i = 0; d && i < n; i++)
-            d[i] = (first ? 0 : d[i]) + (each == 0 ? 0 : own * (a[i] - b[i]));
+    real *da = ag_grad(node->in[0]), *db = ag_grad(node->in[1]);
+    for (size_t i = 0; i < node->in[0]->val.n; i++) {
+        // y += weight * (a[i] - b[i])^2
+        if (da) da[i] += ag_cut(each, a[i] - b[i]);
+        if (db) db[i] -= ag_cut(each, a[i] - b[i]);
     }
 }
 
@@ -69,7 +53,7 @@ static ag_node *timed(ag_graph *g, const ag_sizes *z) {
 }
 
 static const char *arguments(const ag_node *node) {
-    return ag_text_weight(node->graph, ((const attr *)node->attr)->weight);
+    return ag_text_weight(node->graph, *(const real *const *)node->attr);
 }
 
 const ag_op ag_op_squared_error = {
@@ -85,5 +69,5 @@ const ag_op ag_op_squared_error = {
 };
 
 ag_node *ag_squared_error(ag_node *a, ag_node *b, const real *weight) {
-    return ag_apply(&ag_op_squared_error, AG_IN(a, b), &(attr){weight}, sizeof(attr));
+    return ag_apply(&ag_op_squared_error, AG_IN(a, b), &weight, sizeof weight);
 }

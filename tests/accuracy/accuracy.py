@@ -172,7 +172,7 @@ def size_of(case):
 
 def run(program, args):
     wide = "," + ",".join([*UNARY, *PAIRS]) + ","
-    command = [program, str(args.seed), str(args.elements), wide] + ["spoil"] * args.control
+    command = [program, str(args.seed), str(args.elements), wide] + ["spoil"] * args.control + ["plain"] * args.plain
     child = subprocess.Popen(command, stdout=subprocess.PIPE)
     head = json.loads(child.stdout.readline())
     form, worst, wrong, spoiled = Format(head["bytes"]), {}, [], set()
@@ -237,6 +237,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--table")
     parser.add_argument("--control", action="store_true")
+    parser.add_argument("--plain", action="store_true", help="by their plain loops: ops that have a fast form, too")
     args = parser.parse_args()
     if args.control:
         args.elements = min(args.elements, 1000)

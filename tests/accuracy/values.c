@@ -1,6 +1,6 @@
 /* values.c - values and gradients of every op, for accuracy.py to judge.
  *
- *     values SEED ELEMENTS WIDE [spoil]
+ *     values SEED ELEMENTS WIDE [spoil|plain]
  *
  * WIDE is ",add,exp,...,": ops to be tried over the whole range of numbers, at least ELEMENTS of them;
  * the others are tried on the shapes and arguments of their samples, their inputs normal numbers of
@@ -11,7 +11,8 @@
  *
  * with the nodes as in tests/referee/graphs.c, followed by the numbers: the value of every node, the
  * gradient of every leaf that wants one, the root's cotangent. With `spoil` one number in every
- * second case is made wrong. */
+ * second case is made wrong. With `plain` ops run by their plain loops, those alone that have a fast form
+ * beside them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,13 +132,14 @@ static int samples_of(const ag_op *op) {
 
 /* Returns how many numbers were tried. */
 static size_t one_case(uint64_t seed, const ag_op *op, int samples, int number, bool wide,
-                       bool want_spoiled) {
+                       bool want_spoiled, bool plain) {
     builder b = {.random = rng_stream(seed, op->name, (uint64_t)number)};
     b.run = (ag_run){.seed = seed, .step = (uint64_t)number, .training = true};
     b.params = ag_params_new(NULL, seed);
     b.graph = b.params ? ag_graph_new(b.params) : NULL;
     if (!b.graph) die("out of memory");
     ag_set_run(b.graph, b.run);
+    ag_plain(b.graph, plain);
     ag_node *root = record(&b, op, number % samples, wide);
     const size_t n = root->val.n;
     fill(&b, wide, root->n_in > 1);
@@ -161,19 +163,27 @@ static bool is_wide(const char *list, const char *op) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 4) die("usage: values SEED ELEMENTS WIDE [spoil]");
+    if (argc < 4) die("usage: values SEED ELEMENTS WIDE [spoil|plain]");
     const uint64_t seed = strtoull(argv[1], NULL, 10);
     const size_t wanted = strtoull(argv[2], NULL, 10);
     const bool spoils = argc > 4 && strcmp(argv[4], "spoil") == 0;
+    const bool plain = argc > 4 && strcmp(argv[4], "plain") == 0;
+    const char *comma = "";
     printf("{\"ops\":[");
-    for (int i = 0; ag_ops[i]; i++) printf(i ? ",\"%s\"" : "\"%s\"", ag_ops[i]->name);
+    for (int i = 0; ag_ops[i]; i++) {
+        if (plain && !ag_has_fast(ag_ops[i])) continue;
+        printf("%s\"%s\"", comma, ag_ops[i]->name);
+        comma = ",";
+    }
     printf("],\"bytes\":%zu}\n", sizeof(real));
     for (int i = 0; ag_ops[i]; i++) {
+        if (plain && !ag_has_fast(ag_ops[i])) continue;
         const bool wide = is_wide(argv[3], ag_ops[i]->name);
         const int samples = samples_of(ag_ops[i]);
         size_t done = 0;
         for (int number = 0; done < (wide ? wanted : wanted / 4) || number < samples; number++)
-            done += 1 + one_case(seed, ag_ops[i], samples, number, wide, spoils && number % 2);
+            done +=
+                1 + one_case(seed, ag_ops[i], samples, number, wide, spoils && number % 2, plain);
     }
     return fflush(stdout) == 0 ? 0 : 1;
 }

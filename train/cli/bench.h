@@ -20,6 +20,7 @@ bench_peak bench_measure_peak(void);
 /* The tables, on stdout, one line of JSON a row if `json`; an exit code. `seconds` is for the
  * whole. */
 int bench_ops(qkv_trainer *t, double seconds, bool json);
+int bench_plain(qkv_trainer *t, double seconds, bool json);  // leaves the trainer plain
 int bench_gemm(double seconds, bool json);
 int bench_startup(bool json);
 

@@ -16,18 +16,23 @@ typedef struct {
     double forward, backward;  // seconds
 } meter;
 
+/* Runs the node as it would be without a meter. */
+static double seconds_of(void (*run)(ag_node *), ag_node *node, const meter *m) {
+    const double began = qkv_io_seconds();
+    node->op = m->real_op;
+    run(node);
+    node->op = &m->op;
+    return qkv_io_seconds() - began;
+}
+
 static void forward(ag_node *node) {
     meter *m = (meter *)node->op;
-    double began = qkv_io_seconds();
-    m->real_op->forward(node);
-    m->forward += qkv_io_seconds() - began;
+    m->forward += seconds_of(ag_node_forward, node, m);
 }
 
 static void backward(ag_node *node) {
     meter *m = (meter *)node->op;
-    double began = qkv_io_seconds();
-    m->real_op->backward(node);
-    m->backward += qkv_io_seconds() - began;
+    m->backward += seconds_of(ag_node_backward, node, m);
 }
 
 static void attach(ag_node *node, meter *m) {
@@ -117,11 +122,11 @@ static bool measure_step(qkv_trainer *t, double seconds, cost *costs, int *n, do
 
 /* ---- alone ---- */
 
-static void run_forward(void *node) { ((ag_node *)node)->op->forward(node); }
+static void run_forward(void *node) { ag_node_forward(node); }
 static void run_backward(void *ctx) {
     ag_node *node = ctx;
     for (int i = 0; i < node->n_in; i++) node->in[i]->has_grad = false;
-    if (node->op->backward) node->op->backward(node);
+    if (node->op->backward) ag_node_backward(node);
 }
 
 static bool measure_alone(const ag_op *op, const ag_sizes *z, double seconds, cost *out,

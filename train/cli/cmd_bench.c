@@ -29,6 +29,7 @@ static const cli_option options[] = {
     {"threads", "N", "threads (not with --ops, --gemm, --startup)", "1"},
     {"seconds", "S", "how long to measure (not with --startup)", "3"},
     {"ops", NULL, "instead: each op, forward and backward", NULL},
+    {"plain", NULL, "with --ops: what each fast form gains over the op's plain loops", NULL},
     {"gemm", NULL, "instead: matrix products of the sizes that training has", NULL},
     {"startup", NULL, "instead: from the start of a process to its end", NULL},
     {"json", NULL, "lines of JSON", NULL},
@@ -45,7 +46,7 @@ static const struct {
 typedef struct {
     long batch, time, d_model, heads, layers, vocab, threads, lanes;
     double seconds;
-    bool json, pairs, sized, ops, gemm, startup;
+    bool json, pairs, sized, ops, plain, gemm, startup;
 } request;
 
 static int take_preset(request *r, const char *name) {
@@ -65,6 +66,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
     if (strcmp(name, "ops") == 0) return r->ops = true, CLI_OK;
+    if (strcmp(name, "plain") == 0) return r->plain = true, CLI_OK;
     if (strcmp(name, "gemm") == 0) return r->gemm = true, CLI_OK;
     if (strcmp(name, "startup") == 0) return r->startup = true, CLI_OK;
     if (strcmp(name, "preset") == 0) return take_preset(r, value);
@@ -258,6 +260,7 @@ int cli_bench(int argc, char **argv) {
         return cli_error(CLI_USAGE, "bench", "--preset pairs is the default run: its sizes stay");
     if (r.ops + r.gemm + r.startup > 1)
         return cli_error(CLI_USAGE, "bench", "one of --ops, --gemm and --startup");
+    if (r.plain && !r.ops) return cli_error(CLI_USAGE, "bench", "--plain belongs to --ops");
     if (r.gemm) return bench_gemm(r.seconds, r.json);
     if (r.startup) return bench_startup(r.json);
     if (!configure(&r, &c, &spec, error)) return cli_error(CLI_USAGE, "bench", "%s", error);
@@ -265,7 +268,9 @@ int cli_bench(int argc, char **argv) {
     if (!t)
         code = cli_error(CLI_FAILED, "bench", "%s", error);
     else
-        code = r.ops ? bench_ops(t, r.seconds, r.json) : bench_step(&r, t);
+        code = r.plain ? bench_plain(t, r.seconds, r.json)
+               : r.ops ? bench_ops(t, r.seconds, r.json)
+                       : bench_step(&r, t);
     qkv_trainer_free(t);
     return code;
 }

@@ -109,7 +109,7 @@ bool qkv_config_from_json(qkv_config *c, const char *text, size_t n, char *error
     bool ok = !value || set_from(c, "task", value, error);
     if (ok && !qkv_config_task(c)) ok = qkv_config_no_task(c, error);
     if (ok)
-        json_object_foreach (root, key, value) {
+        json_object_foreach(root, key, value) {
             if (!is_remark(key) && !(ok = set_from(c, key, value, error))) break;
         }
     json_decref(root);

@@ -55,7 +55,7 @@ static bool read_notes(reader *r, const json_t *notes) {
     if (!json_is_object(notes)) return damaged(r, QKV_IO_ST_NOTES " is not an object");
     s->note = take(r, json_object_size(notes), sizeof *s->note);
     if (!s->note) return false;
-    json_object_foreach ((json_t *)(size_t)notes, key, value) {
+    json_object_foreach((json_t *)(size_t)notes, key, value) {
         if (!json_is_string(value))
             return damaged(r, QKV_IO_ST_NOTES " holds something else but strings");
         qkv_io_note note = {copy(r, key), copy(r, json_string_value(value))};
@@ -146,7 +146,7 @@ static bool read_root(reader *r, const json_t *root, uint64_t data_bytes) {
     json_t *value;
     s->tensor = take(r, json_object_size(root), sizeof *s->tensor);
     if (!s->tensor) return false;
-    json_object_foreach ((json_t *)(size_t)root, key, value) {
+    json_object_foreach((json_t *)(size_t)root, key, value) {
         bool is_notes = strcmp(key, QKV_IO_ST_NOTES) == 0;
         if (is_notes ? !read_notes(r, value) : !read_tensor(r, &s->tensor[s->n], key, value))
             return false;

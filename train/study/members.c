@@ -36,7 +36,7 @@ bool qkv_study_member_object(json_t *o, const char *where, const char *const *na
     const char *key;
     json_t *value;
     if (!json_is_object(o)) return qkv_io_fail(error, "%s must be an object", where);
-    json_object_foreach (o, key, value) {
+    json_object_foreach(o, key, value) {
         bool found = false;
         for (int i = 0; names[i]; i++) found |= strcmp(names[i], key) == 0;
         if (!found) return qkv_io_fail(error, "%s has no member '%.60s'", where, key);

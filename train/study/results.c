@@ -63,7 +63,7 @@ static bool add_line(const qkv_study *s, const char *line, size_t n, qkv_study_r
     if (o && r.variant >= 0 && !json_object_get(o, "error") &&
         !qkv_study_results_find(out, r.variant, r.seed)) {
         r.measures.arena = out->arena;
-        json_object_foreach (measures, name, value)
+        json_object_foreach(measures, name, value)
             qkv_probe_measure_add(&r.measures, json_number_value(value), "%s", name);
         ok = !r.measures.failed && qkv_study_results_add(out, &r);
     }

@@ -36,7 +36,7 @@ static const ag_node *spoiler(ag_graph *g, ag_node *in) {
     for (int i = ag_count(g) - 1; i > in->index; i--) {
         ag_node *reader = ag_at(g, i);
         if (!reader->op || !reader->has_grad || !reads(reader, in)) continue;
-        reader->op->backward(reader);
+        ag_node_backward(reader);
         if (bad_gradient(in)) return reader;
     }
     return NULL;

@@ -87,6 +87,22 @@ static bool find_weights(qkv_trainer *t, qkv_trainer_worker *w) {
     return w->read != NULL;
 }
 
+static bool worker_record(qkv_trainer *t, qkv_trainer_worker *w, char *error) {
+    const data_spec *s = &t->spec;
+    ag_keep_grads(w->graph, false);
+    ag_stream(w->graph, STREAM_ROWS);
+    qkv_trainer_load(t, w, "train", 0, 1, 1);
+    nn_model_config model = qkv_config_model(&t->config, s);
+    nn_batch batch = batch_of(t, w);
+    w->out = nn_model(w->graph, &model, &batch);
+    if (ag_error(w->graph)) return qkv_io_fail(error, "%s", ag_error(w->graph));
+    w->gate = ag_find(w->graph, "gate");
+    if (t->config.scores_from > 0 && !w->gate)
+        return qkv_io_fail(error, "--scores-from: the block '%s' has no node 'gate' to open",
+                           t->config.block);
+    return find_weights(t, w) || qkv_io_fail(error, "out of memory");
+}
+
 /* Memory and a recorded graph for one worker; false: memory is out, or the graph has an error. */
 static bool worker_init(qkv_trainer *t, qkv_trainer_worker *w, char *error) {
     const data_spec *s = &t->spec;
@@ -104,18 +120,7 @@ static bool worker_init(qkv_trainer *t, qkv_trainer_worker *w, char *error) {
     w->weights = tensor_arena_take(t->arena, (size_t)t->config.layers, sizeof(ag_node *));
     w->graph = room && w->weights ? ag_graph_new(t->params) : NULL;
     if (!w->graph) return qkv_io_fail(error, "out of memory");
-    ag_keep_grads(w->graph, false);
-    ag_stream(w->graph, STREAM_ROWS);
-    qkv_trainer_load(t, w, "train", 0, 1, 1);
-    nn_model_config model = qkv_config_model(&t->config, s);
-    nn_batch batch = batch_of(t, w);
-    w->out = nn_model(w->graph, &model, &batch);
-    if (ag_error(w->graph)) return qkv_io_fail(error, "%s", ag_error(w->graph));
-    w->gate = ag_find(w->graph, "gate");
-    if (t->config.scores_from > 0 && !w->gate)
-        return qkv_io_fail(error, "--scores-from: the block '%s' has no node 'gate' to open",
-                           t->config.block);
-    return find_weights(t, w) || qkv_io_fail(error, "out of memory");
+    return worker_record(t, w, error);
 }
 
 static bool buffers_init(qkv_trainer *t) {
@@ -234,6 +239,16 @@ void qkv_trainer_free(qkv_trainer *t) {
     ag_params_free(t->params);
     data_release(&t->spec);
     tensor_arena_free(t->arena);
+}
+
+bool qkv_trainer_plain(qkv_trainer *t, char *error) {
+    for (int i = 0; i < qkv_trainer_pool_size(t->pool); i++) {
+        ag_graph_reset(t->workers[i].graph);
+        ag_plain(t->workers[i].graph, true);
+        if (!worker_record(t, &t->workers[i], error)) return false;
+    }
+    qkv_trainer_at_step(t, 0);
+    return true;
 }
 
 const qkv_config *qkv_trainer_config(const qkv_trainer *t) { return &t->config; }

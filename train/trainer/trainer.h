@@ -43,6 +43,10 @@ qkv_trainer *qkv_trainer_new(const tensor_allocator *mem, const qkv_config *c,
                              const data_spec *spec, int threads, char *error);
 void qkv_trainer_free(qkv_trainer *t);
 
+/* Records the model anew, to be run by the plain loops of all ops (ag_plain): slower, and the same but
+ * for rounding. To be called before the first step. */
+bool qkv_trainer_plain(qkv_trainer *t, char *error);
+
 const qkv_config *qkv_trainer_config(const qkv_trainer *t);
 const data_spec *qkv_trainer_spec(const qkv_trainer *t);
 const tensor_allocator *qkv_trainer_allocator(const qkv_trainer *t);

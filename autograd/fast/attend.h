@@ -10,10 +10,10 @@
  *
  * Where a plane has several bands, b is turned around once for all of them, and what is added to it
  * is summed up turned around: then the long side of each product, the keys, lies along vectors. */
-#ifndef AUTOGRAD_ATTEND_H
-#define AUTOGRAD_ATTEND_H
+#ifndef AUTOGRAD_FAST_ATTEND_H
+#define AUTOGRAD_FAST_ATTEND_H
 
-#include "autograd/op.h"
+#include "autograd/fast.h"
 #include "tensor/gemm.h"
 
 typedef struct {
@@ -41,12 +41,6 @@ void ag_attend_cols(const ag_head *h, const ag_band *band, ag_strip p, const rea
 /* The keys that the query in row r sees, as at most two ranges begin[i] <= s < end[i]; returns how many
  * ranges. */
 int ag_visible(ag_mask mask, int r, int S, int begin[2], int end[2]);
-
-/* The mask of a plane of a tensor [B,..,T,S], as one without lengths. */
-ag_mask ag_mask_of_plane(ag_mask mask, tensor_shape s, size_t plane);
-
-/* Can a tensor of that shape be masked so? Else the node fails. */
-bool ag_mask_fits(ag_node *node, ag_mask mask, tensor_shape s);
 
 /* Writes 0 into every masked cell of a band. */
 void ag_clear_masked(ag_mask mask, const ag_band *band, ag_strip p);

@@ -1,9 +1,9 @@
 /* attend.c - the three products of masked attention. */
-#include "autograd/attend.h"
+#include "autograd/fast/attend.h"
 
 #include <string.h>
 
-#include "autograd/row.h"
+#include "autograd/fast/row_math.h"
 
 int ag_visible(ag_mask mask, int r, int S, int begin[2], int end[2]) {
     const int limit = ag_mask_limit(mask, r, S), t = mask.first + r;
@@ -16,18 +16,6 @@ int ag_visible(ag_mask mask, int r, int S, int begin[2], int end[2]) {
     if (t > 0) begin[n] = 0, end[n++] = t;
     if (t + 1 < limit) begin[n] = t + 1, end[n++] = limit;
     return n;
-}
-
-ag_mask ag_mask_of_plane(ag_mask mask, tensor_shape s, size_t plane) {
-    if (!mask.length) return mask;
-    const size_t planes = tensor_rows(s) / (size_t)s.dim[s.rank - 2];
-    return ag_mask_row(mask, (int)(plane / (planes / (size_t)s.dim[0])));
-}
-
-bool ag_mask_fits(ag_node *node, ag_mask mask, tensor_shape s) {
-    if ((mask.causal || mask.no_self) && s.rank < 2)
-        return ag_fail(node, "this mask needs [..,T,S]");
-    return !mask.length || s.rank > 2 || ag_fail(node, "lengths need [B,..,T,S]");
 }
 
 void ag_clear_masked(ag_mask mask, const ag_band *band, ag_strip p) {
@@ -43,7 +31,8 @@ static bool masked(ag_mask m) { return m.causal || m.no_self; }
 
 static bool all_finite(int rows, int E, const real *x, ptrdiff_t ld) {
     vreal sum = {0};  // x * 0 is 0 where x is finite, else NaN, and NaN stays
-    for (int r = 0; r < rows; r++) ROW_EACH(e, E) sum += row_get(x + r * ld, e, E, 0) * 0;
+    for (int r = 0; r < rows; r++)
+        ROW_EACH(e, E) sum += row_get(x + r * ld, e, E, 0) * 0;
     return vec_sum(sum) == 0;
 }
 

@@ -1,8 +1,6 @@
-/* weigh.c - rows of scores to rows of weights. */
-#include "autograd/weigh.h"
-
-#include "autograd/attend.h"
-#include "autograd/row.h"
+/* softmax.c - rows of scores to rows of weights, in vectors and by bands: softmax and softmax_one. */
+#include "autograd/fast/attend.h"
+#include "autograd/fast/row_math.h"
 
 /* The keys that a row sees, as at most two ranges. */
 typedef struct {
@@ -25,8 +23,8 @@ static inline sight sight_of(ag_mask mask, int t, int S) {
 /* Does it see nothing, or only -infinity? */
 static inline bool is_blind(const real *x, const sight *s) {
     EACH_RANGE(s)
-    for (int k = s->begin[i]; k < s->end[i]; k++)
-        if (x[k] != (real)-INFINITY) return false;
+        for (int k = s->begin[i]; k < s->end[i]; k++)
+            if (x[k] != (real)-INFINITY) return false;
     return true;
 }
 
@@ -54,7 +52,8 @@ VEC_INLINE void weigh(const real *x, int S, const sight *s, real nothing, real *
     else if (blind)
         row_zero(y, S);
     else
-        EACH_RANGE(s) for (int k = s->begin[i]; k < s->end[i]; k++) y[k] = (real)NAN;
+        EACH_RANGE(s)
+            for (int k = s->begin[i]; k < s->end[i]; k++) y[k] = (real)NAN;
 }
 
 /* The same bits from what was kept, in one pass. */
@@ -64,8 +63,8 @@ VEC_INLINE void weigh_again(const real *x, int S, const sight *s, real *y, const
         const int from = s->begin[i], n = s->end[i] - from, room = i + 1 < s->n ? n : S - from;
         row_zero(y + written, from - written);
         ROW_EACH(k, n)
-        row_put(y + from, k, room,
-                keep[1] * vec_exp(row_get(x + from, k, n, (real)-INFINITY) - keep[0]));
+            row_put(y + from, k, room,
+                    keep[1] * vec_exp(row_get(x + from, k, n, (real)-INFINITY) - keep[0]));
         written = s->end[i];
     }
     row_zero(y + written, S - written);
@@ -136,7 +135,7 @@ static void weigh_back(ag_strip y, ag_strip dy, const ag_band *b, ag_mask mask, 
         const sight s = sight_of(mask, b->t + r, b->cols);
         real mean = 0;
         EACH_RANGE(&s)
-        mean += row_cut_dot(dy.x + s.begin[i], y.x + s.begin[i], s.end[i] - s.begin[i]);
+            mean += row_cut_dot(dy.x + s.begin[i], y.x + s.begin[i], s.end[i] - s.begin[i]);
         EACH_RANGE(&s) {
             const int at = s.begin[i], n = s.end[i] - at;
             ROW_EACH(k, n) {
@@ -154,28 +153,20 @@ static void weigh_back(ag_strip y, ag_strip dy, const ag_band *b, ag_mask mask, 
 
 /* ---- what softmax and softmax_one are ---- */
 
-static const ag_weights *weights(const ag_node *node) { return node->attr; }
-
-bool ag_weigh_shape(ag_node *node) {
-    const tensor_shape x = node->in[0]->val.shape;
-    if (x.rank < 1) return ag_fail(node, "a scalar has no rows");
-    if (!ag_mask_fits(node, weights(node)->mask, x)) return false;
-    node->val.shape = x;
-    return true;
-}
+static ag_mask mask_of(const ag_node *node) { return *(const ag_mask *)node->attr; }
 
 static ag_mask mask_of_plane(const ag_node *node, const ag_band *b) {
-    return ag_mask_of_plane(weights(node)->mask, node->val.shape, b->plane);
+    return ag_mask_of_plane(mask_of(node), node->val.shape, b->plane);
 }
 
+/* Each with its own loops. */
 static void forward(ag_node *node, const ag_band *b) {
-    const ag_strip x = ag_band_of(node->in[0], b), y = ag_band_of(node, b);
-    const ag_mask mask = mask_of_plane(node, b);
-    real *kept = ag_kept_rows(node, b);
-    if (weights(node)->nothing == 0)  // each with its own loops
-        weigh_band(x, b, mask, 0, y, kept);
-    else
-        weigh_band(x, b, mask, (real)-INFINITY, y, kept);
+    weigh_band(ag_band_of(node->in[0], b), b, mask_of_plane(node, b), (real)-INFINITY,
+               ag_band_of(node, b), ag_kept_rows(node, b));
+}
+static void forward_one(ag_node *node, const ag_band *b) {
+    weigh_band(ag_band_of(node->in[0], b), b, mask_of_plane(node, b), 0, ag_band_of(node, b),
+               ag_kept_rows(node, b));
 }
 
 static void backward(ag_node *node, const ag_band *b) {
@@ -186,35 +177,21 @@ static void backward(ag_node *node, const ag_band *b) {
 }
 
 static int cols(const ag_node *node, int t) {
-    return ag_mask_limit(weights(node)->mask, t, tensor_width(node->val.shape));
+    return ag_mask_limit(mask_of(node), t, tensor_width(node->val.shape));
 }
 
-const ag_by_rows ag_weigh_by_rows = {
+static const ag_by_rows by_rows = {
     .forward = forward, .backward = backward, .cols = cols, .keeps = 2};
+static const ag_by_rows by_rows_one = {
+    .forward = forward_one, .backward = backward, .cols = cols, .keeps = 2};
 
-ag_node *ag_weigh_sample(ag_graph *g, ag_node *(*op)(ag_node *, ag_mask), int i) {
-    const struct {
-        tensor_shape shape;
-        ag_mask mask;
-    } c[] = {{tensor_dims(1, 7), {0}},
-             {tensor_dims(1, 1), {0}},
-             {tensor_dims(2, 3, 17), {0}},
-             {tensor_dims(3, 2, 3, 5), {.memory = 3}},
-             {tensor_dims(4, 1, 2, 4, 4), {.causal = true}},
-             {tensor_dims(3, 2, 5, 5), {.causal = true, .no_self = true}},
-             {tensor_dims(3, 1, 4, 6), {.no_self = true}},
-             {tensor_dims(2, 2, 33), {0}},
-             {tensor_dims(2, 0, 4), {0}},
-             {tensor_dims(2, 3, 0), {0}},
-             {tensor_dims(4, 3, 2, 3, 5), {.length = ag_sample_lengths(g, 3, 5)}},
-             {tensor_dims(3, 2, 4, 4), {.no_self = true, .length = ag_sample_lengths(g, 2, 4)}},
-             {tensor_dims(3, 2, 2, 5), {.causal = true, .no_self = true, .first = 2}},
-             {tensor_dims(3, 2, 3, 50), {.length = ag_sample_lengths(g, 2, 50)}},
-             {tensor_dims(2, 2, 70), {0}}};
-    if (i >= (int)(sizeof c / sizeof *c)) return NULL;
-    return op(ag_sample(g, AG_SAMPLE_NORMAL, c[i].shape), c[i].mask);
-}
-
-const char *ag_weigh_arguments(const ag_node *node) {
-    return ag_text_mask(node, weights(node)->mask);
-}
+const ag_fast ag_fast_softmax = {.op = &ag_op_softmax,
+                                 .forward = ag_rows_forward,
+                                 .backward = ag_rows_backward,
+                                 .rows = &by_rows,
+                                 .facts = AG_IN_PLACE};
+const ag_fast ag_fast_softmax_one = {.op = &ag_op_softmax_one,
+                                     .forward = ag_rows_forward,
+                                     .backward = ag_rows_backward,
+                                     .rows = &by_rows_one,
+                                     .facts = AG_IN_PLACE};

@@ -1,15 +1,10 @@
 /* norm.h - what layer norm and rms norm share: rows whose squares are too large or too small for
  * numbers are normalised as scaled copies; internal to autograd/. */
-#ifndef AUTOGRAD_NORM_H
-#define AUTOGRAD_NORM_H
+#ifndef AUTOGRAD_FAST_NORM_H
+#define AUTOGRAD_FAST_NORM_H
 
-#include "autograd/op.h"
-#include "autograd/row.h"
-
-/* Ends in ag_fail() unless eps can stand under the root. */
-static inline bool ag_norm_eps(ag_node *node, double eps) {
-    return (eps >= 0 && eps <= FLT_MAX) || ag_fail(node, "eps %g is not a number from 0 on", eps);
-}
+#include "autograd/fast.h"
+#include "autograd/fast/row_math.h"
 
 /* ag_grad_or_first() of x, unless what is added to another input's gradient stands there, too. */
 static inline real *ag_norm_grad(ag_node *node, bool *first) {
