@@ -17,7 +17,7 @@ static void point_into(ag_graph *g, real *flat, bool kept) {
 }
 
 void ag_grads_into(ag_graph *g, real *flat) {
-    if (!g->failed) point_into(g, flat, false);
+    if (g && !g->failed) point_into(g, flat, false);
 }
 
 /* Parameters that nothing was added to: the first backward into a buffer fills all of it. */
@@ -26,9 +26,10 @@ static void zero_the_rest(ag_graph *g) {
         if (has_parameter(g->leaves.at[i])) ag_grad(g->leaves.at[i]);
 }
 
-real *ag_grads(ag_graph *g) { return g->grads; }
+real *ag_grads(ag_graph *g) { return g ? g->grads : NULL; }
 
 void ag_grads_zero(ag_graph *g) {
+    if (!g) return;
     if (g->own_grads) memset(g->own_grads, 0, g->own_size * sizeof(real));
     for (int i = 0; i < g->leaves.n; i++)
         if (!g->leaves.at[i]->param) g->leaves.at[i]->has_grad = false;
@@ -153,7 +154,7 @@ static bool provide(ag_graph *g) {
 }
 
 void ag_keep_grads(ag_graph *g, bool keep) {
-    if (g->share_grads == !keep) return;
+    if (!g || g->share_grads == !keep) return;
     g->share_grads = !keep;
     for (int i = 0; keep && i < g->nodes.n; i++) ag_store(g->nodes.at[i]);
     for (int i = 0; i < g->nodes.n; i++)

@@ -2,6 +2,7 @@
 #include "autograd/graph_internal.h"
 
 ag_node *ag_sample(ag_graph *g, ag_sample_kind kind, tensor_shape shape) {
+    if (!g) return NULL;
     if (g->source) return g->source(g, kind, shape, g->source_ctx);
     ag_node *leaf = ag_want_grad(ag_input(g, ag_text(g, "in%d", g->leaves.n), shape));
     for (size_t i = 0; i < leaf->val.n; i++) {

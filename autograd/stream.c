@@ -5,6 +5,7 @@
 #include "autograd/graph_internal.h"
 
 void ag_stream(ag_graph *g, int rows) {
+    if (!g) return;
     g->stream_rows = rows > 0 ? rows : 0;
     for (int i = 0; !g->stream_rows && i < g->nodes.n; i++) ag_store(g->nodes.at[i]);
 }
@@ -154,6 +155,7 @@ void ag_plan(ag_node *node) {
 }
 
 ag_node *ag_store(ag_node *node) {
+    if (!node) return NULL;
     ag_graph *g = node->graph;
     if (node->lent) {
         ag_take_back(node);
@@ -181,6 +183,7 @@ static void run_up_to(ag_node *node, const ag_band *b) {
 }
 
 bool ag_read_rows(ag_node *node, size_t plane, int t, int n, real *out) {
+    if (!node || !out) return false;
     const tensor_shape s = node->val.shape;
     const int S = tensor_width(s), T = s.rank > 1 ? s.dim[s.rank - 2] : 1;
     if (node->lent || (node->streamed && !head_of(node))) ag_store(node);

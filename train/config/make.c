@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "train/config/config.h"
+#include "train/io/given.h"
 
 static bool apply(qkv_config *c, const qkv_config_setting *s, char *error) {
     char why[QKV_IO_ERROR];
@@ -50,6 +51,7 @@ static bool is_whole(const qkv_config *c, const qkv_config_parts *p, char *error
 
 qkv_config_status qkv_config_make(const qkv_config_parts *p, qkv_config *c, data_spec *spec,
                                   char *error) {
+    if (!QKV_IO_GIVEN(error, p, c, spec)) return QKV_CONFIG_UNFIT;
     qkv_config_default(c);
     qkv_config_use_plugin(c, p->plugin);
     if (!name_task(c, p, error)) return QKV_CONFIG_BAD_JSON;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "data/visible.h"
+#include "train/io/given.h"
 #include "train/io/io.h"
 
 bool qkv_io_fail(char *error, const char *format, ...) {
@@ -16,6 +17,7 @@ bool qkv_io_fail(char *error, const char *format, ...) {
 }
 
 bool qkv_io_path(char out[QKV_IO_PATH], const char *dir, const char *name, char *error) {
+    if (!QKV_IO_GIVEN(error, out, dir, name)) return false;
     size_t n = strlen(dir);
     if (!n) return qkv_io_fail(error, "'' names no directory; '.' is the one that one is in");
     const char *slash = dir[n - 1] != '/' ? "/" : "";

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/io/safetensors.h"
 #include "train/run/files.h"
 #include "train/run/layout.h"
@@ -29,6 +30,7 @@ static qkv_run_status config_of_file(const qkv_io *io, const char *path, char **
 
 qkv_run_status qkv_run_source_config(const qkv_io *io, const char *from, char **json, size_t *n,
                                      char *error) {
+    if (!QKV_IO_GIVEN(error, io, from, json, n)) return QKV_RUN_FAILED;
     char dir[QKV_IO_PATH];
     size_t length;
     *json = NULL;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/trainer/trainer_internal.h"
 
 /* Sums over one micro-batch. */
@@ -157,6 +158,7 @@ static void conclude(qkv_trainer *t, const job *j, int micro_batches, qkv_traine
 
 bool qkv_trainer_evaluate(qkv_trainer *t, const char *split, uint64_t first, int count,
                           qkv_trainer_scores *out, char *error) {
+    if (!QKV_IO_GIVEN(error, t, split, out)) return false;
     count = data_at_most(&t->spec, split, count);
     int micro_batches = (count + t->micro_batch - 1) / t->micro_batch,
         heads = t->config.layers * t->config.heads;

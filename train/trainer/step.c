@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "train/io/given.h"
 #include "train/trainer/anomaly.h"
 #include "train/trainer/trainer_internal.h"
 
@@ -142,6 +143,7 @@ static bool is_odd(const qkv_trainer *t) {
 }
 
 bool qkv_trainer_gradient(qkv_trainer *t, int step, qkv_trainer_step *out, char *error) {
+    if (!QKV_IO_GIVEN(error, t, out)) return false;
     const int params = ag_params_count(t->params);
     *out = (qkv_trainer_step){0};
     qkv_trainer_at_step(t, step);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/trainer/trainer_internal.h"
 
 /* Examples of a micro-batch. Its activations should stay in the second-level cache, but for each
@@ -208,6 +209,7 @@ static bool init(qkv_trainer *t, int threads, char *error) {
 
 qkv_trainer *qkv_trainer_new(const tensor_allocator *mem, const qkv_config *c,
                              const data_spec *spec, int threads, char *error) {
+    if (!QKV_IO_GIVEN(error, c, spec)) return NULL;
     if (!mem) mem = &tensor_malloc;
     tensor_arena *arena = tensor_arena_new(mem);
     qkv_trainer *t = arena ? tensor_arena_take(arena, 1, sizeof *t) : NULL;
