@@ -210,6 +210,7 @@ static void something_was_compared(const ag_check *c) {
 }
 
 static bool check(const ag_op *op, ag_sample_fn *sample, bool has_kinks, ag_check_report *report) {
+    if (!report) return false;
     *report = (ag_check_report){.passed = true};
     ag_check c = {.sample = sample, .has_kinks = has_kinks, .report = report, .op = op};
     tensor_arena *arena = tensor_arena_new(NULL);
@@ -238,5 +239,5 @@ bool ag_gradcheck(ag_sample_fn *sample, bool has_kinks, ag_check_report *report)
 }
 
 bool ag_gradcheck_op(const ag_op *op, ag_check_report *report) {
-    return check(op, op->sample, op->has_kinks, report);
+    return check(op, op ? op->sample : NULL, op && op->has_kinks, report);
 }

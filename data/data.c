@@ -13,8 +13,13 @@ const data_task *const data_tasks[] = {
 #undef DATA_TASK
     NULL};
 
+bool data_null(char *error, size_t size) {
+    if (error) snprintf(error, size, "a task, or what is to be filled for it, is NULL");
+    return false;
+}
+
 const data_task *data_find(const char *name) {
-    for (int i = 0; data_tasks[i]; i++)
+    for (int i = 0; name && data_tasks[i]; i++)
         if (strcmp(data_tasks[i]->name, name) == 0) return data_tasks[i];
     return NULL;
 }
@@ -86,6 +91,7 @@ bool data_configure(const data_task *task, const data_options *options, data_spe
 
 bool data_configure_from(const data_task *task, const data_options *options,
                          const data_files *files, data_spec *spec, char *error, size_t size) {
+    if (!task || !spec || !error) return data_null(error, size);
     const char *wrong = data_options_wrong(task->options);
     *spec =
         (data_spec){.task = task, .files = files, .roles = {-1, -1, -1, -1, -1, NULL, NULL, NULL}};
@@ -113,18 +119,19 @@ bool data_configure_from(const data_task *task, const data_options *options,
 }
 
 void data_retain(data_spec *spec) {
-    if (spec->own) spec->own->users++;
+    if (spec && spec->own) spec->own->users++;
 }
 
 void data_release(data_spec *spec) {
-    data_own *own = spec->own;
-    spec->own = NULL;
+    data_own *own = spec ? spec->own : NULL;
+    if (own) spec->own = NULL;
     if (own && --own->users == 0) own->release(own);
 }
 
 data_split data_split_of(const char *name) {
     static const char *const names[] = {"train", "valid", "test"};
     int split = 0;
+    if (!name) return DATA_SPLITS;
     while (split < DATA_SPLITS && strcmp(name, names[split]) != 0) split++;
     return (data_split)split;
 }
@@ -188,6 +195,7 @@ char *data_answer(const data_readout *r, int id, char out[DATA_SYMBOL]) {
 }
 
 bool data_pairs_fit(const data_spec *s, int n, int keys, int values, char *error, size_t size) {
+    if (!s || !error) return data_null(error, size);
     if (n < keys && n < values) return true;
     snprintf(error, size, "%s: %d pairs need more than %d keys and values, there are %d and %d",
              s->task->name, n, n, keys, values);

@@ -84,6 +84,7 @@ real *tensor_arena_reals(tensor_arena *a, size_t count) {
 void *tensor_arena_grow(tensor_arena *a, void *at, size_t n, size_t more, size_t *room,
                         size_t size) {
     enum { LEAST = 32 };
+    if (!room) return NULL;
     if (more <= *room - n) return at;
     if (more > SIZE_MAX / 4 - n) return NULL;
     size_t want = 2 * (n + more) > LEAST ? 2 * (n + more) : LEAST;

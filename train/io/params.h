@@ -10,7 +10,7 @@
  * A parameter called "mlp.up.w" of shape [I,O] is the tensor "mlp.up.w" of shape [I,O] in the file,
  * row-major. What an optimiser keeps of it (its moments) is not saved.
  *
- * io NULL: the system's own files; mem, the memory used while at it, NULL: malloc. Nothing stays
+ * io: qkv_io_posix, the system's own files; mem: the memory used while at it, NULL: malloc. Nothing stays
  * allocated. A call that fails leaves one sentence in error (QKV_IO_ERROR bytes). */
 #ifndef QKV_IO_PARAMS_H
 #define QKV_IO_PARAMS_H

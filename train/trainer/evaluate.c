@@ -30,6 +30,7 @@ int qkv_trainer_argmax(const real *x, int n) {
 
 bool qkv_trainer_is_stored(const data_spec *s, const qkv_trainer_worker *w, int example,
                            int value) {
+    if (!s || !w) return false;
     const int *ids =
         w->data.rows.ids[s->store][s->roles.value] + (ptrdiff_t)example * s->side[s->store].T;
     const int there = data_length(&w->data, s->store, example);
