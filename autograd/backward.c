@@ -200,7 +200,11 @@ bool ag_backward(ag_node *node, const real *cotangent) {
     start(node, cotangent);
     for (int i = node->index; i >= 0 && !g->failed; i--) {
         ag_node *at = g->nodes.at[i];
-        if (at->op && at->has_grad) at->op->backward(at);
+        if (!at->op || !at->has_grad) continue;
+        if (at->op->backward)
+            at->op->backward(at);
+        else
+            ag_fail(at, "it has no backward()");
     }
     zero_the_rest(g);
     return !g->failed;

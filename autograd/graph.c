@@ -220,6 +220,8 @@ ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *att
     ag_graph *g = NULL;
     for (int i = 0; in && i < n_in && !g; i++) g = ag_graph_of(in[i]);
     if (!g) return NULL;
+    if (!op || !op->name || !op->shape || !op->forward)
+        return ag_fail_graph(g, "an op lacks its name, shape() or forward()");
     ag_node *node = ag_new_node(g);
     if (node == &g->inert) return node;
     node->op = op;

@@ -28,15 +28,27 @@ int data_length(const data_batch *b, data_side_name side, int example) {
     return b->rows.length[side][example];
 }
 
+/* Is there one for each id below n, but for the one that is shown as "?"? */
+static bool lacks_words(const char *const *words, int n, int marker) {
+    for (int id = 0; words && id < n; id++)
+        if (!words[id] && id != marker) return true;
+    return false;
+}
+
 /* Does every stream have a name and symbols, every side no more streams than there is room for? */
 static const char *wrong_side(const data_side *side) {
     if (side->T < 0 || side->T > 1 << 20) return "a side has a bad number of positions";
     if (side->T > 0 && (side->n_streams < 1 || side->n_streams > DATA_MAXSTREAMS))
         return "a side has a bad number of streams";
-    for (int i = 0; side->T > 0 && i < side->n_streams; i++)
-        if (!side->stream[i].name || side->stream[i].vocab < 1 ||
-            (!side->stream[i].prefix && !side->stream[i].words))
+    for (int i = 0; side->T > 0 && i < side->n_streams; i++) {
+        const data_stream *s = &side->stream[i];
+        if (!s->name || s->vocab < 1 || (!s->prefix && !s->words))
             return "a stream has no name, no symbols or no prefix";
+        if (s->second > 0 && !s->second_prefix) return "a stream's second kind has no prefix";
+        if (lacks_words(s->words, s->second > 0 && s->second < s->vocab ? s->second : s->vocab,
+                        s->marker))
+            return "a stream's words are NULL for one of its symbols";
+    }
     return NULL;
 }
 
@@ -51,6 +63,11 @@ static const char *wrong_with(const data_spec *s) {
     for (int r = 0; r < s->n_readouts; r++)
         if (!s->readout[r].name || s->readout[r].classes < 1)
             return "a readout has no name or no classes";
+        else if (!s->readout[r].prefix && !s->readout[r].words)
+            return "a readout has no prefix and no words";
+        else if (lacks_words(s->readout[r].words, s->readout[r].classes - s->readout[r].has_none,
+                             -1))
+            return "a readout's words are NULL for one of its classes";
     if (s->scored < 1 || s->scored > sequence->T) return "the number of scored positions is wrong";
     if (s->entries < 0 || s->entries > store->T)
         return "there are more entries than positions in the store";
@@ -92,7 +109,9 @@ bool data_configure(const data_task *task, const data_options *options, data_spe
 bool data_configure_from(const data_task *task, const data_options *options,
                          const data_files *files, data_spec *spec, char *error, size_t size) {
     if (!task || !spec || !error) return data_null(error, size);
-    const char *wrong = data_options_wrong(task->options);
+    const char *wrong = task->name && task->configure && task->example
+                            ? data_options_wrong(task->options)
+                            : "it lacks its name, configure() or example()";
     *spec =
         (data_spec){.task = task, .files = files, .roles = {-1, -1, -1, -1, -1, NULL, NULL, NULL}};
     for (int r = 0; r < DATA_MAXREADOUTS; r++) spec->asked[r].key = -1;
@@ -111,7 +130,8 @@ bool data_configure_from(const data_task *task, const data_options *options,
         wrong = wrong_with(spec);
     }
     if (wrong)
-        snprintf(error, size, "the task '%s' is not complete: %s", task->name, wrong);
+        snprintf(error, size, "the task '%s' is not complete: %s", task->name ? task->name : "",
+                 wrong);
     else if (data_try(spec, error, size))
         return true;
     data_release(spec);

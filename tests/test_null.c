@@ -5,8 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "autograd/op.h"
 #include "layers/nn.h"
 #include "tests/check.h"
+#include "train/run/run.h"
 
 /* ---- what is given ---- */
 
@@ -77,21 +79,15 @@ static const nn_model_config MODEL = {.layers = 1,
 static const nn_sequence SEQUENCE = {
     .T = 2, .n_streams = 1, .stream = {"key"}, .vocab = {3}, .ids = {INTS}};
 
+/* Most are 1: heads, axes, an end. */
 static int number(const char *parameter) {
     const char *name = strrchr(parameter, ' ');
-    static const struct {
-        const char *name;
-        int x;
-    } numbers[] = {{" n", 2},   {" n_axes", 1}, {" heads", 1},    {" begin", 0},
-                   {" end", 1}, {" axis", 0},   {" kv_heads", 1}, {" first", 0},
-                   {" O", 2},   {" F", 2},      {" B", 2}};
-    for (size_t i = 0; name && i < sizeof numbers / sizeof *numbers; i++)
-        if (strcmp(name, numbers[i].name) == 0) return numbers[i].x;
-    print_error("a number for '%s' is missing here\n", parameter);
-    _exit(1);
+    if (!name || !strcmp(name, " begin") || !strcmp(name, " axis") || !strcmp(name, " first"))
+        return 0;
+    return !strcmp(name, " n_axes") || strlen(name) > 2 ? 1 : 2;  // B, F, O, n
 }
 
-/* An argument for a parameter, as it is declared: "ag_node *x". The compiler says which type is missing. */
+/* An argument for a parameter, as it is declared: "ag_node *x". Of a type that is not here: 0, or NULL. */
 #define TYPED(p, type, value) void (*)(type) : (value)
 #define GIVE(p)                                                                                   \
     _Generic(                                                                                     \
@@ -107,19 +103,21 @@ static int number(const char *parameter) {
         TYPED(p, int, number(#p)), TYPED(p, double, 0.5), TYPED(p, ag_mask, (ag_mask){0}),        \
         TYPED(p, tensor_shape, ((tensor_shape){.rank = 1, .dim = {2}})),                          \
         TYPED(p, ag_gelu_form, AG_GELU_ERF), TYPED(p, nn_activation, NN_ACT_GELU),                \
-        TYPED(p, nn_norm_kind, NN_NORM_LAYER))
+        TYPED(p, nn_norm_kind, NN_NORM_LAYER), default : 0)
 
-#define COUNT(...)                       COUNT_(__VA_ARGS__, 6, 5, 4, 3, 2, 1)
-#define COUNT_(a, b, c, d, e, f, n, ...) n
-#define JOIN(a, b)                       JOIN_(a, b)
-#define JOIN_(a, b)                      a##b
-#define GIVE_1(a)                        GIVE(a)
-#define GIVE_2(a, b)                     GIVE(a), GIVE(b)
-#define GIVE_3(a, b, c)                  GIVE(a), GIVE(b), GIVE(c)
-#define GIVE_4(a, b, c, d)               GIVE(a), GIVE(b), GIVE(c), GIVE(d)
-#define GIVE_5(a, b, c, d, e)            GIVE(a), GIVE(b), GIVE(c), GIVE(d), GIVE(e)
-#define GIVE_6(a, b, c, d, e, f)         GIVE(a), GIVE(b), GIVE(c), GIVE(d), GIVE(e), GIVE(f)
-#define GIVE_ALL(...)                    JOIN(GIVE_, COUNT(__VA_ARGS__))(__VA_ARGS__)
+#define COUNT(...)                             COUNT_(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1)
+#define COUNT_(a, b, c, d, e, f, g, h, n, ...) n
+#define JOIN(a, b)                             JOIN_(a, b)
+#define JOIN_(a, b)                            a##b
+#define GIVE_1(a)                              GIVE(a)
+#define GIVE_2(a, b)                           GIVE(a), GIVE(b)
+#define GIVE_3(a, b, c)                        GIVE(a), GIVE(b), GIVE(c)
+#define GIVE_4(a, b, c, d)                     GIVE(a), GIVE(b), GIVE(c), GIVE(d)
+#define GIVE_5(a, b, c, d, e)                  GIVE(a), GIVE(b), GIVE(c), GIVE(d), GIVE(e)
+#define GIVE_6(a, b, c, d, e, f)               GIVE(a), GIVE(b), GIVE(c), GIVE(d), GIVE(e), GIVE(f)
+#define GIVE_7(a, b, c, d, e, f, g)            GIVE_6(a, b, c, d, e, f), GIVE(g)
+#define GIVE_8(a, b, c, d, e, f, g, h)         GIVE_7(a, b, c, d, e, f, g), GIVE(h)
+#define GIVE_ALL(...)                          JOIN(GIVE_, COUNT(__VA_ARGS__))(__VA_ARGS__)
 
 #define AG_OP(name, parameters, shapes, formula) \
     static ag_node *op_##name(void) { return ag_##name(GIVE_ALL parameters); }
@@ -184,7 +182,9 @@ static int walk(const constructor *c) {
                 recorded += out.recorded;
                 optional += out.recorded && out.nulled;
             }
-    if (!recorded) print_error("%s: no call was recorded: nothing was walked\n", c->name);
+    if (!recorded)
+        print_error("%s: no call was recorded: nothing was walked. Has GIVE what it needs?\n",
+                    c->name);
     const bool may = strstr(c->about, "NULL") != NULL;
     if (optional && !may) print_error("%s: NULL is taken, and its line does not say so\n", c->name);
     if (may && !optional) print_error("%s: its line speaks of NULL, which is not taken\n", c->name);
@@ -256,8 +256,106 @@ static void a_model_tells_what_is_missing(void **state) {
     ag_graph_free(g), ag_params_free(params);
 }
 
+/* ---- what is handed over as a struct ---- */
+
+static bool same(ag_node *node) {
+    node->val.shape = node->in[0]->val.shape;
+    return true;
+}
+static void nothing_done(ag_node *node) { (void)node; }
+
+static void an_op_is_whole(void **state) {
+    (void)state;
+    const ag_op ops[] = {{.name = NULL, .shape = same, .forward = nothing_done},
+                         {.name = "x", .forward = nothing_done},
+                         {.name = "x", .shape = same},
+                         {.name = "x", .shape = same, .forward = nothing_done}};
+    ag_params *params = ag_params_new(NULL, 1);
+    ag_graph *g = ag_graph_new(params);
+    for (int i = 0; i < 5; i++) {
+        ag_graph_reset(g);
+        ag_node *x = ag_want_grad(ag_input(g, "x", tensor_dims(1, 2)));
+        ag_node *y = ag_apply(i < 4 ? &ops[i] : NULL, 1, &x, NULL, 0);
+        if (i == 3) assert_null(ag_error(g));
+        if (i == 3) assert_false(ag_backward(y, NULL));  // it has none
+        assert_non_null(ag_error(g));
+        assert_non_null(strstr(ag_error(g), i == 3 ? "backward" : "lacks"));
+    }
+    ag_graph_free(g), ag_params_free(params);
+}
+
+/* A task of one position, wrong in a way that no compiler sees. */
+enum { WORDS, LAST_WORD, ANSWERS, PREFIX, SECOND, WRONG };
+static int wrong;
+static bool configure(data_spec *s, char *error, size_t size) {
+    static const char *const words[] = {NULL, "a", "b"}, *const few[] = {"a", "b", NULL};
+    (void)error, (void)size;
+    s->side[DATA_SEQUENCE] = (data_side){1, 1, {data_plain("x", "x", 3)}};
+    s->n_readouts = s->scored = 1;
+    s->readout[0] = (data_readout){"y", "y", 3, NULL, false};
+    data_stream *x = &s->side[DATA_SEQUENCE].stream[0];
+    if (wrong == WORDS || wrong == LAST_WORD) x->words = wrong == WORDS ? words : few;
+    if (wrong == ANSWERS) s->readout[0].words = few;
+    if (wrong == PREFIX) s->readout[0].prefix = NULL;
+    if (wrong == SECOND) x->second = 2;
+    return true;
+}
+static void example(const data_spec *s, rng *r, const data_example *out) {
+    (void)s, (void)r;
+    out->ids[DATA_SEQUENCE][0][0] = out->target[0][0] = 0;
+}
+
+static void a_task_is_whole(void **state) {
+    (void)state;
+    static const char *const words[WRONG] = {"a stream's words", "a stream's words",
+                                             "a readout's words", "no prefix", "no prefix"};
+    const data_task task = {.name = "own", .configure = configure, .example = example};
+    data_task less[] = {task, task, task};
+    less[0].name = NULL, less[1].configure = NULL, less[2].example = NULL;
+    char error[512];
+    data_spec spec;
+    for (wrong = 0; wrong < WRONG; wrong++) {
+        assert_false(data_configure(&task, NULL, &spec, error, sizeof error));
+        if (!strstr(error, words[wrong])) fail_msg("%s", error);
+    }
+    assert_true(data_configure(&task, NULL, &spec, error, sizeof error));
+    data_release(&spec);
+    for (int i = 0; i < 3; i++) {
+        assert_false(data_configure(&less[i], NULL, &spec, error, sizeof error));
+        assert_non_null(strstr(error, "it lacks its name, configure() or example()"));
+    }
+}
+
+/* Neither a directory nor what its name begins with; an option without a name. */
+static void options_are_whole(void **state) {
+    (void)state;
+    char error[QKV_IO_ERROR];
+    const qkv_config_setting nameless = {NULL, "1"};
+    const qkv_config_parts parts[] = {{.given = &nameless, .n_given = 1}, {.n_given = 1}};
+    const qkv_run_options options = {.threads = 1};
+    const qkv_run_opening opening = {.threads = 1};
+    qkv_run_summary out;
+    qkv_run_progress progress;
+    qkv_run_status status = QKV_RUN_DONE;
+    qkv_config c;
+    data_spec spec;
+    assert_int_equal(qkv_config_make(&parts[0], &c, &spec, error), QKV_CONFIG_BAD_OPTION);
+    assert_string_equal(error, "an option has no name");
+    assert_int_not_equal(qkv_config_make(&parts[1], &c, &spec, error), QKV_CONFIG_OK);
+    assert_non_null(strstr(error, "given"));
+    qkv_config_default(&c);
+    assert_true(qkv_config_resolve(&c, &spec, error));
+    assert_int_equal(qkv_run_train(&qkv_io_posix, &c, &spec, &options, &out, error),
+                     QKV_RUN_FAILED);
+    assert_non_null(strstr(error, "prefix"));
+    assert_null(qkv_run_open_at(&qkv_io_posix, &opening, &progress, &status, error));
+    assert_true(status == QKV_RUN_FAILED && strstr(error, "dir"));
+    data_release(&spec);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(null_is_told_everywhere),
-    cmocka_unit_test(a_model_tells_what_is_missing),
+    cmocka_unit_test(null_is_told_everywhere), cmocka_unit_test(a_model_tells_what_is_missing),
+    cmocka_unit_test(an_op_is_whole),          cmocka_unit_test(a_task_is_whole),
+    cmocka_unit_test(options_are_whole),
 };
 CHECK_MAIN(tests)
