@@ -1,12 +1,11 @@
-/* walk.c - calls every function of calls.h (made by calls.awk) with NULL in each place, each call in a
- * process of its own. Prints what is wrong and exits with 1; else says how much was walked. */
+/* walk.c - calls every function of the file CALLS (made by calls.awk) with NULL in each place, each call
+ * in a process of its own. Prints what is wrong and exits with 1; else says how much was walked. Compiled
+ * by test_null_headers.sh, which includes qkv.h first. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "qkv.h"
 
 enum { OK, FAILED };
 typedef struct {
@@ -64,7 +63,8 @@ static char *text(const char *name) {
         ag_params *: params, const ag_params *: params, ag_graph *: graph,                     \
         const ag_graph *: graph, ag_node *: node, const ag_node *: node, tensor_arena *: arena, \
         const tensor_arena *: arena, qkv_trainer *: trainer, const qkv_trainer *: trainer,     \
-        qkv_trainer_worker *: qkv_trainer_any_worker(trainer), const qkv_trainer_worker *: qkv_trainer_any_worker(trainer), qkv_config *: &config,          \
+        qkv_trainer_worker *: qkv_trainer_any_worker(trainer),                                 \
+        const qkv_trainer_worker *: qkv_trainer_any_worker(trainer), qkv_config *: &config,    \
         const qkv_config *: &config, data_spec *: &spec, const data_spec *: &spec,             \
         const ag_op *: &ag_op_exp, ag_hook_fn *: hook, ag_sample_fn *: sample,                 \
         ag_node * (*)(ag_node *): ag_exp, qkv_plot_report *: report,                           \
@@ -80,7 +80,8 @@ static char *text(const char *name) {
         const qkv_study_options *: &(const qkv_study_options){.dir = "x", .jobs = 1, .parts = 1}, \
         qkv_study_results *: &(qkv_study_results){.arena = arena},                             \
         const qkv_study_results *: &(qkv_study_results){.arena = arena},                       \
-        const qkv_trainer_calls *: &(const qkv_trainer_calls){0}, const tensor *: &node->val, default: nothing)
+        const qkv_trainer_calls *: &(const qkv_trainer_calls){0}, const tensor *: &node->val,  \
+        default: nothing)
 
 #ifdef CONTROL
 static bool control_crashes(const int *x, char *error) {
@@ -88,7 +89,7 @@ static bool control_crashes(const int *x, char *error) {
 }
 static bool control_says_nothing(const int *x, char *error) { return x && error; }
 #endif
-#include "calls.h"
+#include CALLS
 
 static void begin(void) {
     static const char some[] =
