@@ -9,9 +9,11 @@
  *            everything at once.
  * Errors:    the first error of a graph becomes one sentence, ag_error(). The graph is then inert:
  *            constructors return an inert node (never NULL), replay and backward do nothing.
- *            Callers ask once, after recording or a step. NULL for an input is such an error. Where
- *            there is no graph (memory was out for it), constructors return NULL, and ag_error(NULL)
- *            says so.
+ *            Callers ask once, after recording or a step.
+ * NULL:      for an input, a name or an array is such an error, unless said otherwise. Where there is no
+ *            graph (memory was out for it) ag_error(NULL) says so: of a graph, a node or parameters
+ *            that are NULL constructors return NULL, and everything else returns false, 0 or NULL, or
+ *            does nothing. A printf-style format must be given.
  * Threads:   a graph belongs to one thread. Several graphs may read one frozen ag_params. */
 #ifndef AUTOGRAD_AG_H
 #define AUTOGRAD_AG_H

@@ -26,6 +26,7 @@ rng ag_dropout_stream(const ag_node *node);
 
 typedef struct {
     tensor_shape s;
+    bool listed;                   // ids are given
     const int *ids[AG_EMBED_MAX];  // the caller's, read again at every replay
 } ag_embedding_attr;
 

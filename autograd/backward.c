@@ -24,7 +24,9 @@ bool ag_backward(ag_node *node, const real *cotangent) {
     start(node, cotangent);
     for (int i = node->index; i >= 0 && !g->failed; i--) {
         ag_node *at = g->nodes.at[i];
-        if (at->op && at->has_grad) ag_node_backward(at);
+        if (!at->op || !at->has_grad) continue;
+        if (!at->op->backward) return ag_fail(at, "it has no backward()");
+        ag_node_backward(at);
     }
     ag_zero_the_rest(g);
     return !g->failed;

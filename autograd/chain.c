@@ -109,6 +109,7 @@ static void store_planes(ag_node *node) {
 }
 
 ag_node *ag_store(ag_node *node) {
+    if (!node) return NULL;
     if (ag_own(node)->taker)
         take_back(node);
     else if (ag_own(node)->streamed)
@@ -119,6 +120,7 @@ ag_node *ag_store(ag_node *node) {
 }
 
 void ag_stream(ag_graph *g, int rows) {
+    if (!g) return;
     g->stream_rows = rows > 0 ? rows : 0;
     for (int i = 0; !g->stream_rows && i < g->nodes.n; i++) ag_store(g->nodes.at[i]);
 }
@@ -134,6 +136,7 @@ static void run_up_to(ag_node *node, const ag_band *b) {
 }
 
 bool ag_read_rows(ag_node *node, size_t plane, int t, int n, real *out) {
+    if (!node || !out) return false;
     const tensor_shape s = node->val.shape;
     const int S = tensor_width(s), T = s.rank > 1 ? s.dim[s.rank - 2] : 1;
     const bool streamed = ag_own(node)->streamed && head_of(node);

@@ -16,7 +16,9 @@ const ag_fast *ag_fast_of(const ag_graph *g, const ag_op *op) {
     return &none;
 }
 
-void ag_plain(ag_graph *g, bool plain) { g->plain = plain; }
+void ag_plain(ag_graph *g, bool plain) {
+    if (g) g->plain = plain;
+}
 
 bool ag_has_fast(const ag_op *op) {
     const ag_graph ordinary = {.plain = false};

@@ -17,7 +17,7 @@ static void point_into(ag_graph *g, real *flat, bool kept) {
 }
 
 void ag_grads_into(ag_graph *g, real *flat) {
-    if (!g->failed) point_into(g, flat, false);
+    if (g && !g->failed) point_into(g, flat, false);
 }
 
 bool ag_own_grads(ag_graph *g) {
@@ -32,9 +32,10 @@ bool ag_own_grads(ag_graph *g) {
     return true;
 }
 
-real *ag_grads(ag_graph *g) { return g->grads; }
+real *ag_grads(ag_graph *g) { return g ? g->grads : NULL; }
 
 void ag_grads_zero(ag_graph *g) {
+    if (!g) return;
     if (g->own_grads) memset(g->own_grads, 0, g->own_size * sizeof(real));
     for (int i = 0; i < g->leaves.n; i++)
         if (!g->leaves.at[i]->param) g->leaves.at[i]->has_grad = false;

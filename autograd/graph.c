@@ -24,8 +24,10 @@ static void clear(ag_graph *g) {
     g->samples = rng_stream(0, "sample", 0);
 }
 
-void ag_set_run(ag_graph *g, ag_run run) { g->run = run; }
-ag_run ag_get_run(const ag_graph *g) { return g->run; }
+void ag_set_run(ag_graph *g, ag_run run) {
+    if (g) g->run = run;
+}
+ag_run ag_get_run(const ag_graph *g) { return g ? g->run : (ag_run){0}; }
 
 ag_graph *ag_graph_new(ag_params *params) {
     if (!params) return NULL;
@@ -48,6 +50,7 @@ void ag_graph_free(ag_graph *g) {
 }
 
 void ag_graph_reset(ag_graph *g) {
+    if (!g) return;
     tensor_arena_reset(g->arena);
     clear(g);
 }
@@ -60,6 +63,7 @@ const char *ag_error(const ag_graph *g) {
 }
 
 ag_node *ag_fail_graph(ag_graph *g, const char *format, ...) {
+    if (!g) return NULL;
     if (g->failed) return &g->inert.node;
     va_list args;
     va_start(args, format);
@@ -84,7 +88,7 @@ bool ag_fail(ag_node *node, const char *format, ...) {
 }
 
 void *ag_take(ag_graph *g, size_t count, size_t size) {
-    void *p = tensor_arena_take(g->arena, count, size);
+    void *p = g ? tensor_arena_take(g->arena, count, size) : NULL;
     if (!p) ag_fail_graph(g, "out of memory: %zu x %zu bytes for the graph", count, size);
     return p;
 }
@@ -168,7 +172,7 @@ const char *ag_text(ag_graph *g, const char *format, ...) {
     va_start(args, format);
     int length = vsnprintf(NULL, 0, format, args);
     va_end(args);
-    char *text = length < 0 ? NULL : ag_take(g, (size_t)length + 1, 1);
+    char *text = !g || length < 0 ? NULL : ag_take(g, (size_t)length + 1, 1);
     if (!text) return "";
     va_start(args, format);
     vsnprintf(text, (size_t)length + 1, format, args);
@@ -189,11 +193,11 @@ ag_node *ag_name(ag_node *node, const char *format, ...) {
 
 /* ---- look-up ---- */
 
-int ag_count(const ag_graph *g) { return g->nodes.n; }
-ag_node *ag_at(ag_graph *g, int i) { return i >= 0 && i < g->nodes.n ? g->nodes.at[i] : NULL; }
+int ag_count(const ag_graph *g) { return g ? g->nodes.n : 0; }
+ag_node *ag_at(ag_graph *g, int i) { return i >= 0 && i < ag_count(g) ? g->nodes.at[i] : NULL; }
 
 ag_node *ag_find_unseen(ag_graph *g, const char *name) {
-    for (int i = g ? g->nodes.n - 1 : -1; i >= 0; i--)
+    for (int i = name ? ag_count(g) - 1 : -1; i >= 0; i--)
         if (strcmp(g->nodes.at[i]->name, name) == 0) return g->nodes.at[i];
     return NULL;
 }

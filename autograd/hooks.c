@@ -29,7 +29,7 @@ static bool own_memory(ag_node *node) {
 }
 
 bool ag_hook(ag_node *node, ag_hook_fn *fn, void *ctx) {
-    if (!node || ag_store(node) == &node->graph->inert.node) return false;
+    if (!node || !fn || ag_store(node) == &node->graph->inert.node) return false;
     ag_hook_entry **end = &ag_own(node)->hooks;  // after the last hook that is in use
     for (ag_hook_entry **at = end; *at; at = &(*at)->next)
         if ((*at)->fn) end = &(*at)->next;

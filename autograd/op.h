@@ -1,5 +1,6 @@
 /* op.h - what the author of an op needs beside ag.h. ops/exp.c is the shortest example,
- * ops/rms_norm.c a full one. */
+ * ops/rms_norm.c a full one. What the engine hands to an op (node, band, graph) is never NULL, and is not
+ * to be NULL where an op hands it on; ag_apply() takes inputs that are. */
 #ifndef AUTOGRAD_OP_H
 #define AUTOGRAD_OP_H
 
@@ -16,6 +17,10 @@ ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *att
                   size_t attr_size);
 #define AG_IN(...) \
     (int)(sizeof((ag_node *[]){__VA_ARGS__}) / sizeof(ag_node *)), (ag_node *[]) { __VA_ARGS__ }
+
+/* The graph that an input belongs to, or NULL: for constructors that look at something before ag_apply()
+ * does, which is where an input that is NULL becomes an error. */
+static inline ag_graph *ag_graph_of(const ag_node *in) { return in ? in->graph : NULL; }
 
 /* Records an error against a node: op, node and the shapes of its inputs are put before the
  * message. Returns false, so that a shape rule can end in `return ag_fail(...)`. The first error

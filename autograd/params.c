@@ -23,20 +23,24 @@ void ag_params_free(ag_params *p) {
     if (p) tensor_arena_free(p->arena);
 }
 
-void ag_params_close(ag_params *p) { p->closed = true; }
-int ag_params_count(const ag_params *p) { return p->n; }
-ag_param_entry *ag_params_at(ag_params *p, int i) { return p->at[i]; }
-size_t ag_params_size(const ag_params *p) { return p->size; }
+void ag_params_close(ag_params *p) {
+    if (p) p->closed = true;
+}
+int ag_params_count(const ag_params *p) { return p ? p->n : 0; }
+ag_param_entry *ag_params_at(ag_params *p, int i) {
+    return i >= 0 && i < ag_params_count(p) ? p->at[i] : NULL;
+}
+size_t ag_params_size(const ag_params *p) { return p ? p->size : 0; }
 
 ag_param_entry *ag_params_find(ag_params *p, const char *name) {
-    for (int i = 0; i < p->n; i++)
+    for (int i = 0; name && i < ag_params_count(p); i++)
         if (strcmp(p->at[i]->name, name) == 0) return p->at[i];
     return NULL;
 }
 
 size_t ag_params_learned(const ag_params *p) {
     size_t total = 0;
-    for (int i = 0; i < p->n; i++)
+    for (int i = 0; i < ag_params_count(p); i++)
         if (!p->at[i]->frozen) total += p->at[i]->val.n;
     return total;
 }
@@ -46,6 +50,7 @@ size_t ag_params_learned(const ag_params *p) {
 /* '*' matches any run of characters. On a mismatch the last star takes one character more. */
 bool ag_matches(const char *pattern, const char *name) {
     const char *star = NULL, *resume = name;
+    if (!pattern || !name) return false;
     while (*name) {
         if (*pattern == '*') {
             star = pattern++;
@@ -78,6 +83,7 @@ static const char *copy_text(ag_params *p, const char *text) {
 }
 
 bool ag_params_freeze_matching(ag_params *p, const char *pattern) {
+    if (!p || !pattern) return false;
     frozen_pattern *f = tensor_arena_take(p->arena, 1, sizeof *f);
     const char *text = copy_text(p, pattern);
     if (!f || !text) return false;
@@ -89,7 +95,7 @@ bool ag_params_freeze_matching(ag_params *p, const char *pattern) {
 
 int ag_params_frozen(const ag_params *p) {
     int n = 0;
-    for (int i = 0; i < p->n; i++) n += p->at[i]->frozen;
+    for (int i = 0; i < ag_params_count(p); i++) n += p->at[i]->frozen;
     return n;
 }
 

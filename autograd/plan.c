@@ -223,7 +223,7 @@ bool ag_plan_grads(ag_graph *g) {
 }
 
 void ag_keep_grads(ag_graph *g, bool keep) {
-    if (g->share_grads == !keep) return;
+    if (!g || g->share_grads == !keep) return;
     g->share_grads = !keep;
     for (int i = 0; keep && i < g->nodes.n; i++) ag_store(g->nodes.at[i]);
     for (int i = 0; i < g->nodes.n; i++)

@@ -13,6 +13,7 @@ static bool build(ag_node *node) {
     if (!node->op->shape(node))
         return ag_fail(node, "its shape rule refuses this without a reason: it must ag_fail()");
     if (g->failed) return false;
+    if (!node->op->forward) return ag_fail(node, "it has no forward()");
     if (!tensor_count(node->val.shape, &node->val.n)) return ag_fail(node, "too many elements");
     if (ag_own(node)->fast->save) node->n_save = ag_own(node)->fast->save(node);
     ag_plan_value(node);
@@ -22,8 +23,9 @@ static bool build(ag_node *node) {
 ag_node *ag_apply(const ag_op *op, int n_in, ag_node *const *in, const void *attr,
                   size_t attr_size) {
     ag_graph *g = NULL;
-    for (int i = 0; i < n_in && !g; i++) g = in[i] ? in[i]->graph : NULL;
+    for (int i = 0; in && i < n_in && !g; i++) g = ag_graph_of(in[i]);
     if (!g) return NULL;
+    if (!op || !op->name || !op->shape) return ag_fail_graph(g, "an op lacks its name or shape()");
     ag_node *node = ag_new_node(g);
     if (node == &g->inert.node) return node;
     node->op = op;

@@ -2,6 +2,7 @@
 #include "autograd/graph_internal.h"
 
 ag_node *ag_sample(ag_graph *g, ag_sample_kind kind, tensor_shape shape) {
+    if (!g) return NULL;
     if (g->source) return g->source(g, kind, shape, g->source_ctx);
     ag_node *leaf = ag_want_grad(ag_input(g, ag_text(g, "in%d", g->leaves.n), shape));
     for (size_t i = 0; i < leaf->val.n; i++) {
@@ -14,7 +15,7 @@ ag_node *ag_sample(ag_graph *g, ag_sample_kind kind, tensor_shape shape) {
 }
 
 ag_node *ag_sample_x(ag_graph *g, const ag_sizes *z) {
-    return ag_sample(g, AG_SAMPLE_POSITIVE, tensor_dims(3, z->B, z->T, z->D));
+    return z ? ag_sample(g, AG_SAMPLE_POSITIVE, tensor_dims(3, z->B, z->T, z->D)) : NULL;
 }
 
 const int *ag_sample_ids(ag_graph *g, int n, int bound, bool absent) {
@@ -37,14 +38,14 @@ bool ag_sample_shape(int i, tensor_shape *shape) {
         tensor_dims(0),       tensor_dims(1, 1),       tensor_dims(1, 7), tensor_dims(1, 17),
         tensor_dims(2, 3, 4), tensor_dims(3, 2, 3, 5), tensor_dims(1, 0), tensor_dims(2, 3, 0),
         tensor_dims(2, 0, 4), tensor_dims(2, 2, 33)};
-    if (i < 0 || i >= (int)(sizeof shapes / sizeof *shapes)) return false;
+    if (!shape || i < 0 || i >= (int)(sizeof shapes / sizeof *shapes)) return false;
     *shape = shapes[i];
     return true;
 }
 
 ag_node *ag_sample_unary(ag_graph *g, ag_node *(*op)(ag_node *), int i, ag_sample_kind kind) {
     tensor_shape s;
-    return ag_sample_shape(i, &s) ? op(ag_sample(g, kind, s)) : NULL;
+    return op && ag_sample_shape(i, &s) ? op(ag_sample(g, kind, s)) : NULL;
 }
 
 ag_node *ag_sample_masked(ag_graph *g, ag_node *(*op)(ag_node *, ag_mask), int i) {
@@ -104,6 +105,7 @@ static int largest_sample(ag_graph *g, const ag_op *op, int *any) {
 
 ag_node *ag_sample_timed(ag_graph *g, const ag_op *op, const ag_sizes *z) {
     enum { MOST_IN = 16 };
+    if (!op || !z) return NULL;
     if (op->timed) {
         op->timed(g, z);
         return node_of(g, op);

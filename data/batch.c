@@ -162,6 +162,7 @@ void data_fill(data_batch *b, uint64_t seed, const char *split, uint64_t first, 
 
 bool data_try(const data_spec *spec, char *error, size_t size) {
     enum { EXAMPLES = 8 };
+    if (!spec || !error) return data_null(error, size);
     tensor_arena *arena = tensor_arena_new(NULL);
     data_batch b;
     bool room = arena && data_batch_new(arena, spec, 1, &b);

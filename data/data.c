@@ -13,8 +13,13 @@ const data_task *const data_tasks[] = {
 #undef DATA_TASK
     NULL};
 
+bool data_null(char *error, size_t size) {
+    if (error) snprintf(error, size, "a task, or what is to be filled for it, is NULL");
+    return false;
+}
+
 const data_task *data_find(const char *name) {
-    for (int i = 0; data_tasks[i]; i++)
+    for (int i = 0; name && data_tasks[i]; i++)
         if (strcmp(data_tasks[i]->name, name) == 0) return data_tasks[i];
     return NULL;
 }
@@ -23,15 +28,27 @@ int data_length(const data_batch *b, data_side_name side, int example) {
     return b->rows.length[side][example];
 }
 
+/* Is there one for each id below n, but for the one that is shown as "?"? */
+static bool lacks_words(const char *const *words, int n, int marker) {
+    for (int id = 0; words && id < n; id++)
+        if (!words[id] && id != marker) return true;
+    return false;
+}
+
 /* Does every stream have a name and symbols, every side no more streams than there is room for? */
 static const char *wrong_side(const data_side *side) {
     if (side->T < 0 || side->T > 1 << 20) return "a side has a bad number of positions";
     if (side->T > 0 && (side->n_streams < 1 || side->n_streams > DATA_MAXSTREAMS))
         return "a side has a bad number of streams";
-    for (int i = 0; side->T > 0 && i < side->n_streams; i++)
-        if (!side->stream[i].name || side->stream[i].vocab < 1 ||
-            (!side->stream[i].prefix && !side->stream[i].words))
+    for (int i = 0; side->T > 0 && i < side->n_streams; i++) {
+        const data_stream *s = &side->stream[i];
+        if (!s->name || s->vocab < 1 || (!s->prefix && !s->words))
             return "a stream has no name, no symbols or no prefix";
+        if (s->second > 0 && !s->second_prefix) return "a stream's second kind has no prefix";
+        if (lacks_words(s->words, s->second > 0 && s->second < s->vocab ? s->second : s->vocab,
+                        s->marker))
+            return "a stream's words are NULL for one of its symbols";
+    }
     return NULL;
 }
 
@@ -46,6 +63,11 @@ static const char *wrong_with(const data_spec *s) {
     for (int r = 0; r < s->n_readouts; r++)
         if (!s->readout[r].name || s->readout[r].classes < 1)
             return "a readout has no name or no classes";
+        else if (!s->readout[r].prefix && !s->readout[r].words)
+            return "a readout has no prefix and no words";
+        else if (lacks_words(s->readout[r].words, s->readout[r].classes - s->readout[r].has_none,
+                             -1))
+            return "a readout's words are NULL for one of its classes";
     if (s->scored < 1 || s->scored > sequence->T) return "the number of scored positions is wrong";
     if (s->entries < 0 || s->entries > store->T)
         return "there are more entries than positions in the store";
@@ -86,7 +108,10 @@ bool data_configure(const data_task *task, const data_options *options, data_spe
 
 bool data_configure_from(const data_task *task, const data_options *options,
                          const data_files *files, data_spec *spec, char *error, size_t size) {
-    const char *wrong = data_options_wrong(task->options);
+    if (!task || !spec || !error) return data_null(error, size);
+    const char *wrong = task->name && task->configure && task->example
+                            ? data_options_wrong(task->options)
+                            : "it lacks its name, configure() or example()";
     *spec =
         (data_spec){.task = task, .files = files, .roles = {-1, -1, -1, -1, -1, NULL, NULL, NULL}};
     for (int r = 0; r < DATA_MAXREADOUTS; r++) spec->asked[r].key = -1;
@@ -105,7 +130,8 @@ bool data_configure_from(const data_task *task, const data_options *options,
         wrong = wrong_with(spec);
     }
     if (wrong)
-        snprintf(error, size, "the task '%s' is not complete: %s", task->name, wrong);
+        snprintf(error, size, "the task '%s' is not complete: %s", task->name ? task->name : "",
+                 wrong);
     else if (data_try(spec, error, size))
         return true;
     data_release(spec);
@@ -113,18 +139,19 @@ bool data_configure_from(const data_task *task, const data_options *options,
 }
 
 void data_retain(data_spec *spec) {
-    if (spec->own) spec->own->users++;
+    if (spec && spec->own) spec->own->users++;
 }
 
 void data_release(data_spec *spec) {
-    data_own *own = spec->own;
-    spec->own = NULL;
+    data_own *own = spec ? spec->own : NULL;
+    if (own) spec->own = NULL;
     if (own && --own->users == 0) own->release(own);
 }
 
 data_split data_split_of(const char *name) {
     static const char *const names[] = {"train", "valid", "test"};
     int split = 0;
+    if (!name) return DATA_SPLITS;
     while (split < DATA_SPLITS && strcmp(name, names[split]) != 0) split++;
     return (data_split)split;
 }
@@ -188,6 +215,7 @@ char *data_answer(const data_readout *r, int id, char out[DATA_SYMBOL]) {
 }
 
 bool data_pairs_fit(const data_spec *s, int n, int keys, int values, char *error, size_t size) {
+    if (!s || !error) return data_null(error, size);
     if (n < keys && n < values) return true;
     snprintf(error, size, "%s: %d pairs need more than %d keys and values, there are %d and %d",
              s->task->name, n, n, keys, values);

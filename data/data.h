@@ -2,7 +2,11 @@
  *
  * Example e of a split is a pure function of (seed, split, e): batch i of size B is the examples
  * iB .. iB+B-1, so a resumed run needs the step number and nothing else, and a batch does not
- * depend on how it is cut. */
+ * depend on how it is cut.
+ *
+ * NULL: a call that leaves a sentence refuses it (without room for the sentence, too); it is no name that
+ * data_find() and the like find; data_release() of it does nothing. Else it is not allowed unless a
+ * comment says what it means. */
 #ifndef DATA_DATA_H
 #define DATA_DATA_H
 
@@ -34,6 +38,9 @@ typedef struct data_task data_task;
 /* The splits that every task has; "heldout" is one more, of tasks that hold combinations out. */
 typedef enum { DATA_TRAIN, DATA_VALID, DATA_TEST, DATA_SPLITS } data_split;
 data_split data_split_of(const char *name);  // DATA_SPLITS: none of these
+
+/* What a call that leaves a sentence says where it is given NULL for what must be there; false. */
+bool data_null(char *error, size_t size);
 
 /* How a task reads files: whoever configures it says how, so that file work stays in one place. */
 typedef struct {

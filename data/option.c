@@ -5,12 +5,13 @@
 #include <string.h>
 
 const data_option *data_option_find(const data_option *table, const char *field) {
-    for (const data_option *o = table; o && o->option; o++)
+    for (const data_option *o = table; field && o && o->option; o++)
         if (o->kind != DATA_KIND_SECTION && strcmp(o->field, field) == 0) return o;
     return NULL;
 }
 
 int data_choice_index(const char *choices, const char *word) {
+    if (!choices || !word) return -1;
     size_t length = strlen(word);
     for (int i = 0; *choices; i++) {
         size_t n = strcspn(choices, "|");

@@ -9,6 +9,8 @@
  *         DATA_INT(options, pairs, "pairs", 8, 1, 4096, "stored pairs"),
  *         DATA_FLAG(options, hold_out, "hold-out", false, "some combinations never in training"),
  *         DATA_END};
+ *
+ * A table may be NULL: it is empty; a name that is NULL is found nowhere. Nothing else may be.
  */
 #ifndef DATA_OPTION_H
 #define DATA_OPTION_H

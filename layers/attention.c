@@ -18,6 +18,7 @@
 #include "layers/past.h"
 
 const char *nn_attention_matrix(const nn_attention_config *c, char role) {
+    if (!c) return NULL;
     if (role == 'q') return c->plain_q ? NULL : "wq";
     if (role == 'k')
         return c->plain_k ? NULL : c->tie == NN_TIE_QK || c->tie == NN_TIE_QKV ? "wq" : "wk";
@@ -107,7 +108,7 @@ static ag_node *scores(ag_node *q, ag_node *k, const char *name, const nn_attent
         ag_node *gate = ag_find(g, "gate");
         if (!gate) {
             gate = ag_input(g, "gate", tensor_dims(0));
-            gate->val.x[0] = 1;
+            if (gate->val.n) gate->val.x[0] = 1;
         }
         s = ag_mul(s, gate);
     }
@@ -115,7 +116,7 @@ static ag_node *scores(ag_node *q, ag_node *k, const char *name, const nn_attent
 }
 
 ag_node *nn_attention(ag_node *x, ag_node *memory, const char *name, const nn_attention_config *c) {
-    if (!x) return NULL;
+    if (!x || !name || !c) return nn_missing_of(x ? x : memory, "attention");
     ag_graph *g = x->graph;
     ag_node *m = compress(memory ? memory : x, name, c);
     ag_node *q = project(x, name, 'q', c->heads * c->d_k, c);     // [B,T,H*E]

@@ -2,7 +2,7 @@
  * Sublayers: attention within the sequence, attention to the memory, feed-forward; each only if
  * configured. */
 #include "autograd/sample.h"
-#include "layers/nn.h"
+#include "layers/affine.h"
 
 /* Before a sublayer (pre-norm). */
 static ag_node *enter(ag_node *x, const char *name, const nn_model_config *c) {
@@ -18,6 +18,7 @@ static ag_node *leave(ag_node *x, ag_node *y, const char *name, const nn_model_c
 }
 
 ag_node *nn_block(ag_node *x, ag_node *memory, const char *name, const nn_model_config *c) {
+    if (!x || !name || !c) return nn_missing_of(x ? x : memory, "block");
     ag_graph *g = x->graph;
     if (c->self_attention) {
         const char *norm = ag_text(g, "%s.norm1", name);

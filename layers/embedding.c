@@ -1,6 +1,6 @@
 /* embedding.c - the streams of a sequence, looked up and summed        ids: [B,T] -> [B,T,D] */
 #include "autograd/sample.h"
-#include "layers/nn.h"
+#include "layers/affine.h"
 #include "tensor/scalar.h"
 
 /* The streams' tables "NAME.STREAM", their rows summed at each position; with_positions: and one
@@ -64,6 +64,10 @@ static ag_node *factors(ag_graph *g, const char *name, const nn_sequence *s) {
 
 ag_node *nn_embedding(ag_graph *g, const char *name, int B, const nn_sequence *s,
                       const nn_model_config *c) {
+    if (!g || !name || !s || !c) return nn_missing(g, "embedding");
+    for (int i = 0; i < s->n_streams && i < AG_EMBED_MAX; i++)
+        if (!s->stream[i] || !s->ids[i])
+            return ag_fail_graph(g, "%s: stream %d has no name or no ids", name, i);
     int D = c->d_model;
     ag_node *x = look_up(g, name, B, s, c, c->positions == NN_POSITIONS_LEARNED);
     if (c->positions == NN_POSITIONS_SINUSOIDAL)

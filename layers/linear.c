@@ -17,7 +17,7 @@ ag_node *nn_affine(ag_node *x, const char *weight, const char *bias, int O, cons
 }
 
 ag_node *nn_linear(ag_node *x, const char *name, int O, const nn_init *init) {
-    if (!x) return NULL;
+    if (!x || !name || !init) return nn_missing_of(x, "linear");
     ag_graph *g = x->graph;
     return ag_name(nn_affine(x, ag_text(g, "%s.w", name), ag_text(g, "%s.b", name), O, init), "%s",
                    name);

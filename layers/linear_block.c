@@ -8,9 +8,10 @@
  * Source: Katharopoulos et al., "Transformers are RNNs", 2020, equations 4, 5 and 7; there phi(x) is
  * elu(x) + 1. */
 #include "autograd/sample.h"
-#include "layers/nn.h"
+#include "layers/affine.h"
 
 ag_node *nn_linear_block(ag_node *x, ag_node *memory, const char *name, const nn_model_config *c) {
+    if (!x || !name || !c) return nn_missing_of(x ? x : memory, "linear_block");
     ag_graph *g = x->graph;
     const nn_attention_config *a = &c->attention;
     if (memory) return ag_fail_graph(g, "the block 'linear' attends to no memory");

@@ -2,7 +2,7 @@
  * Gated ("SwiGLU"): down(silu(gate(x)) * up(x)). Source: Shazeer, "GLU Variants Improve
  * Transformer", 2020. */
 #include "autograd/sample.h"
-#include "layers/nn.h"
+#include "layers/affine.h"
 
 static ag_node *hidden(ag_node *x, const char *name, int F, nn_activation act,
                        const nn_init *init) {
@@ -19,6 +19,7 @@ static ag_node *hidden(ag_node *x, const char *name, int F, nn_activation act,
 }
 
 ag_node *nn_mlp(ag_node *x, const char *name, int F, nn_activation act, const nn_init *init) {
+    if (!x || !name || !init) return nn_missing_of(x, "mlp");
     ag_node *h = ag_name(hidden(x, name, F, act, init), "%s.hidden", name);
     return nn_linear(h, ag_text(x->graph, "%s.down", name), tensor_width(x->val.shape), init);
 }

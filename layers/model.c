@@ -36,6 +36,7 @@ static ag_node *unembed(ag_node *x, const nn_model_config *c, const nn_readout *
 static ag_node *read_out(ag_node *x, const nn_model_config *c, const nn_batch *batch, int r,
                          ag_node **logits) {
     const nn_readout *readout = &batch->readout[r];
+    if (!readout->name) return *logits = ag_fail_graph(x->graph, "readout %d has no name", r);
     int part = tensor_width(x->val.shape) / batch->n_readouts;
     if (c->readout == NN_READOUT_LOCAL) x = ag_slice(x, 1, r * part, (r + 1) * part);
     *logits = ag_name(unembed(x, c, readout), "logits.%s", readout->name);
@@ -46,18 +47,22 @@ static ag_node *read_out(ag_node *x, const nn_model_config *c, const nn_batch *b
 }
 
 nn_outputs nn_model(ag_graph *g, const nn_model_config *config, const nn_batch *batch) {
+    nn_outputs out = {0};
+    if (!g || !config || !batch) return out.loss = nn_missing(g, "model"), out;
     nn_model_config with_lengths = *config, *c = &with_lengths;
     c->attention.mask.length = batch->sequence.length;
     c->attention.mask.first = batch->sequence.first;
     c->across.length = batch->memory.length;
-    nn_outputs out = {0};
     nn_block_fn *block = c->block ? c->block : nn_block;
     ag_node *stored = NULL;
     if (batch->memory.T > 0) stored = nn_embedding(g, "memory", batch->B, &batch->memory, c);
     ag_node *memory = encode(g, c, stored);
     ag_node *embedded = nn_embedding(g, "embed", batch->B, &batch->sequence, c), *x = embedded;
     if (c->dropout > 0) x = ag_dropout(x, c->dropout, "embed");
-    for (int l = 0; l < c->layers; l++) x = block(x, memory, ag_text(g, "layer%d", l), c);
+    for (int l = 0; l < c->layers; l++) {
+        x = block(x, memory, ag_text(g, "layer%d", l), c);
+        if (!x) x = ag_fail_graph(g, "layer%d: its block returned NULL", l);
+    }
     x = ag_gather(x, batch->rows, batch->n_rows);  // logits only where something is scored
     x = ag_name(c->post_norm ? x : nn_norm(x, "norm", c->norm), "final");
     if (c->readout == NN_READOUT_VECTOR) {

@@ -2,7 +2,9 @@
  *
  * There are no layer objects. A layer is called while a graph is recorded; its parameters are
  * found, or made, under `name`: nn_linear(x, "mlp.up", ...) owns "mlp.up.w" and "mlp.up.b". Two
- * layers of one name share their weights. Errors (shapes, memory) go to the graph: ag_error().
+ * layers of one name share their weights. Errors (shapes, memory) go to the graph: ag_error(). So do a
+ * name, a configuration or a sequence that is NULL; of an input that is NULL, or where there is no graph,
+ * layers return NULL as ops do (ag.h).
  * Letters: B batch, T queries, S keys, D width, H heads, G key/value heads, E head width, F
  * hidden, I/O in and out. */
 #ifndef LAYERS_NN_H

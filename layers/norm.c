@@ -1,10 +1,11 @@
 /* norm.c - normalisation with a learned gain, in layer norm also a bias      x: [..,D] -> [..,D] */
 #include "autograd/sample.h"
-#include "layers/nn.h"
+#include "layers/affine.h"
 
 ag_node *nn_norm(ag_node *x, const char *name, nn_norm_kind kind) {
     static const double eps = 1e-5;
     if (!x || kind == NN_NORM_NONE) return x;
+    if (!name) return nn_missing_of(x, "norm");
     ag_graph *g = x->graph;
     tensor_shape width = tensor_dims(1, tensor_width(x->val.shape));
     ag_node *gain = ag_param(g, ag_text(g, "%s.gain", name), width, (ag_init){.kind = AG_ONES});

@@ -11,7 +11,7 @@
  * q, k and v are what state-space models call C, B and x. Source: Dao and Gu, "Transformers are SSMs",
  * 2024, equations 1 and 8 to 10; without its convolution, gate and skip. */
 #include "autograd/sample.h"
-#include "layers/nn.h"
+#include "layers/affine.h"
 
 enum { KEEPING = 4 };  // a_t begins near sigmoid(4) = 0.98
 
@@ -40,6 +40,7 @@ static ag_node *kept(ag_node *in, const char *name, int H, const nn_init *init) 
 
 ag_node *nn_recurrent_block(ag_node *x, ag_node *memory, const char *name,
                             const nn_model_config *c) {
+    if (!x || !name || !c) return nn_missing_of(x ? x : memory, "recurrent_block");
     ag_graph *g = x->graph;
     const nn_attention_config *a = &c->attention;
     if (memory) return ag_fail_graph(g, "the block 'recurrent' reads no memory");

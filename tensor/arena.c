@@ -69,7 +69,7 @@ static block *block_for(tensor_arena *a, size_t size) {
 void *tensor_arena_take(tensor_arena *a, size_t count, size_t size) {
     if (size && count > (SIZE_MAX - 4 * ALIGN) / size) return NULL;
     size_t bytes = round_up(count * size);
-    block *b = block_for(a, bytes);
+    block *b = a ? block_for(a, bytes) : NULL;
     if (!b) return NULL;
     char *p = (char *)b + ALIGN + b->used;
     b->used += bytes;
@@ -84,6 +84,7 @@ real *tensor_arena_reals(tensor_arena *a, size_t count) {
 void *tensor_arena_grow(tensor_arena *a, void *at, size_t n, size_t more, size_t *room,
                         size_t size) {
     enum { LEAST = 32 };
+    if (!room) return NULL;
     if (more <= *room - n) return at;
     if (more > SIZE_MAX / 4 - n) return NULL;
     size_t want = 2 * (n + more) > LEAST ? 2 * (n + more) : LEAST;
@@ -95,8 +96,9 @@ void *tensor_arena_grow(tensor_arena *a, void *at, size_t n, size_t more, size_t
 }
 
 void tensor_arena_reset(tensor_arena *a) {
+    if (!a) return;
     for (block *b = a->first; b; b = b->next) b->used = 0;
     a->last = a->first;
 }
 
-size_t tensor_arena_bytes(const tensor_arena *a) { return a->bytes; }
+size_t tensor_arena_bytes(const tensor_arena *a) { return a ? a->bytes : 0; }

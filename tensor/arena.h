@@ -1,7 +1,9 @@
 /* arena.h - all memory of the library: an allocator table, and arenas on top of it.
  *
  * An arena hands out zeroed, 64-byte-aligned pieces and frees them all at once. Nothing is ever
- * freed alone: parameters live as long as their model, a graph until it is recorded again. */
+ * freed alone: parameters live as long as their model, a graph until it is recorded again.
+ *
+ * An arena may be NULL, as tensor_arena_new() returns it when memory is out: it has none to give. */
 #ifndef TENSOR_ARENA_H
 #define TENSOR_ARENA_H
 

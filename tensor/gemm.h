@@ -3,7 +3,8 @@
  * An operand is a view: element (i,j) stands at x[i*row + j*col] (as in BLIS). A transpose, or one
  * head of a packed [T, H*E] tensor, is two integers in the call, not a copy. Single-threaded; one
  * call's result does not depend on where its operands lie in memory. Large products take up to
- * 1.3 MiB of stack (384 KiB in a portable build). */
+ * 1.3 MiB of stack (384 KiB in a portable build). No pointer may be NULL where numbers are read or
+ * written: where m, n (and for an operand k) are above 0. */
 #ifndef TENSOR_GEMM_H
 #define TENSOR_GEMM_H
 

@@ -2,7 +2,7 @@
  *
  * Source: M. E. O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good
  * Algorithms for Random Number Generation", 2014. Only integer arithmetic, + - * / and sqrt: the
- * same bits on every compiler. */
+ * same bits on every compiler. No pointer may be NULL, as for memcpy(). */
 #ifndef TENSOR_RNG_H
 #define TENSOR_RNG_H
 

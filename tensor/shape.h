@@ -1,7 +1,7 @@
 /* shape.h - shapes and contiguous row-major tensors.
  *
  * A tensor never owns its memory: the arena it was taken from does. Every size in the library
- * comes from tensor_count(), which refuses overflow. */
+ * comes from tensor_count(), which refuses overflow. What is written to must be given: not NULL. */
 #ifndef TENSOR_SHAPE_H
 #define TENSOR_SHAPE_H
 

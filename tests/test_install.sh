@@ -95,6 +95,58 @@ example_trains() {
     grep -q '^k[0-9]* is asked; it looks at ' "$dir/out"
 }
 
+# Kept in a file that numpy reads by the format's own words, changes, and gives back.
+example_keeps_parameters() {
+    need pkg-config
+    need python3
+    python3 -c 'import numpy' 2>/dev/null || { echo 'cannot run: no numpy'; exit 77; }
+    cd "$dir"
+    "$dir/examples/keep" k >first 2>how && grep -q '^trained' how
+    "$dir/examples/keep" k >second 2>how && grep -q '^loaded' how
+    cat first
+    cmp first second
+    [ "$(grep -cE ' = -?(1\.0|0\.99)' first)" -eq 4 ]
+    # shellcheck disable=SC2046,SC2086
+    "${CC:-cc}" $sanitize "$dir/examples/keep.c" -o keep-double $(pkg-config --cflags --libs qkv-double)
+    ./keep-double k >double 2>how && grep -q '^loaded' how
+    python3 - <<'END'
+import json, struct
+import numpy as np
+raw = open("k", "rb").read()
+n, = struct.unpack("<Q", raw[:8])
+head = json.loads(raw[8:8 + n])
+notes = head.pop("__metadata__")
+at = lambda v: raw[8 + n:][slice(*v["data_offsets"])]
+w = {k: np.frombuffer(at(v), "<f4").reshape(v["shape"]) for k, v in head.items()}
+assert n % 8 == 0 and sorted(w) == ["hidden.b", "hidden.w", "out.b", "out.w"], w
+assert {v["dtype"] for v in head.values()} == {"F32"} and w["hidden.w"].shape == (2, 8), head
+assert 8 + n + sum(x.nbytes for x in w.values()) == len(raw)
+assert all(isinstance(x, str) for x in notes.values())
+x = np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]], "f4")
+y = np.tanh(x @ w["hidden.w"] + w["hidden.b"]) @ w["out.w"] + w["out.b"]
+said = [float(line.split()[-1]) for line in open("first")]
+double = [float(line.split()[-1]) for line in open("double")]
+assert np.abs(y[:, 0] - said).max() < 1e-5 and np.abs(np.array(double) - said).max() < 1e-5, (y, said, double)
+w["out.b"] = w["out.b"] + 1
+for kind, dtype in ("F64", "<f8"), ("F32", "<f4"):
+    data, head = b"", {}
+    for k in sorted(w):
+        part = w[k].astype(dtype).tobytes()
+        offsets = [len(data), len(data) + len(part)]
+        head[k] = {"dtype": kind, "shape": list(w[k].shape), "data_offsets": offsets}
+        data += part
+    text = json.dumps(head).encode()
+    open(kind, "wb").write(struct.pack("<Q", len(text)) + text + data)
+END
+    for kind in F32 F64; do
+        "$dir/examples/keep" $kind >third 2>how && grep -q '^loaded' how
+        paste first third | awk '{ d = $10 - $5; n += d < 1.0001 && d > .9999 } END { exit n != 4 }'
+    done
+    head -c 300 k >torn
+    ! "$dir/examples/keep" torn >third 2>how
+    [ "$(wc -l <how)" -eq 1 ] && grep -q "^'torn' is damaged: " how
+}
+
 example_in_cxx_trains() {
     need pkg-config
     need "${CXX:-c++}"
@@ -178,6 +230,7 @@ try headers_in_cxx
 try pkg_config_knows_it
 try examples_build
 try example_trains
+try example_keeps_parameters
 try example_in_cxx_trains
 try example_checks_gradients
 try program_runs

@@ -110,7 +110,9 @@ static void others_safetensors_are_no_checkpoints(void **state) {
     notes[0].value = "qkv-checkpoint-1";
     assert_true(qkv_io_safetensors_write(&qkv_io_posix, NULL, "f", NULL, 0, notes, 2, error));
     assert_int_equal(qkv_run_checkpoint_check(&qkv_io_posix, NULL, "f", error), QKV_IO_DAMAGED);
-    assert_string_equal(error, "'f' is no checkpoint of this model: it lacks 'state.step'");
+    assert_string_equal(error,
+                        "'f' is no checkpoint of this model: it lacks 'state.step'; "
+                        "it lacks 'state.best_step'; it lacks 'state.best_loss'");
     assert_int_equal(qkv_run_checkpoint_config(&qkv_io_posix, NULL, "f", NULL, &c, error),
                      QKV_IO_DAMAGED);
     assert_string_equal(

@@ -17,6 +17,8 @@ enum { SCORED, WEIGHT, HEADER };
 static bool shape(ag_node *node) {
     tensor_shape x = node->in[0]->val.shape;
     if (x.rank < 1) return ag_fail(node, "a scalar is no row of logits");
+    if (!((const ag_targets_attr *)node->attr)->targets && tensor_rows(x) > 0)
+        return ag_fail(node, "targets is NULL");
     if (!ag_fits_int(node, tensor_rows(x), "rows")) return false;
     node->val.shape = tensor_dims(0);
     node->n_save = HEADER + node->in[0]->val.n;
@@ -74,7 +76,7 @@ static void backward(ag_node *node) {  // reads neither x nor y
 }
 
 int ag_cross_entropy_scored(const ag_node *node) {
-    return node->op && node->op->shape == shape ? (int)node->save[SCORED] : 0;
+    return node && node->op && node->op->shape == shape ? (int)node->save[SCORED] : 0;
 }
 
 static ag_node *sample(ag_graph *g, int i) {

@@ -80,6 +80,8 @@ const ag_op ag_op_dropout = {
 };
 
 ag_node *ag_dropout(ag_node *x, double p, const char *name) {
-    ag_dropout_attr a = {.p = p, .name = ag_text(x->graph, "%s", name)};
+    ag_graph *g = ag_graph_of(x);
+    if (!name) return ag_fail_graph(g, "dropout: name is NULL");
+    ag_dropout_attr a = {.p = p, .name = ag_text(g, "%s", name)};
     return ag_name(ag_apply(&ag_op_dropout, AG_IN(x), &a, sizeof a), "%s", name);
 }

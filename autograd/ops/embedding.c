@@ -10,6 +10,7 @@ static bool shape(ag_node *node) {
     const ag_embedding_attr *a = node->attr;
     tensor_shape first = node->in[0]->val.shape;
     size_t n;
+    if (!a->listed) return ag_fail(node, "ids is NULL");
     if (!tensor_count(a->s, &n)) return ag_fail(node, "bad shape of ids, or too many");
     if (a->s.rank >= TENSOR_MAXRANK) return ag_fail(node, "too many dimensions");
     if (node->n_in > AG_EMBED_MAX)
@@ -120,7 +121,7 @@ const ag_op ag_op_embedding = {
 };
 
 ag_node *ag_embedding(int n, ag_node *const *tables, const int *const *ids, tensor_shape s) {
-    ag_embedding_attr a = {.s = s};
-    for (int i = 0; i < n && i < AG_EMBED_MAX; i++) a.ids[i] = ids[i];
+    ag_embedding_attr a = {.s = s, .listed = ids != NULL};
+    for (int i = 0; ids && i < n && i < AG_EMBED_MAX; i++) a.ids[i] = ids[i];
     return ag_apply(&ag_op_embedding, n, tables, &a, sizeof a);
 }

@@ -11,9 +11,11 @@ typedef struct {
 
 static bool shape(ag_node *node) {
     tensor_shape x = node->in[0]->val.shape;
+    const attr *a = node->attr;
     if (x.rank < 1) return ag_fail(node, "a scalar has no rows");
+    if (!a->rows && a->n > 0) return ag_fail(node, "rows is NULL");
     if (!ag_fits_int(node, tensor_rows(x), "rows")) return false;
-    node->val.shape = tensor_dims(2, ((const attr *)node->attr)->n, tensor_width(x));
+    node->val.shape = tensor_dims(2, a->n, tensor_width(x));
     return node->val.shape.rank == 2 || ag_fail(node, "a negative number of rows");
 }
 

@@ -13,6 +13,8 @@ static bool shape(ag_node *node) {
     const double p = ((const ag_targets_attr *)node->attr)->p;
     const tensor_shape x = node->in[0]->val.shape;
     if (x.rank < 1) return ag_fail(node, "a scalar is no row of logits");
+    if (!((const ag_targets_attr *)node->attr)->targets && tensor_rows(x) > 0)
+        return ag_fail(node, "targets is NULL");
     if (!(p >= 0 && p <= 1)) return ag_fail(node, "probability %g is outside [0,1]", p);
     if (!ag_fits_int(node, tensor_rows(x), "rows")) return false;
     node->val.shape = tensor_dims(0);

@@ -53,6 +53,7 @@ const ag_op ag_op_max = {
 
 ag_node *ag_max(ag_node *x, int n_axes, const int *axes) {
     ag_axes attr;
-    if (!ag_axes_set(x->graph, "max", n_axes, axes, &attr)) return ag_fail_graph(x->graph, "max");
+    if (!ag_axes_set(ag_graph_of(x), "max", n_axes, axes, &attr))
+        return ag_fail_graph(ag_graph_of(x), "max");
     return ag_apply(&ag_op_max, AG_IN(x), &attr, sizeof attr);
 }

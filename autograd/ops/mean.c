@@ -43,6 +43,7 @@ const ag_op ag_op_mean = {
 
 ag_node *ag_mean(ag_node *x, int n_axes, const int *axes) {
     ag_axes attr;
-    if (!ag_axes_set(x->graph, "mean", n_axes, axes, &attr)) return ag_fail_graph(x->graph, "mean");
+    if (!ag_axes_set(ag_graph_of(x), "mean", n_axes, axes, &attr))
+        return ag_fail_graph(ag_graph_of(x), "mean");
     return ag_apply(&ag_op_mean, AG_IN(x), &attr, sizeof attr);
 }

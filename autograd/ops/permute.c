@@ -70,7 +70,7 @@ const ag_op ag_op_permute = {
 
 ag_node *ag_permute(ag_node *x, int n_axes, const int *axes) {
     ag_axes attr;
-    if (!ag_axes_set(x->graph, "permute", n_axes, axes, &attr))
-        return ag_fail_graph(x->graph, "permute");
+    if (!ag_axes_set(ag_graph_of(x), "permute", n_axes, axes, &attr))
+        return ag_fail_graph(ag_graph_of(x), "permute");
     return ag_apply(&ag_op_permute, AG_IN(x), &attr, sizeof attr);
 }

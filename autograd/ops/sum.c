@@ -30,6 +30,7 @@ const ag_op ag_op_sum = {
 
 ag_node *ag_sum(ag_node *x, int n_axes, const int *axes) {
     ag_axes attr;
-    if (!ag_axes_set(x->graph, "sum", n_axes, axes, &attr)) return ag_fail_graph(x->graph, "sum");
+    if (!ag_axes_set(ag_graph_of(x), "sum", n_axes, axes, &attr))
+        return ag_fail_graph(ag_graph_of(x), "sum");
     return ag_apply(&ag_op_sum, AG_IN(x), &attr, sizeof attr);
 }

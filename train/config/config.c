@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "train/config/plugin.h"
+#include "train/io/given.h"
 #include "train/io/number.h"
 
 #define FIELD(field_, option_) \
@@ -149,6 +150,7 @@ static bool set_text(qkv_config *c, char *field, const data_option *o, const cha
 }
 
 bool qkv_config_set(qkv_config *c, const data_option *o, const char *text, char *error) {
+    if (!QKV_IO_GIVEN(error, c, o, text)) return false;
     void *field = (char *)fields_to_set(c, o) + o->offset;
     int index;
     switch (o->kind) {
@@ -203,6 +205,7 @@ static void list_options(const data_task *task, char *out, size_t size) {
 }
 
 bool qkv_config_unknown(const qkv_config *c, const char *name, char *error) {
+    if (!QKV_IO_GIVEN(error, c, name)) return false;
     const data_task *own = qkv_config_task(c), *task;
     const char *option = name;
     char owners[128] = "", has[256];

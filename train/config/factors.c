@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "train/config/config.h"
+#include "train/io/given.h"
 #include "train/io/number.h"
 
 bool qkv_config_factor(const char *list, const char *name, double *factor, char *error) {
+    if (!QKV_IO_GIVEN(error, list, name, factor)) return false;
     char copy[QKV_CONFIG_TEXT_SIZE], *rest = NULL;
     *factor = 1;
     snprintf(copy, sizeof copy, "%s", list);

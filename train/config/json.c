@@ -5,6 +5,7 @@
 
 #include "train/config/config.h"
 #include "train/config/version.h"
+#include "train/io/given.h"
 #include "train/io/number.h"
 
 /* What stands in config.json beside the options: said, but not read back. */
@@ -96,12 +97,14 @@ static json_t *object_of(const char *text, size_t n, char *error) {
 }
 
 bool qkv_config_is_object(const char *text, size_t n, char *error) {
+    if (!QKV_IO_GIVEN(error, text)) return false;
     json_t *root = object_of(text, n, error);
     json_decref(root);
     return root != NULL;
 }
 
 bool qkv_config_from_json(qkv_config *c, const char *text, size_t n, char *error) {
+    if (!QKV_IO_GIVEN(error, c, text)) return false;
     json_t *root = object_of(text, n, error);
     if (!root) return false;
     const char *key;

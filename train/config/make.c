@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "train/config/config.h"
+#include "train/io/given.h"
 
 static bool apply(qkv_config *c, const qkv_config_setting *s, char *error) {
     char why[QKV_IO_ERROR];
+    if (!s->name) return qkv_io_fail(error, "an option has no name");
     bool negated = strncmp(s->name, "no-", 3) == 0;
     const char *name = negated ? s->name + 3 : s->name;
     const data_option *o = qkv_config_option_named(c, name);
@@ -32,7 +34,8 @@ static bool name_task(qkv_config *c, const qkv_config_parts *p, char *error) {
 /* The options that were given: the task, or all others. */
 static bool apply_given(qkv_config *c, const qkv_config_parts *p, bool task, char *error) {
     for (int i = 0; i < p->n_given; i++)
-        if ((strcmp(p->given[i].name, "task") == 0) == task && !apply(c, &p->given[i], error))
+        if ((p->given[i].name && strcmp(p->given[i].name, "task") == 0) == task &&
+            !apply(c, &p->given[i], error))
             return false;
     return true;
 }
@@ -50,6 +53,8 @@ static bool is_whole(const qkv_config *c, const qkv_config_parts *p, char *error
 
 qkv_config_status qkv_config_make(const qkv_config_parts *p, qkv_config *c, data_spec *spec,
                                   char *error) {
+    if (!QKV_IO_GIVEN(error, p, c, spec) || (p->n_given > 0 && !QKV_IO_GIVEN(error, p->given)))
+        return QKV_CONFIG_UNFIT;
     qkv_config_default(c);
     qkv_config_use_plugin(c, p->plugin);
     if (!name_task(c, p, error)) return QKV_CONFIG_BAD_JSON;

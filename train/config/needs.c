@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "train/config/config.h"
+#include "train/io/given.h"
 
 /* What follows from the configuration and the task. */
 static bool has_self_attention(const qkv_config *c, const data_spec *s) {
@@ -85,6 +86,7 @@ static bool holds(const qkv_config *c, const data_spec *s, const data_option *of
 
 bool qkv_config_is_used(const qkv_config *c, const data_spec *s, const data_option *o,
                         char *error) {
+    if (!QKV_IO_GIVEN(error, c, s, o)) return false;
     char list[160], *rest = NULL;
     snprintf(list, sizeof list, "%s", o->needs ? o->needs : "");
     for (char *need = strtok_r(list, " ", &rest); need; need = strtok_r(NULL, " ", &rest))

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "train/config/config.h"
+#include "train/io/given.h"
 
 typedef struct {
     const data_option *option;  // NULL: there is none of that name
@@ -31,6 +32,7 @@ static char *list_of(const qkv_config *c, char copy[QKV_CONFIG_RECOMMENDED]) {
 }
 
 bool qkv_config_recommend(qkv_config *c, char *error) {
+    if (!QKV_IO_GIVEN(error, c)) return false;
     char copy[QKV_CONFIG_RECOMMENDED], *list = list_of(c, copy), *whole;
     for (word w; next(c, &list, &whole, &w);)
         if (!w.option || !qkv_config_set(c, w.option, w.value, error))

@@ -4,6 +4,7 @@
 
 #include "train/config/config.h"
 #include "train/config/plugin.h"
+#include "train/io/given.h"
 
 const data_task *qkv_config_task_at(const qkv_config_plugin *plugin, int i) {
     const data_task *const *own = plugin ? plugin->tasks : NULL;
@@ -23,6 +24,7 @@ const data_task *qkv_config_task(const qkv_config *c) {
 }
 
 bool qkv_config_no_task(const qkv_config *c, char *error) {
+    if (!QKV_IO_GIVEN(error, c)) return false;
     return qkv_io_fail(
         error, "there is no task '%.60s' (qkv list tasks; a plugin's own need --plugin)", c->task);
 }
@@ -129,6 +131,7 @@ static bool resolve_ending(qkv_config *c, char *error) {
 }
 
 bool qkv_config_resolve(qkv_config *c, data_spec *spec, char *error) {
+    if (!QKV_IO_GIVEN(error, c, spec)) return false;
     if (!resolve_task(c, spec, error)) return false;
     if (resolve_schedule(c, error) && resolve_ending(c, error) && fits_task(c, spec, error) &&
         resolve_heads(c, error) && resolve_projections(c, error))

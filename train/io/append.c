@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "train/io/given.h"
 #include "train/io/io.h"
 
 static bool fail(qkv_io_appender *a, const char *doing, char *error) {
@@ -12,6 +13,7 @@ static bool fail(qkv_io_appender *a, const char *doing, char *error) {
 
 bool qkv_io_append_open(qkv_io_appender *a, const qkv_io *io, const char *path, uint64_t keep,
                         char *error) {
+    if (!QKV_IO_GIVEN(error, a, io, path)) return false;
     *a = (qkv_io_appender){
         .io = io, .path = path, .fd = qkv_io_open(io, path, O_WRONLY | O_CREAT | O_APPEND)};
     if (a->fd < 0) return fail(a, "open", error);
@@ -28,6 +30,7 @@ bool qkv_io_append_open(qkv_io_appender *a, const qkv_io *io, const char *path, 
 }
 
 bool qkv_io_append(qkv_io_appender *a, const void *row, size_t n, char *error) {
+    if (!QKV_IO_GIVEN(error, a)) return false;
     const qkv_io *io = a->io;
     if (a->torn && io->truncate(io->ctx, a->fd, a->size) < 0) return fail(a, "shorten", error);
     a->torn = false;
@@ -38,10 +41,12 @@ bool qkv_io_append(qkv_io_appender *a, const void *row, size_t n, char *error) {
 }
 
 bool qkv_io_append_sync(qkv_io_appender *a, char *error) {
+    if (!QKV_IO_GIVEN(error, a)) return false;
     return qkv_io_sync(a->io, a->fd) == 0 || fail(a, "sync", error);
 }
 
 bool qkv_io_append_close(qkv_io_appender *a, char *error) {
+    if (!QKV_IO_GIVEN(error, a)) return false;
     if (a->fd < 0) return true;
     bool tidy =
         !a->torn || a->io->truncate(a->io->ctx, a->fd, a->size) == 0 || fail(a, "shorten", error);

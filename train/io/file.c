@@ -1,4 +1,5 @@
 /* file.c - whole files: a reader finds the old or the new one, and takes nothing on trust. */
+#include "train/io/given.h"
 #include "train/io/io.h"
 
 #include <errno.h>
@@ -123,6 +124,7 @@ static const char *fill(const qkv_io *io, int fd, const void *data, size_t n) {
 
 bool qkv_io_write_file(const qkv_io *io, const char *path, const void *data, size_t n,
                        char *error) {
+    if (!QKV_IO_GIVEN(error, io, path)) return false;
     char name[QKV_IO_PATH];
     if (strlen(path) >= QKV_IO_PATH) return errno = ENAMETOOLONG, fail(error, "write", path);
     int fd = create_temporary(io, path, name);
@@ -136,6 +138,7 @@ bool qkv_io_write_file(const qkv_io *io, const char *path, const void *data, siz
 }
 
 bool qkv_io_make_directory(const qkv_io *io, const char *path, char *error) {
+    if (!QKV_IO_GIVEN(error, io, path)) return false;
     char part[QKV_IO_PATH];
     size_t n = strlen(path);
     if (n >= QKV_IO_PATH) return errno = ENAMETOOLONG, fail(error, "make the directory", path);
@@ -159,6 +162,7 @@ bool qkv_io_make_directory(const qkv_io *io, const char *path, char *error) {
 /* O_NONBLOCK: opening a pipe that nobody writes would wait for ever, before its size is asked. */
 qkv_io_status qkv_io_open_file(const qkv_io *io, const char *path, int *fd, uint64_t *size,
                                char *error) {
+    if (!QKV_IO_GIVEN(error, io, path, fd, size)) return QKV_IO_UNREADABLE;
     *fd = qkv_io_open(io, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0) {
         qkv_io_status status = errno == ENOENT ? QKV_IO_ABSENT : QKV_IO_UNREADABLE;
@@ -191,6 +195,7 @@ static qkv_io_status read_content(const qkv_io *io, int fd, const char *path, ch
 
 qkv_io_status qkv_io_read_file(const qkv_io *io, const tensor_allocator *mem, const char *path,
                                size_t most, void **data, size_t *n, char *error) {
+    if (!QKV_IO_GIVEN(error, io, path, data, n)) return QKV_IO_UNREADABLE;
     int fd;
     uint64_t size;
     char shown[256];

@@ -4,7 +4,11 @@
  * Every call that can fail goes through a qkv_io, so that tests can make each of them fail in
  * turn. Functions that return false or a status other than QKV_IO_OK leave one sentence in
  * `error` (room for QKV_IO_ERROR) which names the path, its control characters made
- * harmless. Nothing here prints. */
+ * harmless. Nothing here prints.
+ *
+ * NULL, here and in all of train/: a call that leaves a sentence refuses it with one, and does nothing
+ * (error NULL: just that), unless a comment says what it means, as "NULL: malloc". A call that cannot
+ * say what is wrong must be given what it works on, as strlen() must, unless its header says more. */
 #ifndef QKV_IO_IO_H
 #define QKV_IO_IO_H
 

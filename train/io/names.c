@@ -5,17 +5,19 @@
 #include <string.h>
 
 #include "data/visible.h"
+#include "train/io/given.h"
 #include "train/io/io.h"
 
 bool qkv_io_fail(char *error, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    vsnprintf(error, QKV_IO_ERROR, format, args);
+    if (error) vsnprintf(error, QKV_IO_ERROR, format, args);
     va_end(args);
     return false;
 }
 
 bool qkv_io_path(char out[QKV_IO_PATH], const char *dir, const char *name, char *error) {
+    if (!QKV_IO_GIVEN(error, out, dir, name)) return false;
     size_t n = strlen(dir);
     if (!n) return qkv_io_fail(error, "'' names no directory; '.' is the one that one is in");
     const char *slash = dir[n - 1] != '/' ? "/" : "";
@@ -27,8 +29,8 @@ bool qkv_io_path(char out[QKV_IO_PATH], const char *dir, const char *name, char 
 size_t qkv_io_character(const char *text) { return data_visible_length(text, strnlen(text, 4)); }
 
 char *qkv_io_printable(const char *text, char *out, size_t size) {
-    const char *s = text;
-    size_t length = strlen(text), n = 0;
+    const char *s = text ? text : "(none)";
+    size_t length = strlen(s), n = 0;
     if (length >= size && size > 4) {  // the end of a path says more than its beginning
         s += length - (size - 4);
         while (((unsigned char)*s & 0xc0) == 0x80) s++;

@@ -35,6 +35,16 @@ bool qkv_io_stored_size(qkv_io_dtype dtype, int rank, const size_t *dim, size_t 
     return true;
 }
 
+qkv_io_stored qkv_io_stored_of(const char *name, const tensor *x) {
+    qkv_io_stored t = {.name = name,
+                       .dtype = sizeof(real) == 8 ? QKV_IO_F64 : QKV_IO_F32,
+                       .rank = x->shape.rank,
+                       .data = x->x,
+                       .bytes = x->n * sizeof(real)};
+    for (int i = 0; i < t.rank; i++) t.dim[i] = (size_t)x->shape.dim[i];
+    return t;
+}
+
 unsigned char *qkv_io_safetensors_digits(unsigned char *head, size_t n) {
     // Inside another text its quotes would be escaped.
     static const char key[] = "\"" QKV_IO_ST_CRC "\":\"";

@@ -11,6 +11,7 @@
 #ifndef QKV_IO_SAFETENSORS_H
 #define QKV_IO_SAFETENSORS_H
 
+#include "autograd/ag.h"
 #include "train/io/io.h"
 
 #ifdef __cplusplus
@@ -18,6 +19,7 @@ extern "C" {
 #endif
 
 enum { QKV_IO_ST_MAXRANK = 8, QKV_IO_ST_HEADER = 1 << 20 };  // the longest header accepted
+enum { QKV_IO_ST_WHAT = QKV_IO_ERROR - 160 };                // room for half a sentence
 
 typedef enum {
     QKV_IO_F64,
@@ -91,6 +93,25 @@ qkv_io_status qkv_io_safetensors_open(qkv_io_safetensors *s, const qkv_io *io,
 /* Reads the data, and compares the checksum if there is one. */
 qkv_io_status qkv_io_safetensors_load(qkv_io_safetensors *s, char *error);
 void qkv_io_safetensors_close(qkv_io_safetensors *s);
+
+/* The tensor of that name in a list, or NULL; it is looked for at i first. */
+const qkv_io_stored *qkv_io_stored_find(const qkv_io_stored *list, int n, int i, const char *name);
+
+/* Is it a name that a file may have besides what is wanted of it? */
+typedef bool qkv_io_besides_fn(const char *name);
+
+/* Are the tensors of a file those that are wanted, by name, shape and dtype (any_real: or another of
+ * F64, F32, F16, BF16), and no others but those `besides` (NULL: none)? False: what is missing, what
+ * there is besides and what is different, as half a sentence in `what` (QKV_IO_ST_WHAT bytes). */
+bool qkv_io_safetensors_fits(const qkv_io_safetensors *file, const qkv_io_stored *want, int n,
+                             bool any_real, qkv_io_besides_fn *besides, char *what);
+
+/* A tensor of the library as one in a file. */
+qkv_io_stored qkv_io_stored_of(const char *name, const tensor *x);
+
+/* As qkv_io_params_load() (params.h), of a file that is open: loads its data. */
+qkv_io_status qkv_io_params_read(qkv_io_safetensors *file, ag_params *p, qkv_io_besides_fn *besides,
+                                 char *error);
 
 /* The tensor or note of that name, or NULL. */
 const qkv_io_stored *qkv_io_safetensors_find(const qkv_io_safetensors *s, const char *name);

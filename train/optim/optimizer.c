@@ -87,6 +87,7 @@ void qkv_optim_apply(const qkv_optim_rule *rule, bool decay, size_t n, real *w, 
 }
 
 bool qkv_optim_init(qkv_optim *o, tensor_arena *arena, ag_params *params, qkv_optim_settings s) {
+    if (!o || !params) return false;
     *o = (qkv_optim){.settings = s, .params = params};
     for (int i = 0; i < QKV_OPTIM_MOMENTS; i++) {
         if (!qkv_optim_methods[s.method].moment[i]) continue;
@@ -125,6 +126,7 @@ void qkv_optim_update(qkv_optim *o, const qkv_optim_rule *rule, int param, const
 
 double qkv_optim_step(qkv_optim *o, ag_graph *g) {
     const real *grads = ag_grads(g);
+    if (!o || !grads) return 0;
     double squares = 0;
     for (size_t i = 0; i < ag_params_size(o->params); i++)
         squares += (double)grads[i] * (double)grads[i];

@@ -93,7 +93,7 @@ typedef struct {
 } qkv_optim;
 
 /* For all parameters there are; more may not be added later. params and arena must outlive it, and
- * nothing need be freed. False when memory is out. */
+ * nothing need be freed. False when memory is out, also for one of these (NULL). */
 bool qkv_optim_init(qkv_optim *o, tensor_arena *arena, ag_params *params, qkv_optim_settings s);
 
 /* Updates one parameter (numbered as ag_params_at() does; a frozen one stays) from the flat
@@ -101,8 +101,8 @@ bool qkv_optim_init(qkv_optim *o, tensor_arena *arena, ag_params *params, qkv_op
 void qkv_optim_update(qkv_optim *o, const qkv_optim_rule *rule, int param, const real *grads);
 
 /* One step along the gradients that g's backward passes added up, which are then zeroed. Frozen
- * parameters stay. Returns the gradient's norm, infinity if the moments cannot hold it; if that is
- * not finite, nothing was changed. */
+ * parameters stay. Returns the gradient's norm (0 where there is none: no backward pass was run),
+ * infinity if the moments cannot hold it; if that is not finite, nothing was changed. */
 double qkv_optim_step(qkv_optim *o, ag_graph *g);
 
 #ifdef __cplusplus

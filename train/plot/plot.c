@@ -53,7 +53,7 @@ const qkv_plot_info *qkv_plot_list(void) { return list; }
 const char *qkv_plot_format_name(qkv_plot_format format) { return formats[format]; }
 
 int qkv_plot_format_parse(const char *text, qkv_plot_format *format) {
-    for (int i = 0; i < (int)(sizeof formats / sizeof *formats); i++) {
+    for (int i = 0; text && format && i < (int)(sizeof formats / sizeof *formats); i++) {
         if (strcmp(text, formats[i])) continue;
         *format = (qkv_plot_format)i;
         return 1;

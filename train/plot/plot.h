@@ -7,7 +7,7 @@
  *
  * Nothing here prints, exits, or changes the process: gnuplot runs as a child in a private
  * directory, without a shell, and reads names (of runs, tokens, matrices) only as data. gnuplot is
- * the first on PATH, absolute entries only. */
+ * the first on PATH, absolute entries only. Paths and names must be given, NULL is none, unless said. */
 #ifndef QKV_PLOT_PLOT_H
 #define QKV_PLOT_PLOT_H
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/probe/heads.h"
 #include "train/probe/look.h"
 
@@ -177,6 +178,7 @@ static bool list_parts(qkv_trainer *t, tensor_arena *arena, qkv_probe_heads *o, 
 
 bool qkv_probe_ablate_heads(qkv_trainer *t, const char *split, int count, tensor_arena *arena,
                             qkv_probe_heads *out, char *error) {
+    if (!QKV_IO_GIVEN(error, t, split, arena, out)) return false;
     const int layers = qkv_trainer_config(t)->layers;
     tally sum;
     if (!qkv_trainer_any_worker(t)->out.logits[0]) return true;  // nothing is right or wrong

@@ -25,6 +25,7 @@ static bool begins(const char *name, const char *with) {
 }
 
 qkv_probe_part qkv_probe_part_of(const char *name) {
+    if (!name) return QKV_PROBE_PART_OTHER;
     if (begins(name, "embed.") || begins(name, "memory.")) return QKV_PROBE_PART_EMBEDDING;
     if (begins(name, "unembed.") || begins(name, "logits.")) return QKV_PROBE_PART_UNEMBEDDING;
     if (has_word(name, "attn") || has_word(name, "cross")) return QKV_PROBE_PART_ATTENTION;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/probe/heads.h"
 #include "train/probe/look.h"
 
@@ -166,6 +167,7 @@ static const char *not_defined(qkv_trainer *t) {
 
 bool qkv_probe_attribute(qkv_trainer *t, const char *split, int count, tensor_arena *arena,
                          qkv_probe_heads *out, char *error) {
+    if (!QKV_IO_GIVEN(error, t, split, arena, out)) return false;
     tally sum;
     if ((out->no_attribution = not_defined(t))) return true;
     if (!prepare(t, arena, out, &sum)) return qkv_io_fail(error, "out of memory");

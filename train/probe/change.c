@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/probe/attention_map.h"
 #include "train/probe/explain.h"
 #include "train/probe/interventions.h"
@@ -42,6 +43,7 @@ static const char *take_position(const data_batch *b, const char *text, int *at)
 }
 
 bool qkv_probe_change(qkv_trainer *t, const char *text, qkv_probe_changed *out, char *error) {
+    if (!QKV_IO_GIVEN(error, t, text, out)) return false;
     const data_spec *s = qkv_trainer_spec(t);
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     char shown[80];
@@ -81,6 +83,7 @@ static void remark(qkv_trainer *t, tensor_arena *arena, const char *when, int re
 
 int qkv_probe_changed_maps(qkv_trainer *t, int readout, const char *change, int most,
                            tensor_arena *arena, qkv_io_text *out, char *error) {
+    if (!QKV_IO_GIVEN(error, t, change, arena, out)) return -1;
     const int last = qkv_trainer_config(t)->layers - 1;
     char said[96];
     qkv_probe_changed changed;

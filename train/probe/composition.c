@@ -14,6 +14,7 @@
 
 #include "tensor/gemm.h"
 #include "tensor/rng.h"
+#include "train/io/given.h"
 #include "train/probe/heads.h"
 
 enum { Q, K, V, TRIALS = 16 };
@@ -117,6 +118,7 @@ static void compare(qkv_trainer *t, const sizes *s, qkv_probe_heads *out, const 
 }
 
 bool qkv_probe_compose(qkv_trainer *t, tensor_arena *arena, qkv_probe_heads *out, char *error) {
+    if (!QKV_IO_GIVEN(error, t, arena, out)) return false;
     const qkv_config *c = qkv_trainer_config(t);
     const int n = out->n_sites * out->heads, widest = c->d_k > c->d_v ? c->d_k : c->d_v;
     const size_t D = (size_t)c->d_model;

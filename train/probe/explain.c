@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "tensor/gemm.h"
+#include "train/io/given.h"
 #include "train/probe/look.h"
 #include "train/probe/observe.h"
 
@@ -72,6 +73,7 @@ static void fill_answer(qkv_trainer *t, qkv_trainer_worker *w, int readout,
 
 bool qkv_probe_explain(qkv_trainer *t, tensor_arena *arena, int head, int readout,
                        qkv_probe_explanation *out, char *error) {
+    if (!QKV_IO_GIVEN(error, t, arena, out)) return false;
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     const qkv_config *c = qkv_trainer_config(t);
     const data_spec *s = qkv_trainer_spec(t);

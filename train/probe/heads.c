@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/probe/look.h"
 
 const char *const qkv_probe_look_names[QKV_PROBE_LOOKS] = {"previous", "duplicate", "induction",
@@ -157,6 +158,7 @@ static void divide(qkv_probe_heads *o, const tally *sum) {
 
 bool qkv_probe_heads_of(qkv_trainer *t, const char *split, int n, qkv_probe_heads_parts parts,
                         tensor_arena *arena, qkv_probe_heads *out, char *error) {
+    if (!QKV_IO_GIVEN(error, t, split, arena, out)) return false;
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     tally sum = {.out = out};
     *out = (qkv_probe_heads){.heads = qkv_trainer_config(t)->heads, .examples = n};

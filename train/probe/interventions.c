@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/probe/attention_map.h"
 #include "train/probe/bench.h"
 
@@ -177,6 +178,7 @@ static void divide(qkv_probe_interventions *out) {
 
 bool qkv_probe_intervene(qkv_trainer *t, const char *split, int count, qkv_probe_interventions *out,
                          char *error) {
+    if (!QKV_IO_GIVEN(error, t, split, out)) return false;
     *out = (qkv_probe_interventions){0};
     const data_spec *s = qkv_trainer_spec(t);
     if (qkv_probe_attention_missing(t))

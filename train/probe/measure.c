@@ -15,7 +15,7 @@ const qkv_probe qkv_probe_table[] = {
     {NULL, NULL, QKV_PROBE_BEFORE, NULL}};
 
 const qkv_probe *qkv_probe_find(const char *name) {
-    for (const qkv_probe *p = qkv_probe_table; p->name; p++)
+    for (const qkv_probe *p = qkv_probe_table; name && p->name; p++)
         if (strcmp(p->name, name) == 0) return p;
     return NULL;
 }

@@ -33,7 +33,8 @@ void qkv_probe_measure_add(qkv_probe_measures *m, double x, const char *format, 
 double qkv_probe_measure_get(const qkv_probe_measures *m, const char *name);
 
 /* A probe: names begin with the probe's own and a point. False with a sentence in error
- * (QKV_IO_ERROR) when it does not fit the task or model, or memory is out. It leaves parameters,
+ * (QKV_IO_ERROR) when it does not fit the task or model, or memory is out. None of the three may be
+ * NULL. It leaves parameters,
  * hooks and the trainer's behaviour as they were. */
 typedef bool qkv_probe_fn(qkv_trainer *t, qkv_probe_measures *out, char *error);
 

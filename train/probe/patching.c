@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/probe/look.h"
 
 /* What is added to a node's first example, or put in its place: positions at .. at+n-1, columns from ..
@@ -284,6 +285,7 @@ static int shorter(qkv_trainer *t, const char *split, uint64_t clean, uint64_t o
 
 bool qkv_probe_patching_of(qkv_trainer *t, const char *split, uint64_t clean, uint64_t other,
                            tensor_arena *arena, qkv_probe_patching *out, char *error) {
+    if (!QKV_IO_GIVEN(error, t, split, arena, out)) return false;
     const qkv_config *c = qkv_trainer_config(t);
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     job j = {.t = t, .w = w, .out = out, .arena = arena};

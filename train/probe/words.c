@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/probe/bench.h"
 #include "train/probe/interventions.h"
 
@@ -153,6 +154,7 @@ static bool run(bench *b) {
 
 bool qkv_probe_exchange_words(qkv_trainer *t, const char *split, int count,
                               qkv_probe_exchanges *out, char *error) {
+    if (!QKV_IO_GIVEN(error, t, split, out)) return false;
     *out = (qkv_probe_exchanges){0};
     const char *missing = qkv_probe_words_missing(t);
     if (missing)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "train/config/version.h"
+#include "train/io/given.h"
 #include "train/io/safetensors.h"
 #include "train/run/layout.h"
 
@@ -21,6 +22,7 @@ qkv_run_progress qkv_run_progress_start(void) {
 
 bool qkv_run_save(const qkv_io *io, const qkv_trainer *t, const qkv_run_progress *p,
                   const char *path, char *error) {
+    if (!QKV_IO_GIVEN(error, io, t, p, path)) return false;
     qkv_run_layout_state s = {
         .step = p->step, .best_step = p->best_step, .best_loss = p->best_loss};
     qkv_run_layout l;
@@ -49,36 +51,17 @@ static qkv_io_status unfit(char *error, const char *path, const char *what, cons
     return QKV_IO_DAMAGED;
 }
 
-static qkv_io_status check_tensor(const qkv_io_stored *has, const qkv_io_stored *want,
-                                  const char *path, char *error) {
-    char more[96];
-    if (!has) return unfit(error, path, "is no checkpoint of this model: it lacks", want->name, "");
-    if (has->dtype != want->dtype) {
-        snprintf(more, sizeof more, " is %s, not %s", qkv_io_dtype_name(has->dtype),
-                 qkv_io_dtype_name(want->dtype));
-        return unfit(error, path, "is no checkpoint of this model:", want->name, more);
-    }
-    if (has->rank == want->rank &&
-        memcmp(has->dim, want->dim, (size_t)want->rank * sizeof *want->dim) == 0)
-        return QKV_IO_OK;
-    return unfit(error, path, "is no checkpoint of this model:", want->name, " has another shape");
+/* Are these its tensors: names, dtypes and shapes? */
+static qkv_io_status check_layout(const qkv_io_safetensors *file, const qkv_io_stored *want, int n,
+                                  qkv_io_besides_fn *besides, const char *path, char *error) {
+    char what[QKV_IO_ST_WHAT], shown[120];
+    if (qkv_io_safetensors_fits(file, want, n, false, besides, what)) return QKV_IO_OK;
+    qkv_io_fail(error, "'%s' is no checkpoint of this model: %s",
+                qkv_io_printable(path, shown, sizeof shown), what);
+    return QKV_IO_DAMAGED;
 }
 
-/* Names, dtypes and shapes, both ways. */
-static qkv_io_status check_layout(const qkv_io_safetensors *file, const qkv_run_layout *l,
-                                  const char *path, char *error) {
-    for (int i = 0; i < l->n; i++) {
-        const qkv_io_stored *want = &l->tensor[i];
-        qkv_io_status status = check_tensor(
-            qkv_run_layout_find(file->tensor, file->n, i, want->name), want, path, error);
-        if (status != QKV_IO_OK) return status;
-    }
-    for (int i = 0; i < file->n; i++)
-        if (!qkv_run_layout_find(l->tensor, l->n, i, file->tensor[i].name))
-            return unfit(error, path, "is no checkpoint of this model: it also has",
-                         file->tensor[i].name, "");
-    return QKV_IO_OK;
-}
+static bool whatever(const char *name) { return name != NULL; }
 
 /* Did another program write it? The numbers of the run stand first in a file that was written here;
  * others sort tensors by name, and have the checksum that they found, or none. */
@@ -131,12 +114,11 @@ static qkv_io_status read_state(const qkv_io_safetensors *file, qkv_run_layout_s
     qkv_io_stored want[STATE];
     *s = (qkv_run_layout_state){0};
     qkv_run_layout_state_tensors(want, s);
-    for (int i = 0; i < STATE; i++) {
-        const qkv_io_stored *has = qkv_run_layout_find(file->tensor, file->n, i, want[i].name);
-        qkv_io_status status = check_tensor(has, &want[i], path, error);
-        if (status != QKV_IO_OK) return status;
-        memcpy((void *)(size_t)want[i].data, has->data, want[i].bytes);
-    }
+    qkv_io_status status = check_layout(file, want, STATE, whatever, path, error);
+    if (status != QKV_IO_OK) return status;
+    for (int i = 0; i < STATE; i++)
+        memcpy((void *)(size_t)want[i].data,
+               qkv_io_stored_find(file->tensor, file->n, i, want[i].name)->data, want[i].bytes);
     if (s->step < 0 || s->step > INT_MAX)
         return unfit(error, path, "is damaged:", "state.step", " is no step");
     if (s->best_step < -1 || s->best_step > s->step)
@@ -146,6 +128,7 @@ static qkv_io_status read_state(const qkv_io_safetensors *file, qkv_run_layout_s
 
 qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress *p,
                               const char *path, char *error) {
+    if (!QKV_IO_GIVEN(error, io, t, p, path)) return QKV_IO_UNREADABLE;
     qkv_io_safetensors file;
     qkv_io_status status = open_checkpoint(&file, io, qkv_trainer_allocator(t), path, error);
     if (status != QKV_IO_OK) return status;
@@ -155,13 +138,13 @@ qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress
         qkv_io_error(error, "read", path, ENOMEM);
         status = QKV_IO_UNREADABLE;
     }
-    if (status == QKV_IO_OK) status = check_layout(&file, &l, path, error);
+    if (status == QKV_IO_OK) status = check_layout(&file, l.tensor, l.n, NULL, path, error);
     if (status == QKV_IO_OK) status = qkv_io_safetensors_load(&file, error);
     if (status == QKV_IO_OK) status = read_state(&file, &s, path, error);
     if (status == QKV_IO_OK) {  // from here on nothing can fail
         for (int i = STATE; i < l.n; i++) {
             const qkv_io_stored *to = &l.tensor[i];
-            const qkv_io_stored *from = qkv_run_layout_find(file.tensor, file.n, i, to->name);
+            const qkv_io_stored *from = qkv_io_stored_find(file.tensor, file.n, i, to->name);
             if (to->bytes) memcpy((void *)(size_t)to->data, from->data, to->bytes);
         }
         *p = progress_of(&s);
@@ -175,6 +158,7 @@ qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress
 qkv_io_status qkv_run_checkpoint_config(const qkv_io *io, const tensor_allocator *mem,
                                         const char *path, const struct qkv_config_plugin *plugin,
                                         qkv_config *c, char *error) {
+    if (!QKV_IO_GIVEN(error, io, path, c)) return QKV_IO_UNREADABLE;
     qkv_io_safetensors file;
     qkv_config read;
     char why[QKV_IO_ERROR];
@@ -198,6 +182,7 @@ qkv_io_status qkv_run_checkpoint_config(const qkv_io *io, const tensor_allocator
 
 qkv_io_status qkv_run_checkpoint_read(const qkv_io *io, const tensor_allocator *mem,
                                       const char *path, qkv_run_progress *p, char *error) {
+    if (!QKV_IO_GIVEN(error, io, path, p)) return QKV_IO_UNREADABLE;
     qkv_io_safetensors file;
     qkv_run_layout_state s;
     qkv_io_status status = open_checkpoint(&file, io, mem, path, error);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/run/files.h"
 
 /* ---- what is there ---- */
@@ -134,6 +135,7 @@ static bool make_numbered(const qkv_io *io, const char *prefix, char dir[QKV_IO_
 qkv_run_status qkv_run_open_directory(const qkv_io *io, const qkv_run_options *o,
                                       char dir[QKV_IO_PATH], int *lock, char *error) {
     *lock = -1;
+    if (!o->dir && !QKV_IO_GIVEN(error, o->prefix)) return QKV_RUN_FAILED;
     if (!o->dir && !make_numbered(io, o->prefix, dir, error)) return QKV_RUN_FAILED;
     if (o->dir &&
         (!qkv_io_path(dir, o->dir, "", error) || !qkv_io_make_directory(io, o->dir, error)))

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/io/npy.h"
 #include "train/io/number.h"
 #include "train/io/text.h"
@@ -236,6 +237,7 @@ static bool make_directories(const job *j, const char *dir) {
 
 bool qkv_run_export(const qkv_io *io, qkv_trainer *t, const qkv_run_export_options *o,
                     qkv_run_exported *out, char *error) {
+    if (!QKV_IO_GIVEN(error, io, t, o, out)) return false;
     tensor_arena *arena = tensor_arena_new(NULL);
     job j = {.io = io, .t = t, .o = o, .arena = arena, .csv = {.arena = arena}, .error = error};
     *out = (qkv_run_exported){0};

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/run/checkpoint.h"
 
 #define PREFIX "step-"
@@ -26,6 +27,7 @@ static long step_of(const char *name) {
 }
 
 bool qkv_run_checkpoint_path(char out[QKV_IO_PATH], const char *dir, int step, char *error) {
+    if (!QKV_IO_GIVEN(error, out, dir)) return false;
     char name[64];
     snprintf(name, sizeof name, PREFIX "%0*d" SUFFIX, DIGITS, step);
     return qkv_io_path(out, dir, name, error);
@@ -58,6 +60,7 @@ static bool next_older(const qkv_io *io, const char *dir, long *step, char path[
 
 qkv_io_status qkv_run_latest_until(const qkv_io *io, const tensor_allocator *mem, const char *dir,
                                    int most, char path[QKV_IO_PATH], int *skipped, char *error) {
+    if (!QKV_IO_GIVEN(error, io, dir, path, skipped)) return QKV_IO_UNREADABLE;
     char first[QKV_IO_ERROR] = "", why[QKV_IO_ERROR];
     *skipped = 0;
     for (long step = (long)most + 1;;) {
@@ -98,6 +101,7 @@ static bool sweep_temporary(void *ctx, const char *name) {
 
 bool qkv_run_prune(const qkv_io *io, const tensor_allocator *mem, const char *dir, int keep,
                    char *error) {
+    if (!QKV_IO_GIVEN(error, io, dir)) return false;
     char path[QKV_IO_PATH];
     long step = LONG_MAX;
     for (int valid = 0; valid < (keep < 1 ? 1 : keep);) {

@@ -6,8 +6,6 @@
 
 #include "train/io/crc32.h"
 
-static const qkv_io_dtype REAL_DTYPE = sizeof(real) == 8 ? QKV_IO_F64 : QKV_IO_F32;
-
 #define PREFIX "optimizer."
 
 /* The numbers of the run: what they are called, and where they live. */
@@ -39,10 +37,8 @@ static bool add(qkv_run_layout *l, const char *prefix, const char *moment, const
     char *name = tensor_arena_take(l->arena, length, 1);
     if (!name) return false;
     snprintf(name, length, "%s%s%s%s", prefix, moment, *moment ? "." : "", p->name);
-    qkv_io_stored t = {.name = name, .dtype = REAL_DTYPE, .rank = p->val.shape.rank, .data = x};
-    for (int i = 0; i < t.rank; i++) t.dim[i] = (size_t)p->val.shape.dim[i];
-    t.bytes = p->val.n * sizeof(real);
-    l->tensor[l->n++] = t;
+    l->tensor[l->n] = qkv_io_stored_of(name, &p->val);
+    l->tensor[l->n++].data = x;
     return true;
 }
 
@@ -77,14 +73,6 @@ bool qkv_run_layout_is_moment(const char *name) {
 }
 
 bool qkv_run_layout_is_state(const char *name) { return strncmp(name, "state.", 6) == 0; }
-
-const qkv_io_stored *qkv_run_layout_find(const qkv_io_stored *list, int n, int i,
-                                         const char *name) {
-    if (i < n && strcmp(list[i].name, name) == 0) return &list[i];
-    for (int k = 0; k < n; k++)
-        if (strcmp(list[k].name, name) == 0) return &list[k];
-    return NULL;
-}
 
 uint32_t qkv_run_layout_checksum(const qkv_run_layout *l, bool moments) {
     uint32_t crc = 0;

@@ -33,9 +33,6 @@ void qkv_run_layout_free(qkv_run_layout *l);
 bool qkv_run_layout_is_moment(const char *name);
 bool qkv_run_layout_is_state(const char *name);
 
-/* The tensor of that name in a list, or NULL; it is looked for at i first. */
-const qkv_io_stored *qkv_run_layout_find(const qkv_io_stored *list, int n, int i, const char *name);
-
 /* CRC-32 over names and values of the parameters and, if wanted, the moments. */
 uint32_t qkv_run_layout_checksum(const qkv_run_layout *l, bool moments);
 

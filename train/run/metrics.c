@@ -1,5 +1,6 @@
 /* metrics.c - the table of what is measured, and rows of it. */
 #include "train/run/metrics.h"
+#include "train/io/given.h"
 
 #include <math.h>
 
@@ -65,6 +66,7 @@ void qkv_run_moment_see(qkv_trainer *t, const qkv_trainer_scores *s, qkv_run_mom
 
 bool qkv_run_moment_look(qkv_trainer *t, const char *split, int count, int step, qkv_run_moment *m,
                          char *error) {
+    if (!QKV_IO_GIVEN(error, t, split, m)) return false;
     qkv_trainer_scores s;
     qkv_trainer_at_step(t, step);
     if (!qkv_trainer_evaluate(t, split, 0, count, &s, error)) return false;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/io/number.h"
 #include "train/run/metrics.h"
 
@@ -103,6 +104,7 @@ static bool check_header(qkv_trainer *t, const char *text, size_t n, line *heade
 
 bool qkv_run_metrics_read(qkv_trainer *t, const char *text, size_t n, int first, int step,
                           qkv_run_past *out, char *error) {
+    if (!QKV_IO_GIVEN(error, t, text, out)) return false;
     const qkv_config *c = qkv_trainer_config(t);
     line header = {0};
     *out = (qkv_run_past){.before = qkv_trainer_course_start()};
@@ -132,6 +134,7 @@ static bool is_text(const line *l) {
 }
 
 bool qkv_run_clock_read(const char *text, size_t n, int step, qkv_run_past *out, char *error) {
+    if (!QKV_IO_GIVEN(error, text, out)) return false;
     line l = {0};
     char field_of_step[QKV_IO_NUMBER];
     const size_t header = strlen(QKV_RUN_CLOCK_HEADER);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/io/number.h"
 #include "train/run/files.h"
 #include "train/run/weights.h"
@@ -15,6 +16,7 @@ qkv_run_status qkv_run_status_of(qkv_io_status s) {
 
 qkv_run_status qkv_run_config_text(const qkv_io *io, const char *dir, char **text, size_t *n,
                                    char *error) {
+    if (!QKV_IO_GIVEN(error, io, dir, text, n)) return QKV_RUN_FAILED;
     char path[QKV_IO_PATH];
     void *data = NULL;
     *text = NULL;
@@ -41,6 +43,7 @@ static qkv_run_status config_of(const char *dir, const char *text, size_t n,
 qkv_run_status qkv_run_open_config(const qkv_io *io, const char *dir,
                                    const struct qkv_config_plugin *plugin, qkv_config *c,
                                    data_spec *spec, char *error) {
+    if (!QKV_IO_GIVEN(error, io, dir, c, spec)) return QKV_RUN_FAILED;
     char *text;
     size_t n;
     qkv_run_status s = qkv_run_config_text(io, dir, &text, &n, error);
@@ -153,6 +156,8 @@ static qkv_run_status find_state(opening *p) {
 
 qkv_trainer *qkv_run_open_at(const qkv_io *io, const qkv_run_opening *o, qkv_run_progress *progress,
                              qkv_run_status *status, char *error) {
+    if (status) *status = QKV_RUN_FAILED;
+    if (!QKV_IO_GIVEN(error, io, o, progress, status)) return NULL;
     char *text;
     size_t n;
     qkv_config c;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/run/files.h"
 #include "train/run/past.h"
 #include "train/run/source.h"
@@ -268,6 +269,7 @@ static qkv_run_status prepare(run *l, const qkv_config *c, const data_spec *spec
 
 qkv_run_status qkv_run_train(const qkv_io *io, const qkv_config *c, const data_spec *spec,
                              const qkv_run_options *o, qkv_run_summary *out, char *error) {
+    if (!QKV_IO_GIVEN(error, io, c, spec, o, out)) return QKV_RUN_FAILED;
     run l = {.io = io, .o = o, .began = qkv_io_seconds(), .error = error};
     int lock = -1;
     qkv_run_status s = prepare(&l, c, spec);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/io/safetensors.h"
 #include "train/run/files.h"
 #include "train/run/layout.h"
@@ -29,6 +30,7 @@ static qkv_run_status config_of_file(const qkv_io *io, const char *path, char **
 
 qkv_run_status qkv_run_source_config(const qkv_io *io, const char *from, char **json, size_t *n,
                                      char *error) {
+    if (!QKV_IO_GIVEN(error, io, from, json, n)) return QKV_RUN_FAILED;
     char dir[QKV_IO_PATH];
     size_t length;
     *json = NULL;
@@ -61,7 +63,7 @@ static qkv_run_status take_over(const char *name, const qkv_run_layout *from,
     for (int i = QKV_RUN_LAYOUT_STATE; i < to->n; i++) {
         const qkv_io_stored *want = &to->tensor[i];
         if (!moments && qkv_run_layout_is_moment(want->name)) continue;
-        const qkv_io_stored *has = qkv_run_layout_find(from->tensor, from->n, i, want->name);
+        const qkv_io_stored *has = qkv_io_stored_find(from->tensor, from->n, i, want->name);
         if (!has) return unfit(error, name, "it lacks", want->name, "");
         if (has->rank != want->rank ||
             memcmp(has->dim, want->dim, (size_t)want->rank * sizeof *want->dim) != 0)
@@ -70,14 +72,14 @@ static qkv_run_status take_over(const char *name, const qkv_run_layout *from,
     for (int i = QKV_RUN_LAYOUT_STATE; i < from->n; i++) {
         const char *has = from->tensor[i].name;
         if (!moments && qkv_run_layout_is_moment(has)) continue;
-        if (!qkv_run_layout_find(to->tensor, to->n, i, has))
+        if (!qkv_io_stored_find(to->tensor, to->n, i, has))
             return unfit(error, name, "it also has", has, "");
     }
     for (int i = QKV_RUN_LAYOUT_STATE; i < to->n; i++) {
         const qkv_io_stored *want = &to->tensor[i];
         if (!moments && qkv_run_layout_is_moment(want->name)) continue;
         memcpy((void *)(size_t)want->data,
-               qkv_run_layout_find(from->tensor, from->n, i, want->name)->data, want->bytes);
+               qkv_io_stored_find(from->tensor, from->n, i, want->name)->data, want->bytes);
     }
     return QKV_RUN_DONE;
 }

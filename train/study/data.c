@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "train/io/crc32.h"
+#include "train/io/given.h"
 #include "train/study/members.h"
 
 static const char *dumped(qkv_study *s, json_t *o) {
@@ -79,6 +80,7 @@ static bool find(qkv_study *s, qkv_study_variant *v, const char *file,
 
 bool qkv_study_find_data(qkv_study *s, const char *file, const struct qkv_config_plugin *plugin,
                          char *error) {
+    if (!QKV_IO_GIVEN(error, s, file)) return false;
     char why[QKV_IO_ERROR];
     for (int i = 0; i < s->n_variants; i++)
         if (!find(s, &s->variant[i], file, plugin, why))

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/probe/account.h"
 #include "train/study/study.h"
 
@@ -98,6 +99,7 @@ static bool measure(const qkv_study_variant *v, bench *b, char *error) {
 bool qkv_study_job(const qkv_study *s, int variant, int seed,
                    const struct qkv_config_plugin *plugin, int threads,
                    const volatile sig_atomic_t *stop, qkv_probe_measures *out, char *error) {
+    if (!QKV_IO_GIVEN(error, s, out)) return false;
     const qkv_study_variant *v = &s->variant[variant];
     char text[16];
     snprintf(text, sizeof text, "%d", seed);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "train/io/crc32.h"
+#include "train/io/given.h"
 #include "train/study/members.h"
 
 /* ---- variants ---- */
@@ -215,6 +216,7 @@ static bool parse_root(qkv_study *s, json_t *root, char *error) {
 }
 
 qkv_study *qkv_study_parse(const char *text, size_t n, char *error) {
+    if (!QKV_IO_GIVEN(error, text)) return NULL;
     json_error_t where;
     json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &where);
     if (!root) return qkv_io_fail(error, "line %d: %.200s", where.line, where.text), NULL;

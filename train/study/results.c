@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/study/study.h"
 
 char *qkv_study_result_line(const qkv_study *s, const qkv_study_result *r) {
@@ -73,6 +74,7 @@ static bool add_line(const qkv_study *s, const char *line, size_t n, qkv_study_r
 
 qkv_io_status qkv_study_results_read(const qkv_io *io, const char *path, const qkv_study *s,
                                      qkv_study_results *out, char *error) {
+    if (!QKV_IO_GIVEN(error, io, path, s, out)) return QKV_IO_UNREADABLE;
     void *text;
     size_t n;
     qkv_io_status status = qkv_io_read_file(io, NULL, path, (size_t)1 << 30, &text, &n, error);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/run/files.h"
 #include "train/study/study.h"
 #include "train/trainer/pool.h"
@@ -117,6 +118,7 @@ static qkv_run_status run_in(const qkv_io *io, const qkv_study *s, const qkv_stu
 
 qkv_run_status qkv_study_run(const qkv_io *io, const qkv_study *s, const qkv_study_options *o,
                              qkv_study_results *out, char *error) {
+    if (!QKV_IO_GIVEN(error, io, s, o, out)) return QKV_RUN_FAILED;
     int lock;
     if (!qkv_io_make_directory(io, o->dir, error) ||
         !qkv_run_lock(io, o->dir, "study", &lock, error))

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/study/words.h"
 
 static bool write_text(const qkv_io *io, const char *dir, const char *name, const qkv_io_text *text,
@@ -57,6 +58,7 @@ static void add_seeds(const qkv_study *s, const qkv_study_results *r, qkv_io_tex
 
 bool qkv_study_write(const qkv_io *io, const qkv_study *s, const qkv_study_results *r,
                      const char *dir, char *error) {
+    if (!QKV_IO_GIVEN(error, io, s, r, dir)) return false;
     tensor_arena *arena = tensor_arena_new(NULL);
     qkv_io_text means = {.arena = arena, .failed = !arena}, seeds = means, picture = means;
     add_means(s, r, &means);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/trainer/trainer_internal.h"
 
 /* Sums over one micro-batch. */
@@ -29,6 +30,7 @@ int qkv_trainer_argmax(const real *x, int n) {
 
 bool qkv_trainer_is_stored(const data_spec *s, const qkv_trainer_worker *w, int example,
                            int value) {
+    if (!s || !w) return false;
     const int *ids =
         w->data.rows.ids[s->store][s->roles.value] + (ptrdiff_t)example * s->side[s->store].T;
     const int there = data_length(&w->data, s->store, example);
@@ -157,6 +159,7 @@ static void conclude(qkv_trainer *t, const job *j, int micro_batches, qkv_traine
 
 bool qkv_trainer_evaluate(qkv_trainer *t, const char *split, uint64_t first, int count,
                           qkv_trainer_scores *out, char *error) {
+    if (!QKV_IO_GIVEN(error, t, split, out)) return false;
     count = data_at_most(&t->spec, split, count);
     int micro_batches = (count + t->micro_batch - 1) / t->micro_batch,
         heads = t->config.layers * t->config.heads;

@@ -74,6 +74,7 @@ static bool levels_of_vectors(qkv_trainer *t, const char *split, int count,
 
 bool qkv_trainer_loss_levels(qkv_trainer *t, const char *split, int count,
                              qkv_trainer_levels *out) {
+    if (!t || !split || !out) return false;
     *out = (qkv_trainer_levels){0};
     if (t->config.readout == NN_READOUT_VECTOR) return levels_of_vectors(t, split, count, out);
     const data_split which = data_split_of(split);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "train/io/given.h"
 #include "train/io/number.h"
 
 /* ---- what evaluations show ---- */
@@ -44,6 +45,8 @@ static bool evaluate(qkv_trainer *t, int step, qkv_trainer_course *course,
 qkv_trainer_outcome qkv_trainer_train(qkv_trainer *t, int *step, int end,
                                       qkv_trainer_course *course, const qkv_trainer_calls *calls,
                                       char *error) {
+    if (!QKV_IO_GIVEN(error, t, step, calls) || (calls->evaluated && !QKV_IO_GIVEN(error, course)))
+        return QKV_TRAINER_FAILED;
     const int every = qkv_trainer_config(t)->eval_every;
     for (;; ++*step) {
         qkv_trainer_step s;

@@ -44,7 +44,7 @@ typedef enum {
 } qkv_trainer_outcome;
 
 /* Trains from *step, the number of steps done, up to `end`; *step is where it got to. DIVERGED and
- * FAILED leave a sentence in error (QKV_IO_ERROR). */
+ * FAILED leave a sentence in error (QKV_IO_ERROR). course may be NULL where nothing is evaluated. */
 qkv_trainer_outcome qkv_trainer_train(qkv_trainer *t, int *step, int end,
                                       qkv_trainer_course *course, const qkv_trainer_calls *calls,
                                       char *error);

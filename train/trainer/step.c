@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "train/io/given.h"
 #include "train/trainer/anomaly.h"
 #include "train/trainer/trainer_internal.h"
 
@@ -86,6 +87,7 @@ static const char *graph_error(const qkv_trainer *t) {
 }
 
 void qkv_trainer_detect_anomaly(qkv_trainer *t, bool on) {
+    if (!t) return;
     t->detect = on;
     for (int i = 0; on && i < qkv_trainer_pool_size(t->pool); i++)
         ag_keep_grads(t->workers[i].graph, true);  // and stay so: it costs little
@@ -142,6 +144,7 @@ static bool is_odd(const qkv_trainer *t) {
 }
 
 bool qkv_trainer_gradient(qkv_trainer *t, int step, qkv_trainer_step *out, char *error) {
+    if (!QKV_IO_GIVEN(error, t, out)) return false;
     const int params = ag_params_count(t->params);
     *out = (qkv_trainer_step){0};
     qkv_trainer_at_step(t, step);
@@ -177,6 +180,7 @@ static void update_one(void *ctx, int param, int worker) {
 }
 
 void qkv_trainer_update(qkv_trainer *t, int step, const qkv_trainer_step *s) {
+    if (!t || !s) return;
     update u = {t, qkv_optim_rule_at(&t->optim.settings, step, s->grad_norm)};
     qkv_trainer_pool_run(t->pool, update_one, &u, ag_params_count(t->params));
 }

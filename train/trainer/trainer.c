@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/io/given.h"
 #include "train/trainer/trainer_internal.h"
 
 /* Examples of a micro-batch. Its activations should stay in the second-level cache, but for each
@@ -213,6 +214,7 @@ static bool init(qkv_trainer *t, int threads, char *error) {
 
 qkv_trainer *qkv_trainer_new(const tensor_allocator *mem, const qkv_config *c,
                              const data_spec *spec, int threads, char *error) {
+    if (!QKV_IO_GIVEN(error, c, spec)) return NULL;
     if (!mem) mem = &tensor_malloc;
     tensor_arena *arena = tensor_arena_new(mem);
     qkv_trainer *t = arena ? tensor_arena_take(arena, 1, sizeof *t) : NULL;
@@ -251,49 +253,51 @@ bool qkv_trainer_plain(qkv_trainer *t, char *error) {
     return true;
 }
 
-const qkv_config *qkv_trainer_config(const qkv_trainer *t) { return &t->config; }
-const data_spec *qkv_trainer_spec(const qkv_trainer *t) { return &t->spec; }
-const tensor_allocator *qkv_trainer_allocator(const qkv_trainer *t) { return t->mem; }
-const qkv_optim *qkv_trainer_optim(const qkv_trainer *t) { return &t->optim; }
-ag_params *qkv_trainer_params(qkv_trainer *t) { return t->params; }
-const real *qkv_trainer_grads(const qkv_trainer *t) { return t->lane[0]; }
-qkv_trainer_worker *qkv_trainer_any_worker(qkv_trainer *t) { return &t->workers[0]; }
+const qkv_config *qkv_trainer_config(const qkv_trainer *t) { return t ? &t->config : NULL; }
+const data_spec *qkv_trainer_spec(const qkv_trainer *t) { return t ? &t->spec : NULL; }
+const tensor_allocator *qkv_trainer_allocator(const qkv_trainer *t) { return t ? t->mem : NULL; }
+const qkv_optim *qkv_trainer_optim(const qkv_trainer *t) { return t ? &t->optim : NULL; }
+ag_params *qkv_trainer_params(qkv_trainer *t) { return t ? t->params : NULL; }
+const real *qkv_trainer_grads(const qkv_trainer *t) { return t ? t->lane[0] : NULL; }
+qkv_trainer_worker *qkv_trainer_any_worker(qkv_trainer *t) { return t ? &t->workers[0] : NULL; }
 
 void qkv_trainer_at_step(qkv_trainer *t, int step) {
-    for (int i = 0; i < qkv_trainer_pool_size(t->pool); i++)
+    for (int i = 0; t && i < qkv_trainer_pool_size(t->pool); i++)
         if (t->workers[i].gate) t->workers[i].gate->val.x[0] = step >= t->config.scores_from;
 }
 
 void qkv_trainer_note_source(qkv_trainer *t, const char *from, const char *checksum) {
+    if (!t || !from || !checksum) return;
     snprintf(t->config.from, sizeof t->config.from, "%s", from);
     snprintf(t->config.from_checksum, sizeof t->config.from_checksum, "%s", checksum);
     t->optim.settings = qkv_config_optim(&t->config);  // the step at which its moments are 0
 }
 
 double qkv_trainer_rate(const qkv_trainer *t, int step) {
-    return qkv_optim_rate(&t->optim.settings.schedule, step);
+    return t ? qkv_optim_rate(&t->optim.settings.schedule, step) : 0;
 }
 
 bool qkv_trainer_has_attention(const qkv_trainer *t) {
-    return t->workers[0].weights[t->config.layers - 1] != NULL;
+    return t && t->workers[0].weights[t->config.layers - 1];
 }
 
 ag_node *qkv_trainer_weights(const qkv_trainer_worker *w, int layer) {
-    ag_node *node = w->weights[layer];
+    ag_node *node = w ? w->weights[layer] : NULL;
     return node && ag_store(node) == node ? node : NULL;
 }
 
 const char *qkv_trainer_looker(const data_spec *s) {
-    return s->store == DATA_MEMORY ? "cross" : "attn";
+    return s && s->store == DATA_MEMORY ? "cross" : "attn";
 }
 const char *qkv_trainer_store_name(const data_spec *s) {
-    return s->store == DATA_MEMORY ? "memory" : "embed";
+    return s && s->store == DATA_MEMORY ? "memory" : "embed";
 }
 
 /* ---- loading a micro-batch ---- */
 
 void qkv_trainer_load(qkv_trainer *t, qkv_trainer_worker *w, const char *split, uint64_t first,
                       int count, double total) {
+    if (!t || !w || !split) return;
     data_fill(&w->data, (uint64_t)t->config.seed, split, first, count);
     if (w->data.wrong)
         ag_fail_graph(w->graph, "the task '%s' is wrong: %s", t->spec.task->name, w->data.wrong);
@@ -310,6 +314,7 @@ static bool scored_at(const qkv_trainer_worker *w, int n_readouts, int at) {
 }
 
 void qkv_trainer_reload(qkv_trainer *t, qkv_trainer_worker *w) {
+    if (!t || !w) return;
     int n = 0, readouts = t->spec.n_readouts;
     for (int at = 0; at < w->B * t->spec.side[DATA_SEQUENCE].T && n < w->n_rows; at++) {
         if (!scored_at(w, readouts, at)) continue;

@@ -3,7 +3,10 @@
  * A batch is cut into micro-batches of 128 to 512 tokens, dealt to a fixed number of lanes (in the
  * configuration). A lane runs its micro-batches in order and adds gradients into its own flat
  * buffer; the lanes are summed in a fixed tree. Threads take lanes, so any number of threads gives
- * the same bits. A worker records the graph once and replays it for every micro-batch. */
+ * the same bits. A worker records the graph once and replays it for every micro-batch.
+ *
+ * Of a trainer or a worker that is NULL (there was no memory for it) calls return NULL, 0 or false, with a
+ * sentence where they leave one, or do nothing. */
 #ifndef QKV_TRAINER_TRAINER_H
 #define QKV_TRAINER_TRAINER_H
 
