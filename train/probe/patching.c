@@ -21,7 +21,6 @@ typedef struct {
     tensor_arena *arena;
     ag_node **stream;                  // [layers + 1]
     real **clean_stream, **clean_mix;  // [layers + 1], [n_sites]: copies of the first example
-    int row;                           // of the logits
 } job;
 
 static void put(ag_node *node, void *ctx) {
@@ -35,9 +34,23 @@ static void put(ag_node *node, void *ctx) {
         }
 }
 
+/* The row of logits at a position of the example that is loaded, -1: not scored; and what is asked there.
+ * Examples that score other places have the same position in another row. */
+static int row_at(const job *j, int position, int *target) {
+    for (int n = 0; n < qkv_probe_rows(j->w); n++)
+        if (j->w->rows[n] == position && j->w->target[0][n] >= 0) {
+            *target = j->w->target[0][n];
+            return n;
+        }
+    return -1;
+}
+
 static double difference(const job *j) {
     const int V = qkv_trainer_spec(j->t)->readout[0].classes;
-    const real *logits = j->w->out.logits[0]->val.x + (ptrdiff_t)j->row * V;
+    int target;
+    const int row = row_at(j, j->out->position, &target);
+    if (row < 0) return (double)NAN;
+    const real *logits = j->w->out.logits[0]->val.x + (ptrdiff_t)row * V;
     return (double)logits[j->out->clean_answer] - (double)logits[j->out->other_answer];
 }
 
@@ -62,16 +75,6 @@ static int rows_at(const job *j, int k) {
 static bool run(job *j, const char *split, uint64_t example) {
     qkv_trainer_load(j->t, j->w, split, example, 1, 1);
     return qkv_probe_replay(j->w);
-}
-
-/* The row of logits at a position, -1: not scored; and what is asked there. */
-static int row_at(const job *j, int position, int *target) {
-    for (int n = 0; n < qkv_probe_rows(j->w); n++)
-        if (j->w->rows[n] == position && j->w->target[0][n] >= 0) {
-            *target = j->w->target[0][n];
-            return n;
-        }
-    return -1;
 }
 
 /* The first position at which both examples have an answer, and another one. Leaves `other` loaded. */
@@ -115,9 +118,7 @@ static real *copy(tensor_arena *arena, const ag_node *node) {
 }
 
 static bool take_clean(job *j, const char *split, uint64_t clean) {
-    int target;
     if (!run(j, split, clean)) return false;
-    j->row = row_at(j, j->out->position, &target);
     j->out->clean = difference(j);
     for (int l = 0; l <= j->out->layers; l++)
         if (!(j->clean_stream[l] = copy(j->arena, j->stream[l]))) return false;
