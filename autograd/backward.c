@@ -28,10 +28,23 @@ static void zero_the_rest(ag_graph *g) {
 
 real *ag_grads(ag_graph *g) { return g->grads; }
 
+real *ag_param_grad(ag_graph *g, const ag_param_entry *p) {
+    for (int i = 0; i < g->leaves.n; i++) {
+        const ag_node *leaf = g->leaves.at[i];
+        if (leaf->param == p) return leaf->wants_grad && leaf->has_grad ? leaf->grad : NULL;
+    }
+    return NULL;
+}
+
 void ag_grads_zero(ag_graph *g) {
     if (g->own_grads) memset(g->own_grads, 0, g->own_size * sizeof(real));
-    for (int i = 0; i < g->leaves.n; i++)
-        if (!g->leaves.at[i]->param) g->leaves.at[i]->has_grad = false;
+    for (int i = 0; i < g->leaves.n; i++) {
+        ag_node *leaf = g->leaves.at[i];
+        if (!leaf->param)
+            leaf->has_grad = false;
+        else if (leaf->grad && leaf->has_grad)
+            memset(leaf->grad, 0, leaf->val.n * sizeof(real));
+    }
 }
 
 /* The graph's own buffer, unless the caller gave one; a longer one after parameters were added. */
