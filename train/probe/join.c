@@ -71,6 +71,7 @@ static qkv_trainer *joined(qkv_trainer *t, int mask, char *error) {
     if (!qkv_config_resolve(&c, &spec, error)) return NULL;
     qkv_trainer *other = qkv_trainer_new(NULL, &c, &spec, 1, error);
     data_release(&spec);
+    if (other) qkv_probe_set_gate(other, qkv_probe_gate_is_open(t));
     if (!other || lend_parameters(t, other)) return other;
     qkv_trainer_free(other);
     return qkv_io_fail(error, "the joined model has other parameters"), NULL;
