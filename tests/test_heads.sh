@@ -110,6 +110,23 @@ own_data() {
         [ "$(sed -n '/^at /,/^$/p' out | wc -l)" -eq 8 ] # six tokens, one a line
 }
 
+# The number of examples is that of those there were, in words, in --json and in what is divided by it; an
+# example that is not there is refused.
+what_there_is_is_counted() {
+    "$qkv" heads file --examples 9999 >out && grep -q ' 3 held-out examples: ' out &&
+        "$qkv" heads file --examples 3 --json >a && "$qkv" heads file --json >b && cmp a b &&
+        grep -q '"examples":3,' a && "$qkv" data file --data file.txt --split test --n 99 >out &&
+        [ "$(grep -c '^example' out)" -eq 3 ] && "$qkv" data file --data file.txt --check >out 2>&1
+    grep -q '^file: 34 examples, 34 scored' out && grep -q 'test rows in train.* of 3$' out || return 1
+    for command in 'show file --example' 'plot file --attention --example' 'patch file --clean' \
+        'patch file --other' 'export file --npy none --example'; do
+        says "there is no example 3, the held-out ones are 0 to 2" $command 3 || return 1
+        [ ! -e none ] && "$qkv" $command 2 --at 20 >/dev/null || { echo "$command 2"; return 1; }
+        rm -rf none
+    done
+    "$qkv" show run --example 99999 >/dev/null
+}
+
 # says WORDS COMMAND...: fails, and says why.
 says() {
     words=$1
@@ -122,4 +139,5 @@ refused() {
         grep -q 'not defined, the answer is a vector' out
 }
 
-suite tables circuits json same_twice at_an_earlier_step patch patch_is_what_numpy_says own_data refused
+suite tables circuits json same_twice at_an_earlier_step patch patch_is_what_numpy_says own_data \
+    what_there_is_is_counted refused

@@ -11,6 +11,7 @@ enum { CHECKED = 10000 };
 static const double REMARKABLE = 0.01, TOO_MANY = 0.5;
 
 typedef struct {
+    int examples;              // looked at: CHECKED, or all where the task has fewer
     long scored, wrong_count;  // rows; examples with another number of them
     long outside;              // examples with ids outside their vocabulary
     long unrepeatable;         // examples that came out otherwise the second time
@@ -76,7 +77,8 @@ static void check_example(const data_spec *s, const data_batch *b, findings *f) 
 
 /* Examples of "train" as they are, and a second time. False: the task wrote where it may not. */
 static bool look(const qkv_config *c, const data_spec *s, data_batch *b, findings *f) {
-    for (int e = 0; e < CHECKED; e++) {
+    f->examples = data_at_most(s, "train", CHECKED);
+    for (int e = 0; e < f->examples; e++) {
         data_fill(b, (uint64_t)c->seed, "train", (uint64_t)e, 1);
         if (b->wrong) return false;
         check_example(s, b, f);
@@ -116,7 +118,7 @@ static void print_sources(const findings *f) {
 
 static void print_findings(const data_spec *s, const findings *f) {
     printf("%s: %d examples, %ld scored positions (%d an example and readout)\n", s->task->name,
-           CHECKED, f->scored, s->scored);
+           f->examples, f->scored, s->scored);
     printf("  ids in vocabularies     %s\n", yes(!f->outside));
     printf("  the same every time     %s\n", yes(!f->unrepeatable));
     print_sources(f);
@@ -135,8 +137,9 @@ static double print_splits(const qkv_config *c, const data_spec *s) {
     double most = 0;
     for (int i = 0; i < 2 + s->has_held_out; i++) {
         double share = data_seen(s, (uint64_t)c->seed, splits[i], CHECKED, CHECKED);
+        const int there = data_at_most(s, splits[i], CHECKED);
         printf("  %s in train%*s%.0f of %d\n", names[i], (int)(15 - strlen(names[i])), "",
-               share * CHECKED, CHECKED);
+               share * there, there);
         most = share > most ? share : most;
     }
     return most;

@@ -96,8 +96,8 @@ static bool compare(qkv_trainer *t, tensor_arena *arena, int mask, const char *n
     if (!b.x) return qkv_io_fail(error, "out of memory");
     qkv_trainer *other = joined(t, mask, error);
     qkv_trainer_scores e;
-    const bool ok = other && qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, collect, &a, error) &&
-                    qkv_probe_see(other, "test", EXAMPLES, EXAMPLES, collect, &b, error) &&
+    const bool ok = other && qkv_probe_see(t, "test", EXAMPLES, 0, collect, &a, error) &&
+                    qkv_probe_see(other, "test", EXAMPLES, 0, collect, &b, error) &&
                     qkv_trainer_evaluate(other, "test", 0, EXAMPLES, &e, error);
     qkv_trainer_free(other);
     if (!ok) return false;

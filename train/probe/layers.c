@@ -114,7 +114,7 @@ bool qkv_probe_run_layers(qkv_trainer *t, qkv_probe_measures *out, char *error) 
                                              "without_all"};
     tally sum = {0};
     if (!qkv_probe_has_contexts(t, error) ||
-        !qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, ablation, &sum, error))
+        !qkv_probe_see(t, "test", EXAMPLES, 0, ablation, &sum, error))
         return false;
     double rows = sum.rows ? (double)sum.rows : 1, looked = (double)sum.looked;
     for (int c = 0; c < CASES; c++)

@@ -101,7 +101,8 @@ bool qkv_probe_patching_other(qkv_trainer *t, const char *split, uint64_t clean,
     tensor_arena *arena = tensor_arena_new(NULL);
     job j = {.t = t, .w = qkv_trainer_any_worker(t), .out = &p, .arena = arena};
     bool found = false;
-    for (uint64_t i = 0; arena && !found && i < TRIES; i++) {
+    const uint64_t tries = (uint64_t)data_at_most(qkv_trainer_spec(t), split, TRIES);
+    for (uint64_t i = 0; arena && !found && i < tries; i++) {
         *other = i;
         found = i != clean && choose(&j, split, clean, i) && p.position < p.T;
         tensor_arena_reset(arena);

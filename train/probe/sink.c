@@ -172,7 +172,7 @@ bool qkv_probe_run_sink(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     tensor_arena *arena = tensor_arena_new(NULL);
     if (arena)
         sum.o = tensor_arena_take(arena, (size_t)qkv_trainer_config(t)->d_model, sizeof *sum.o);
-    bool ok = sum.o ? qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)
+    bool ok = sum.o ? qkv_probe_see(t, "test", EXAMPLES, 0, count, &sum, error)
                     : qkv_io_fail(error, "out of memory");
     if (ok) report(&sum.of[FOUND], "found", out);
     if (ok) report(&sum.of[ABSENT], "absent", out);
