@@ -53,7 +53,7 @@ bool qkv_probe_has_contexts(qkv_trainer *t, char *error) {
 bool qkv_probe_places(const data_spec *s, int source, int *key, int *value) {
     *key = source + s->key_at;
     *value = source + s->answer_at;
-    return *key != *value;
+    return source >= 0 && *key != *value;
 }
 
 /* ---- ablation ---- */
