@@ -12,7 +12,7 @@ static void point_into(ag_graph *g, real *flat, bool kept) {
         ag_node *leaf = g->leaves.at[i];
         if (!has_parameter(leaf)) continue;
         leaf->grad = flat + leaf->param->offset;
-        leaf->has_grad = kept;
+        leaf->has_grad = kept && leaf->has_grad;
     }
 }
 
@@ -22,8 +22,11 @@ void ag_grads_into(ag_graph *g, real *flat) {
 
 /* Parameters that nothing was added to: the first backward into a buffer fills all of it. */
 static void zero_the_rest(ag_graph *g) {
-    for (int i = 0; i < g->leaves.n; i++)
-        if (has_parameter(g->leaves.at[i])) ag_grad(g->leaves.at[i]);
+    for (int i = 0; i < g->leaves.n; i++) {
+        const ag_node *leaf = g->leaves.at[i];
+        if (has_parameter(leaf) && !leaf->has_grad)
+            memset(leaf->grad, 0, leaf->val.n * sizeof(real));
+    }
 }
 
 real *ag_grads(ag_graph *g) { return g->grads; }
@@ -40,10 +43,8 @@ void ag_grads_zero(ag_graph *g) {
     if (g->own_grads) memset(g->own_grads, 0, g->own_size * sizeof(real));
     for (int i = 0; i < g->leaves.n; i++) {
         ag_node *leaf = g->leaves.at[i];
-        if (!leaf->param)
-            leaf->has_grad = false;
-        else if (leaf->grad && leaf->has_grad)
-            memset(leaf->grad, 0, leaf->val.n * sizeof(real));
+        if (leaf->param && leaf->grad) memset(leaf->grad, 0, leaf->val.n * sizeof(real));
+        leaf->has_grad = false;
     }
 }
 
@@ -154,10 +155,9 @@ static bool provide(ag_graph *g) {
     for (int i = g->nodes_with_grads; i < g->nodes.n; i++) {
         ag_node *node = g->nodes.at[i];
         if (!node->wants_grad || node->grad || node->streamed) continue;
-        if (node->param) {
+        if (node->param)
             node->grad = g->grads + node->param->offset;
-            node->has_grad = g->grads == g->own_grads;
-        } else
+        else
             node->grad = ag_take(g, node->val.n, sizeof(real));
         if (!node->grad) return false;
     }

@@ -28,7 +28,7 @@ static ag_node *param(world *x, const char *name, tensor_shape shape) {
 }
 
 /* loss = c sum w^2 + sum v^3 + sum 0.7 w + sum 0.3 w. The 0.7 are frozen before they are recorded, the 0.3
- * afterwards; a parameter stands between them that no graph has. */
+ * afterwards; one parameter is not recorded, another one is, but the loss does not come from it. */
 static void open(world *x, qkv_optim_settings s) {
     const tensor_shape matrix = tensor_dims(2, 2, 3), five = tensor_dims(1, V);
     *x = (world){.params = ag_params_new(NULL, 1), .arena = tensor_arena_new(NULL)};
@@ -37,6 +37,7 @@ static void open(world *x, qkv_optim_settings s) {
     param(x, "unused", tensor_dims(1, 3));
     ag_graph_reset(x->g);
     x->v = param(x, "v", five), x->w = param(x, "w", matrix);
+    ag_mul(param(x, "idle", matrix), x->w);
     ag_node *frozen = param(x, "frozen", matrix), *late = param(x, "late", matrix);
     fill(x->w, -0.2, 0.1), fill(x->v, -0.5, 0.3), fill(frozen, 0.7, 0), fill(late, 0.3, 0);
     x->c = ag_input(x->g, "c", tensor_dims(0));
@@ -108,6 +109,7 @@ static void steps_are_pytorchs(void **state) {
             for (int i = 0; i < W; i++) assert_close(x.w->val.x[i], golden[k].w[i], TOLERANCE);
             for (int i = 0; i < V; i++) assert_close(x.v->val.x[i], golden[k].v[i], TOLERANCE);
             all_stay(&x, "frozen", 0.7), all_stay(&x, "late", 0.3), all_stay(&x, "unused", 1);
+            all_stay(&x, "idle", 1);
             end(&x);
         }
 }
@@ -151,11 +153,16 @@ static void without_a_gradient_nothing_moves(void **state) {
     assert_true(qkv_optim_step(&x.optim, x.g) == 0);
     assert_null(ag_param_grad(x.g, x.w->param));
     assert_true(x.w->val.x[0] == (real)-0.2 && x.v->val.x[0] == (real)-0.5);
-    step(&x, 1);
+    assert_true(ag_backward(x.loss, NULL));
     assert_ptr_equal(ag_param_grad(x.g, x.w->param), x.mine + x.w->param->offset);
     assert_null(ag_param_grad(x.g, ag_params_find(x.params, "frozen")));
     assert_null(ag_param_grad(x.g, ag_params_find(x.params, "unused")));
-    const real was = x.w->val.x[0];
+    assert_null(ag_param_grad(x.g, ag_params_find(x.params, "idle")));
+    assert_true(qkv_optim_step(&x.optim, x.g) > 0);
+    real was = x.w->val.x[0];
+    assert_true(qkv_optim_step(&x.optim, x.g) == 0 && x.w->val.x[0] == was);  // all was used up
+    step(&x, 1);
+    was = x.w->val.x[0];
     ag_sum(ag_add(x.w, x.v), 0, NULL);  // shapes that do not fit
     assert_true(isnan(qkv_optim_step(&x.optim, x.g)) && x.w->val.x[0] == was);
     end(&x);

@@ -101,10 +101,9 @@ bool qkv_optim_init(qkv_optim *o, tensor_arena *arena, ag_params *params, qkv_op
 void qkv_optim_update(qkv_optim *o, const qkv_optim_rule *rule, int param, const real *grads);
 
 /* One step along the gradients that g's backward passes added up, in its own buffer or the caller's,
- * which are then zeroed. Parameters that are frozen, or that no backward wrote a gradient for
- * (ag_param_grad), stay, and count neither in the norm nor in clipping. Returns the norm; infinity if
- * the moments cannot hold it, NaN if the graph has an error; if that is not finite, nothing was
- * changed. */
+ * which are then zeroed. Parameters that are frozen, or that nothing was added for (ag_param_grad), stay,
+ * and count neither in the norm nor in clipping. Returns the norm; infinity if the moments cannot hold
+ * it, NaN if the graph has an error; if that is not finite, nothing was changed. */
 double qkv_optim_step(qkv_optim *o, ag_graph *g);
 
 #ifdef __cplusplus
