@@ -60,12 +60,13 @@ scripts_draw_from_any_directory() {
 every_row_is_drawn() {
     needs gnuplot python3 || return
     for seed in 1 2 3; do
-        [ -e "rows$seed" ] || ran 0 train --out "rows$seed" --steps 40 --eval-every 10 --eval-examples 32 --batch 8 \
+        [ -e "rows/$seed" ] || ran 0 train --out "rows/$seed" --steps 40 --eval-every 10 --eval-examples 32 --batch 8 \
             --layers $((seed % 2 + 1)) --seed $seed --quiet || return 1
     done
-    [ "$(wc -l <rows1/metrics.csv)" -eq 6 ] && svg rows1 && svg rows2 && svg rows1 rows2 rows3 --out rows || return 1
-    for picture in 'rows1/plots/loss 2' 'rows1/plots/norms 8' 'rows1/plots/gradients 8' 'rows2/plots/learning 5' \
-        'rows2/plots/norms 4' 'rows2/plots/gradients 4' 'rows/compare 6'; do
+    [ "$(wc -l <rows/1/metrics.csv)" -eq 6 ] && svg rows/1 && svg rows/2 &&
+        svg rows/1 rows/2 rows/3 --out rows/all || return 1
+    for picture in 'rows/1/plots/loss 2' 'rows/1/plots/norms 8' 'rows/1/plots/gradients 8' 'rows/2/plots/learning 5' \
+        'rows/2/plots/norms 4' 'rows/2/plots/gradients 4' 'rows/all/compare 6'; do
         python3 "$root/tests/curves.py" "${picture% *}.svg" "${picture#* }" 5 || return 1
     done
 }
