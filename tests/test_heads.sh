@@ -53,7 +53,8 @@ as_numpy() {
         python3 "$here/patching.py" $run-npy/weights $run.jsonl 2 ${pair%-*} ${pair#*-} <report >>$run.rows ||
             return 1
     done
-    awk '$1 != $2 { found = 1 } END { exit !found }' $run.rows || { echo "all of $run score the same rows"; return 1; }
+    awk '$1 != $2 { found = 1 } END { exit !found }' $run.rows ||
+        { echo "all of $run score the same rows"; return 1; }
 }
 patch_is_what_numpy_says() {
     python3 -c 'import numpy' 2>/dev/null || cannot "python3 has no numpy" || return
@@ -63,8 +64,8 @@ patch_is_what_numpy_says() {
             echo "then $who $v $whom who? whom? => $who $whom"
         done
     done; done >ask.txt
-    "$qkv" train --task file --data ask.txt --layers 2 --heads 2 --d-model 16 --norm none --d-ff 0 --mask causal \
-        --steps 30 --out ask --quiet
+    "$qkv" train --task file --data ask.txt --layers 2 --heads 2 --d-model 16 --norm none --d-ff 0 \
+        --mask causal --steps 30 --out ask --quiet
     "$qkv" data file --data ask.txt --split test --n 7 --json >ask.jsonl
     "$qkv" data induction --pairs 6 --keys 16 --split test --n 21 --json >run.jsonl
     as_numpy run 0-1 0-20 20-3 && as_numpy ask 0-4 0-5 5-1

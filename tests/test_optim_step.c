@@ -1,5 +1,5 @@
-/* A step of the optimiser over a graph: into which buffer gradients go, what of it counts, and what stays. The
- * values are PyTorch's. */
+/* A step of the optimiser over a graph: into which buffer gradients go, what of it counts, and what stays.
+ * The values are PyTorch's. */
 #include <math.h>
 #include <string.h>
 
@@ -63,8 +63,8 @@ static double step(world *x, double c) {
     return qkv_optim_step(&x->optim, x->g);
 }
 
-/* PyTorch 2.13 in double: torch.optim with lr=.05 over [w, v], momentum=.9 in SGD, weight_decay=.1 for w; before
- * each step both gradients times min(1, 2 / norm), norm that of both together. */
+/* PyTorch 2.13 in double: torch.optim with lr=.05 over [w, v], momentum=.9 in SGD, weight_decay=.1 for w;
+ * before each step both gradients times min(1, 2 / norm), norm that of both together. */
 static const struct {
     int method;
     double norm[STEPS], w[W], v[V];

@@ -276,8 +276,8 @@ static void changes_of_the_model_are_undone(void **state) {
     qkv_page_close(p);
 }
 
-/* Of few examples it says how many there were, and which one it is; where some answers stand nowhere, attention
- * is what an evaluation says. */
+/* Of few examples it says how many there were, and which one it is; where some answers stand nowhere,
+ * attention is what an evaluation says. */
 static void examples_are_counted_as_they_are(void **state) {
     static const char *const runs[] = {"task=file\ndata=examples/it.txt", "absent=0.5"};
     (void)state;

@@ -152,8 +152,8 @@ static void flatten(qkv_trainer *t, const char *format, const data_stream *strea
     }
 }
 
-/* To hide a stream from the entries is as if its table had one row for all symbols: with a factor of entries, and
- * where each position also gets the one before it. */
+/* To hide a stream from the entries is as if its table had one row for all symbols: with a factor of entries,
+ * and where each position also gets the one before it. */
 static void the_hidden_is_its_tables_mean(void **state) {
     static const struct {
         const char *task;

@@ -73,7 +73,7 @@ static void kept_or_not_it_says_the_same(void **state) {
         same_logits(cases[i].what, cases[i].set, cases[i].n);
 }
 
-/* What the trainer's own graph says of a prompt is what the sampler says; `open`: is the gate of the scores? */
+/* What the trainer's own graph says of a prompt is what the sampler says; `open`: is the scores' gate? */
 static void says_what_was_trained(const char *what, const qkv_config_setting *more, int n_more,
                                   bool keep, bool open) {
     char error[QKV_IO_ERROR] = "";
