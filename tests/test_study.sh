@@ -58,7 +58,8 @@ parts_merged_are_the_whole() {
 any_order_gives_the_same_tables() {
     sed 's/"kind": "bars"/"kind": "lines", "x": "step"/; s/"measures": \["accuracy"\]/"measures": ["loss@#"]/
         s/"tiny"/"order"/; s/"eval_every": 10/"eval_every": 4/' tiny.json >order.json
-    ran 0 study order.json --seeds 3 --jobs 2 --out live && [ "$(wc -l <live/results.jsonl)" -eq 6 ] || return 1
+    ran 0 study order.json --seeds 3 --jobs 2 --out live && [ "$(wc -l <live/results.jsonl)" -eq 6 ] ||
+        return 1
     same() { # DIR
         for file in table.csv lines.csv seeds.csv; do
             grep -v '"seconds' live/$file >want && grep -v '"seconds' $1/$file | cmp - want || return 1
