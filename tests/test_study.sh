@@ -86,6 +86,25 @@ any_order_gives_the_same_tables() {
             python3 "$root/tests/curves.py" live/plots/lines.svg 2 6; }
 }
 
+# One long line in training makes every other one be filled up: what is measured of the same lines is the same.
+padding_is_not_measured() {
+    for a in a b c d; do for b in a b c d; do [ $a = $b ] || echo "$a $b => $a"; done; done >short.txt
+    { cat short.txt && echo 'a b c d a b c d => a'; } >long.txt
+    cp short.txt lines.txt
+    cat >padding.json <<'END'
+{"name": "padding", "seeds": 1,
+ "base": {"task": "file", "data": "short.txt", "valid": "lines.txt", "test": "lines.txt", "layers": 2,
+          "heads": 2, "d_model": 8, "norm": "none", "positions": "none", "steps": 0, "eval_examples": 99},
+ "variants": [{"name": "short"}, {"name": "long", "set": {"data": "long.txt"}}],
+ "probes": ["sizes", "entropy", "heads", "phase", "sink", "norms", "hull", "layers"], "columns": ["loss"]}
+END
+    ran 0 study padding.json --out padded && grep -c sizes padded/seeds.csv >/dev/null || return 1
+    for name in short long; do
+        grep "\"$name\"" padded/seeds.csv | grep -v '"seconds' | sed "s/\"$name\"//" >$name.csv
+    done
+    [ "$(wc -l <short.csv)" -gt 60 ] && cmp short.csv long.csv
+}
+
 summary_is_json() {
     ran 0 study tiny.json --out whole --json && [ ! -s err ] && [ "$(wc -l <out)" -eq 1 ] || return 1
     grep -q '"study":"tiny","holds":true,"seeds":2' out || { say "$(cat out)"; return 1; }
@@ -194,7 +213,8 @@ END
 }
 
 tests="built_in_studies_are_listed a_file_is_a_study finished_trainings_are_kept parts_merged_are_the_whole
-any_order_gives_the_same_tables nothing_to_judge_is_no_verdict summary_is_json a_claim_that_fails_is_exit_1
+any_order_gives_the_same_tables padding_is_not_measured
+nothing_to_judge_is_no_verdict summary_is_json a_claim_that_fails_is_exit_1
 unknown_names_are_usage_errors bad_files_are_exit_3
 a_picture_is_drawn gnu_parallel_runs_the_parts slurm_runs_the_parts"
 suite $tests

@@ -13,6 +13,7 @@ static const double REMARKABLE = 0.01, TOO_MANY = 0.5;
 typedef struct {
     int examples;              // looked at: CHECKED, or all where the task has fewer
     long scored, wrong_count;  // rows; examples with another number of them
+    long first;                // rows of the first readout, which `classes` counts
     long outside;              // examples with ids outside their vocabulary
     long unrepeatable;         // examples that came out otherwise the second time
     // Rows whose answer stands elsewhere; with none or several right entries.
@@ -62,7 +63,7 @@ static void check_example(const data_spec *s, const data_batch *b, findings *f) 
             int target = b->rows.target[r][t], source = b->rows.source[r][t];
             if (target < 0) continue;
             scored++;
-            f->classes[target < 65536 ? target : 0]++;
+            if (r == 0) f->first++, f->classes[target < 65536 ? target : 0]++;
             int n = data_right_entries(s, &b->rows, r, t);
             const bool none = s->readout[r].has_none && target == s->readout[r].classes - 1;
             f->unknown += n < 0;
@@ -99,9 +100,9 @@ static void print_classes(const data_spec *s, const findings *f) {
         most = f->classes[i] > most ? f->classes[i] : most;
     }
     printf("  classes                 %d; shares from %.2f to %.2f of an even one\n", classes,
-           (double)least * classes / (double)f->scored, (double)most * classes / (double)f->scored);
+           (double)least * classes / (double)f->first, (double)most * classes / (double)f->first);
     printf("  blind guess             %.4f; most frequent answer %.4f\n", s->chance,
-           (double)most / (double)f->scored);
+           (double)most / (double)f->first);
 }
 
 static void print_sources(const findings *f) {
@@ -126,7 +127,7 @@ static void print_findings(const data_spec *s, const findings *f) {
                                              : f->unknown ? "not checked: the task does not say"
                                                           : "yes");
     printf("  scored as declared      %s\n", yes(!f->wrong_count));
-    if (f->scored) print_classes(s, f);
+    if (f->first) print_classes(s, f);
 }
 
 /* The share of the splits that training shows, the greatest of them. */

@@ -221,8 +221,10 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
     for (int n = 0; ok && n < qkv_probe_rows(w); n++)
         for (int k = 0; k < s->n_readouts; k++) {
             if (w->target[k][n] < 0) continue;
-            sum->scored++;
-            if (w->out.logits[k]) sum->right += qkv_probe_answer(t, w, k, n) == w->target[k][n];
+            if (w->out.logits[k]) {  // a vector is not right or wrong
+                sum->scored++;
+                sum->right += qkv_probe_answer(t, w, k, n) == w->target[k][n];
+            }
             if (w->source[k][n] < 0 || !qkv_trainer_has_attention(t)) continue;
             sum->sourced++;
             sum->attention += qkv_probe_mean_at(qkv_trainer_weights(w, qkv_probe_last_layer(t)),
