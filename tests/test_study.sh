@@ -86,7 +86,7 @@ any_order_gives_the_same_tables() {
             python3 "$root/tests/curves.py" live/plots/lines.svg 2 6; }
 }
 
-# One long line in training makes every other one be filled up: what is measured of the same lines is the same.
+# One long line in training makes every other one be filled up: what is measured of these is the same.
 padding_is_not_measured() {
     for a in a b c d; do for b in a b c d; do [ $a = $b ] || echo "$a $b => $a"; done; done >short.txt
     { cat short.txt && echo 'a b c d a b c d => a'; } >long.txt
