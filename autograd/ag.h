@@ -233,7 +233,11 @@ bool ag_read_rows(ag_node *node, size_t plane, int t, int n, real *out);
  * graph uses a buffer of its own. */
 void ag_grads_into(ag_graph *g, real *flat);
 real *ag_grads(ag_graph *g);  // the buffer in use (NULL before the first backward)
-// Zeroes the graph's own buffer, and the gradients of all other leaves.
+/* A parameter's part of it; NULL where nothing was added since ag_grads_zero(): the graph does not have the
+ * parameter, recorded it frozen, or what went backward does not come from it. What else stands in the
+ * buffer, as between the parts, is nobody's. */
+real *ag_param_grad(ag_graph *g, const ag_param_entry *p);
+// Zeroes the gradients of all leaves, in whichever buffer, and the graph's own.
 void ag_grads_zero(ag_graph *g);
 
 /* The first error in words, or NULL. */

@@ -12,7 +12,7 @@ static void point_into(ag_graph *g, real *flat, bool kept) {
         ag_node *leaf = g->leaves.at[i];
         if (!has_parameter(leaf)) continue;
         leaf->grad = flat + leaf->param->offset;
-        leaf->has_grad = kept;
+        leaf->has_grad = kept && leaf->has_grad;
     }
 }
 
@@ -34,16 +34,30 @@ bool ag_own_grads(ag_graph *g) {
 
 real *ag_grads(ag_graph *g) { return g ? g->grads : NULL; }
 
+real *ag_param_grad(ag_graph *g, const ag_param_entry *p) {
+    for (int i = 0; g && i < g->leaves.n; i++) {
+        const ag_node *leaf = g->leaves.at[i];
+        if (leaf->param == p && p) return leaf->wants_grad && leaf->has_grad ? leaf->grad : NULL;
+    }
+    return NULL;
+}
+
 void ag_grads_zero(ag_graph *g) {
     if (!g) return;
     if (g->own_grads) memset(g->own_grads, 0, g->own_size * sizeof(real));
-    for (int i = 0; i < g->leaves.n; i++)
-        if (!g->leaves.at[i]->param) g->leaves.at[i]->has_grad = false;
+    for (int i = 0; i < g->leaves.n; i++) {
+        ag_node *leaf = g->leaves.at[i];
+        if (leaf->param && leaf->grad) memset(leaf->grad, 0, leaf->val.n * sizeof(real));
+        leaf->has_grad = false;
+    }
 }
 
 void ag_zero_the_rest(ag_graph *g) {
-    for (int i = 0; i < g->leaves.n; i++)
-        if (has_parameter(g->leaves.at[i])) ag_grad(g->leaves.at[i]);
+    for (int i = 0; i < g->leaves.n; i++) {
+        const ag_node *leaf = g->leaves.at[i];
+        if (has_parameter(leaf) && !leaf->has_grad)
+            memset(leaf->grad, 0, leaf->val.n * sizeof(real));
+    }
 }
 
 real *ag_grad(ag_node *in) {

@@ -211,10 +211,9 @@ bool ag_plan_grads(ag_graph *g) {
     for (int i = g->nodes_with_grads; i < g->nodes.n; i++) {
         ag_node *node = g->nodes.at[i];
         if (!node->wants_grad || node->grad || ag_own(node)->streamed) continue;
-        if (node->param) {
+        if (node->param)
             node->grad = g->grads + node->param->offset;
-            node->has_grad = g->grads == g->own_grads;
-        } else
+        else
             node->grad = ag_take(g, node->val.n, sizeof(real));
         if (!node->grad) return false;
     }

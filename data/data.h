@@ -198,6 +198,11 @@ static inline int data_count(const int *x, int n, int id) {
     return found;
 }
 
+/* What the entries' embeddings are multiplied by. */
+static inline double data_entry_scale(const data_spec *s) {
+    return s->entry_scale > 0 ? s->entry_scale : 1;
+}
+
 static inline int data_larger(int a, int b) { return a > b ? a : b; }
 
 /* n stored pairs need more keys and values than that, or attention could learn to avoid the right

@@ -21,6 +21,7 @@ uint64_t data_fingerprint(const data_batch *b) {
 }
 
 double data_seen(const data_spec *spec, uint64_t seed, const char *split, int count, int trained) {
+    count = data_at_most(spec, split, count);
     if (count < 1 || trained < 1) return (double)NAN;
     tensor_arena *arena = tensor_arena_new(NULL);
     data_batch b;

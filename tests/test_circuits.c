@@ -166,6 +166,7 @@ static void circuits_are_the_model(void **state) {
     check_model(ALONE "heads=4 kv_heads=2 d_k=5 d_v=3");
     check_model(ALONE "heads=4 kv_heads=1 values=17 keys=40");
     check_model("task=cross residual=false heads=2 values=9 pairs=5");
+    check_model(ALONE "task=recall readout=full heads=2");
 }
 
 static void circuits_of_variations_are_the_model(void **state) {

@@ -6,7 +6,8 @@ case $qkv in /*) ;; *) qkv=$PWD/$qkv ;; esac
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
-. "$(dirname "$0")/suite.sh" || exit 1
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/suite.sh" || exit 1
 cd "$dir" || exit 1
 
 "$qkv" train --task induction --pairs 6 --keys 16 --heads 2 --steps 40 --out run --quiet || exit 1
@@ -39,6 +40,35 @@ patch() {
         grep -q 'layer0.attn *head 1 -> layer1.attn *head 0' out &&
         [ "$(wc -l <run/patch/probe/example-0.csv)" -eq 37 ] &&
         "$qkv" patch run --json | grep -q '"stream":\[\['
+}
+
+# All that patch reports is what numpy computes from the exported weights: where two examples score other
+# places, each one's logits are read in its own row. as_numpy RUN CLEAN-OTHER...: some of them do so.
+as_numpy() {
+    run=$1
+    shift
+    "$qkv" export $run --npy $run-npy >/dev/null
+    for pair; do
+        "$qkv" patch $run --clean ${pair%-*} --other ${pair#*-} --json >report || return 1
+        python3 "$here/patching.py" $run-npy/weights $run.jsonl 2 ${pair%-*} ${pair#*-} <report >>$run.rows ||
+            return 1
+    done
+    awk '$1 != $2 { found = 1 } END { exit !found }' $run.rows ||
+        { echo "all of $run score the same rows"; return 1; }
+}
+patch_is_what_numpy_says() {
+    python3 -c 'import numpy' 2>/dev/null || cannot "python3 has no numpy" || return
+    for who in anna ben cleo dora; do for whom in anna ben cleo dora; do
+        [ $who = $whom ] || for v in saw met knew; do
+            echo "$who $v $whom who? whom? => $who $whom"
+            echo "then $who $v $whom who? whom? => $who $whom"
+        done
+    done; done >ask.txt
+    "$qkv" train --task file --data ask.txt --layers 2 --heads 2 --d-model 16 --norm none --d-ff 0 \
+        --mask causal --steps 30 --out ask --quiet
+    "$qkv" data file --data ask.txt --split test --n 7 --json >ask.jsonl
+    "$qkv" data induction --pairs 6 --keys 16 --split test --n 21 --json >run.jsonl
+    as_numpy run 0-1 0-20 20-3 && as_numpy ask 0-4 0-5 5-1
 }
 
 # One head's queries match the first question and its values answer it, the other's the second; a model of two
@@ -81,6 +111,23 @@ own_data() {
         [ "$(sed -n '/^at /,/^$/p' out | wc -l)" -eq 8 ] # six tokens, one a line
 }
 
+# The number of examples is that of those there were, in words, in --json and in what is divided by it; an
+# example that is not there is refused.
+what_there_is_is_counted() {
+    "$qkv" heads file --examples 9999 >out && grep -q ' 3 held-out examples: ' out &&
+        "$qkv" heads file --examples 3 --json >a && "$qkv" heads file --json >b && cmp a b &&
+        grep -q '"examples":3,' a && "$qkv" data file --data file.txt --split test --n 99 >out &&
+        [ "$(grep -c '^example' out)" -eq 3 ] && "$qkv" data file --data file.txt --check >out 2>&1
+    grep -q '^file: 34 examples, 34 scored' out && grep -q 'test rows in train.* of 3$' out || return 1
+    for command in 'show file --example' 'plot file --attention --example' 'patch file --clean' \
+        'patch file --other' 'export file --npy none --example'; do
+        says "there is no example 3, the held-out ones are 0 to 2" $command 3 || return 1
+        [ ! -e none ] && "$qkv" $command 2 --at 20 >/dev/null || { echo "$command 2"; return 1; }
+        rm -rf none
+    done
+    "$qkv" show run --example 99999 >/dev/null
+}
+
 # says WORDS COMMAND...: fails, and says why.
 says() {
     words=$1
@@ -93,4 +140,5 @@ refused() {
         grep -q 'not defined, the answer is a vector' out
 }
 
-suite tables circuits json same_twice at_an_earlier_step patch own_data refused
+suite tables circuits json same_twice at_an_earlier_step patch patch_is_what_numpy_says own_data \
+    what_there_is_is_counted refused

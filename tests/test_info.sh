@@ -64,6 +64,7 @@ formulas_are_right() {
         '--tie qv' '--tie qkv' '--no-wq --no-wk' '--no-wk --no-wv --no-wo' \
         '--d-k 3 --d-v 7' '--bias --d-ff 50' '--scale learned --layers 3' \
         '--d-ff 50 --activation silu-gated --bias --tie kv' \
+        '--scale exp --layers 2' '--qk-norm --heads 2 --kv-heads 1 --latent 4 --scale exp' \
         '--task cross --d-ff 9' '--task cross --arch encoder-decoder --bias --layers 2' \
         '--positions learned --token-shift --norm rms'; do
         n=$((n + 1))

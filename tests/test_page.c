@@ -276,6 +276,31 @@ static void changes_of_the_model_are_undone(void **state) {
     qkv_page_close(p);
 }
 
+/* Of few examples it says how many there were, and which one it is; where some answers stand nowhere,
+ * attention is what an evaluation says. */
+static void examples_are_counted_as_they_are(void **state) {
+    static const char *const runs[] = {"task=file\ndata=examples/it.txt", "absent=0.5"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char error[QKV_IO_ERROR];
+        qkv_page *p = page_with(runs[i]);
+        qkv_trainer *t = p->run->t;
+        const int asked = qkv_trainer_config(t)->eval_examples,
+                  there = data_at_most(qkv_trainer_spec(t), "test", asked);
+        qkv_trainer_scores s;
+        assert_true(there < asked || i == 1);
+        go(p, 3);
+        assert_true(qkv_trainer_evaluate(t, "test", 0, asked, &s, error));
+        const char *json = qkv_page_score(p, false);
+        assert_int_equal((int)number(json, "examples"), there);
+        assert_close(number(json, "accuracy"), s.accuracy, 1e-6);
+        assert_close(number(json, "attention"), s.answer_attention, 1e-5);
+        assert_true(qkv_page_example(p, there + 3));
+        assert_int_equal((int)number(qkv_page_words(p), "number"), i ? there + 3 : 3);
+        qkv_page_close(p);
+    }
+}
+
 /* ---- all tasks, and what cannot be ---- */
 
 static void every_task_can_be_looked_at(void **state) {
@@ -349,6 +374,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(keys_move_attention_values_do_not),
     cmocka_unit_test(questions_follow_their_keys),
     cmocka_unit_test(changes_of_the_model_are_undone),
+    cmocka_unit_test(examples_are_counted_as_they_are),
     cmocka_unit_test(every_task_can_be_looked_at),
     cmocka_unit_test(says_what_cannot_be),
     cmocka_unit_test(divergence_is_said_and_can_be_left),

@@ -56,6 +56,22 @@ scripts_draw_from_any_directory() {
 }
 
 # A gnuplot that takes its time; the picture is given up, and the next one tidies.
+# Every curve goes through all rows of its table, the first one, too.
+every_row_is_drawn() {
+    needs gnuplot python3 || return
+    for seed in 1 2 3; do
+        [ -e "rows/$seed" ] ||
+            ran 0 train --out "rows/$seed" --layers $((seed % 2 + 1)) --seed $seed --steps 40 \
+                --eval-every 10 --eval-examples 32 --batch 8 --quiet || return 1
+    done
+    [ "$(wc -l <rows/1/metrics.csv)" -eq 6 ] && svg rows/1 && svg rows/2 &&
+        svg rows/1 rows/2 rows/3 --out rows/all || return 1
+    for picture in 'rows/1/plots/loss 2' 'rows/1/plots/norms 8' 'rows/1/plots/gradients 8' \
+        'rows/2/plots/learning 5' 'rows/2/plots/norms 4' 'rows/2/plots/gradients 4' 'rows/all/compare 6'; do
+        python3 "$root/tests/curves.py" "${picture% *}.svg" "${picture#* }" 5 || return 1
+    done
+}
+
 a_killed_drawing_is_swept_up() {
     needs gnuplot flock || return
     trained pairs || return 1
@@ -294,7 +310,8 @@ missing_programs_are_named() {
     [ "$(wc -l <err)" -eq 1 ] && has err 'has no torch'
 }
 
-suite any_terminal_in_the_environment scripts_draw_from_any_directory a_killed_drawing_is_swept_up \
+suite any_terminal_in_the_environment scripts_draw_from_any_directory every_row_is_drawn \
+    a_killed_drawing_is_swept_up \
     damaged_maps_are_exit_3 a_torn_row_is_not_drawn circuits_say_who_is_asked_for \
     learning_knows_what_was_there one_example_is_labelled_whole an_entry_that_asks_keeps_its_name \
     an_animation_is_of_the_run runs_side_by_side no_steps_no_negative_axis \

@@ -7,6 +7,7 @@
 #include "autograd/graph_internal.h"  // to see whether hooks are left
 #include "tests/check.h"
 #include "train/probe/attention_map.h"
+#include "train/probe/hide.h"
 #include "train/probe/interventions.h"
 
 static const double ROUNDING = sizeof(real) == sizeof(double) ? 1e-12 : 2e-6;
@@ -138,6 +139,58 @@ static void counts_agree(void **state) {
     }
 }
 
+/* The rows of a table's symbols become their mean. */
+static void flatten(qkv_trainer *t, const char *format, const data_stream *stream) {
+    char name[96];
+    snprintf(name, sizeof name, format, qkv_trainer_store_name(qkv_trainer_spec(t)), stream->name);
+    ag_param_entry *table = ag_params_find(qkv_trainer_params(t), name);
+    if (!table) return;
+    const int D = table->val.shape.dim[1], N = data_symbols(stream);
+    for (int d = 0; d < D; d++) {
+        double mean = 0;
+        for (int i = 0; i < N; i++) mean += (double)table->val.x[i * D + d] / N;
+        for (int i = 0; i < N; i++) table->val.x[i * D + d] = (real)mean;
+    }
+}
+
+/* To hide a stream from the entries is as if its table had one row for all symbols: with a factor of entries,
+ * and where each position also gets the one before it. */
+static void the_hidden_is_its_tables_mean(void **state) {
+    static const struct {
+        const char *task;
+        bool shift;
+    } models[] = {
+        {"pairs", false}, {"pairs", true}, {"cross", false}, {"recall", false}, {"recall", true}};
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof models / sizeof *models; i++) {
+        qkv_config c = config_of(models[i / 2].task, 1, 64);
+        c.token_shift = models[i / 2].shift, c.readout = NN_READOUT_FULL;
+        qkv_trainer *t = trained(c, 0);
+        qkv_trainer_worker *w = qkv_trainer_any_worker(t);
+        const data_spec *s = qkv_trainer_spec(t);
+        const int stream = i % 2 ? s->roles.key : s->roles.value, S = s->side[s->store].T;
+        tensor_arena *arena = tensor_arena_new(NULL);
+        ag_node *embed = ag_find(w->graph, qkv_trainer_store_name(s));
+        const int D = tensor_width(embed->val.shape);
+        qkv_probe_hidden hide;
+        qkv_trainer_load(t, w, "test", 0, w->B, w->B);
+        assert_true(qkv_probe_hide_new(arena, t, w, stream, &hide));
+        assert_true(ag_hook(embed, qkv_probe_hide, &hide) && ag_forward(w->graph));
+        ag_unhook(embed, qkv_probe_hide, &hide);
+        real *got = tensor_arena_reals(arena, embed->val.n);
+        memcpy(got, embed->val.x, embed->val.n * sizeof *got);
+        flatten(t, "%s.%s", &s->side[s->store].stream[stream]);
+        flatten(t, "%s.previous.%s", &s->side[s->store].stream[stream]);
+        assert_true(ag_forward(w->graph));
+        const int places = stream == s->roles.value ? S : s->entries;  // a question has its own key
+        for (int b = 0; b < w->B; b++)
+            for (int k = 0; k < places * D; k++)
+                assert_close(got[b * S * D + k], embed->val.x[b * S * D + k], 4 * ROUNDING);
+        tensor_arena_free(arena);
+        qkv_trainer_free(t);
+    }
+}
+
 /* Where one position is scored, the clean row is what an evaluation of the same examples says. */
 static void clean_is_what_evaluation_says(void **state) {
     (void)state;
@@ -233,6 +286,7 @@ static void a_trained_map_hits_its_targets(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(probes_leave_no_trace),
     cmocka_unit_test(counts_agree),
+    cmocka_unit_test(the_hidden_is_its_tables_mean),
     cmocka_unit_test(clean_is_what_evaluation_says),
     cmocka_unit_test(rows_of_the_map_are_distributions),
     cmocka_unit_test(a_trained_map_hits_its_targets),

@@ -53,6 +53,58 @@ parts_merged_are_the_whole() {
     [ "$(results merged)" = "$(results alone)" ] || say "merged parts differ from the whole"
 }
 
+# Tables are of the trainings, not of the order in which they came: at once or read again, backwards, after
+# a stop, or merged in any order. The time that each took is its own.
+any_order_gives_the_same_tables() {
+    sed 's/"kind": "bars"/"kind": "lines", "x": "step"/; s/"measures": \["accuracy"\]/"measures": ["loss@#"]/
+        s/"tiny"/"order"/; s/"eval_every": 10/"eval_every": 4/' tiny.json >order.json
+    ran 0 study order.json --seeds 3 --jobs 2 --out live && [ "$(wc -l <live/results.jsonl)" -eq 6 ] ||
+        return 1
+    same() { # DIR
+        for file in table.csv lines.csv seeds.csv; do
+            grep -v '"seconds' live/$file >want && grep -v '"seconds' $1/$file | cmp - want || return 1
+        done
+        [ "$(wc -l <want)" -gt 100 ] || say "nothing was compared"
+    }
+    mkdir back stopped one two
+    sed '1!G;h;$!d' live/results.jsonl >back/results.jsonl
+    sed 4,6d live/results.jsonl >stopped/results.jsonl
+    sed 2,4d live/results.jsonl >one/results.jsonl
+    sed -n 2,4p live/results.jsonl >two/results.jsonl
+    cp -r live again
+    for dir in again back stopped; do
+        ran 0 study order.json --seeds 3 --jobs 2 --out $dir --quiet && same $dir || return 1
+    done
+    for parts in 'one two' 'two one' 'back one'; do
+        rm -rf merged
+        ran 0 study --merge --seeds 3 --out merged order.json $parts && same merged || return 1
+        [ -e rows ] || cp merged/results.jsonl rows
+        cmp rows merged/results.jsonl || return 1
+    done
+    ! command -v gnuplot >/dev/null || ! command -v python3 >/dev/null ||
+        { (cd live/plots && gnuplot -c lines.gp svg 2>/dev/null) &&
+            python3 "$root/tests/curves.py" live/plots/lines.svg 2 6; }
+}
+
+# One long line in training makes every other one be filled up: what is measured of these is the same.
+padding_is_not_measured() {
+    for a in a b c d; do for b in a b c d; do [ $a = $b ] || echo "$a $b => $a"; done; done >short.txt
+    { cat short.txt && echo 'a b c d a b c d => a'; } >long.txt
+    cp short.txt lines.txt
+    cat >padding.json <<'END'
+{"name": "padding", "seeds": 1,
+ "base": {"task": "file", "data": "short.txt", "valid": "lines.txt", "test": "lines.txt", "layers": 2,
+          "heads": 2, "d_model": 8, "norm": "none", "positions": "none", "steps": 0, "eval_examples": 99},
+ "variants": [{"name": "short"}, {"name": "long", "set": {"data": "long.txt"}}],
+ "probes": ["sizes", "entropy", "heads", "phase", "sink", "norms", "hull", "layers"], "columns": ["loss"]}
+END
+    ran 0 study padding.json --out padded && grep -c sizes padded/seeds.csv >/dev/null || return 1
+    for name in short long; do
+        grep "\"$name\"" padded/seeds.csv | grep -v '"seconds' | sed "s/\"$name\"//" >$name.csv
+    done
+    [ "$(wc -l <short.csv)" -gt 60 ] && cmp short.csv long.csv
+}
+
 summary_is_json() {
     ran 0 study tiny.json --out whole --json && [ ! -s err ] && [ "$(wc -l <out)" -eq 1 ] || return 1
     grep -q '"study":"tiny","holds":true,"seeds":2' out || { say "$(cat out)"; return 1; }
@@ -161,6 +213,7 @@ END
 }
 
 tests="built_in_studies_are_listed a_file_is_a_study finished_trainings_are_kept parts_merged_are_the_whole
+any_order_gives_the_same_tables padding_is_not_measured
 nothing_to_judge_is_no_verdict summary_is_json a_claim_that_fails_is_exit_1
 unknown_names_are_usage_errors bad_files_are_exit_3
 a_picture_is_drawn gnu_parallel_runs_the_parts slurm_runs_the_parts"

@@ -58,10 +58,10 @@ int cli_export(int argc, char **argv) {
         return cli_error(CLI_USAGE, "export", "--npy DIR or --csv DIR is needed");
     qkv_trainer *t = cli_open_run("export", run, &r.state, false, &progress, &code);
     if (!t) return code;
-    if (qkv_run_export(&qkv_io_posix, t, &r.o, &exported, error))
-        report(&r, &exported);
-    else
+    code = cli_has_example("export", "example", t, r.o.example);
+    if (code == CLI_OK && !qkv_run_export(&qkv_io_posix, t, &r.o, &exported, error))
         code = cli_error(CLI_FAILED, "export", "%s", error);
+    if (code == CLI_OK) report(&r, &exported);
     qkv_trainer_free(t);
     return code;
 }

@@ -205,8 +205,19 @@ static int report(const request *r, const char *run, int step, qkv_trainer *t,
     return cli_maps_draw(&maps, "patch", r->out ? r->out : dir, r->json);
 }
 
-int cli_patch(int argc, char **argv) {
+static int patch(request *r, const char *run, int step, qkv_trainer *t, tensor_arena *arena) {
     char error[QKV_IO_ERROR];
+    qkv_probe_patching p;
+    int code = cli_has_example("patch", "clean", t, r->clean);
+    if (code == CLI_OK) code = cli_has_example("patch", "other", t, r->other);
+    if (code != CLI_OK) return code;
+    choose_other(t, r);
+    if (!qkv_probe_patching_of(t, "test", (uint64_t)r->clean, (uint64_t)r->other, arena, &p, error))
+        return cli_error(CLI_FAILED, "patch", "%s", error);
+    return report(r, run, step, t, &p, arena);
+}
+
+int cli_patch(int argc, char **argv) {
     request r = {.other = -1, .state = CLI_STATE_NEWEST};
     qkv_run_progress progress;
     const char *run;
@@ -215,16 +226,9 @@ int cli_patch(int argc, char **argv) {
     if (code != CLI_OK || done) return code;
     qkv_trainer *t = cli_open_run("patch", run, &r.state, true, &progress, &code);
     if (!t) return code;
-    qkv_probe_patching p;
     tensor_arena *arena = tensor_arena_new(NULL);
-    if (arena) choose_other(t, &r);
-    if (!arena)
-        code = cli_error(CLI_FAILED, "patch", "out of memory");
-    else if (!qkv_probe_patching_of(t, "test", (uint64_t)r.clean, (uint64_t)r.other, arena, &p,
-                                    error))
-        code = cli_error(CLI_FAILED, "patch", "%s", error);
-    else
-        code = report(&r, run, progress.step, t, &p, arena);
+    code = arena ? patch(&r, run, progress.step, t, arena)
+                 : cli_error(CLI_FAILED, "patch", "out of memory");
     tensor_arena_free(arena);
     qkv_trainer_free(t);
     return code;

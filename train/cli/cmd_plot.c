@@ -166,10 +166,11 @@ static int plot_example(request *r, const char *run) {
     qkv_trainer *t = cli_open_run("plot", run, &r->state, true, &progress, &code);
     if (!t) return code;
     int readout = cli_readout("plot", qkv_trainer_spec(t), r->answer);
-    bool written = readout >= 0 && load_example(r, t, error) &&
+    code = readout < 0 ? CLI_USAGE : cli_has_example("plot", "example", t, r->example);
+    bool written = code == CLI_OK && load_example(r, t, error) &&
                    qkv_run_write_example(&qkv_io_posix, t, run, readout, r->change, error);
     qkv_trainer_free(t);
-    if (readout < 0) return CLI_USAGE;
+    if (code != CLI_OK) return code;
     if (!written) return cli_error(CLI_FAILED, "plot", "%s", error);
     return code_of(qkv_plot_example(run, r->format, report, r));
 }

@@ -181,9 +181,9 @@ int cli_show(int argc, char **argv) {
                    .head = (int)r.head,
                    .colour = cli_terminal(STDOUT_FILENO) && !(no_colour && *no_colour)};
     v.readout = cli_readout("show", v.spec, r.answer);
-    code = v.readout < 0 ? CLI_USAGE
-           : v.arena     ? show(&v, &r)
-                         : cli_error(CLI_FAILED, "show", "out of memory");
+    code = v.readout < 0 ? CLI_USAGE : cli_has_example("show", "example", t, r.example);
+    if (code == CLI_OK)
+        code = v.arena ? show(&v, &r) : cli_error(CLI_FAILED, "show", "out of memory");
     tensor_arena_free(v.arena);
     qkv_trainer_free(t);
     return code;

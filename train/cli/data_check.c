@@ -11,7 +11,9 @@ enum { CHECKED = 10000 };
 static const double REMARKABLE = 0.01, TOO_MANY = 0.5;
 
 typedef struct {
+    int examples;              // looked at: CHECKED, or all where the task has fewer
     long scored, wrong_count;  // rows; examples with another number of them
+    long first;                // rows of the first readout, which `classes` counts
     long outside;              // examples with ids outside their vocabulary
     long unrepeatable;         // examples that came out otherwise the second time
     // Rows whose answer stands elsewhere; with none or several right entries.
@@ -61,7 +63,7 @@ static void check_example(const data_spec *s, const data_batch *b, findings *f) 
             int target = b->rows.target[r][t], source = b->rows.source[r][t];
             if (target < 0) continue;
             scored++;
-            f->classes[target < 65536 ? target : 0]++;
+            if (r == 0) f->first++, f->classes[target < 65536 ? target : 0]++;
             int n = data_right_entries(s, &b->rows, r, t);
             const bool none = s->readout[r].has_none && target == s->readout[r].classes - 1;
             f->unknown += n < 0;
@@ -76,7 +78,8 @@ static void check_example(const data_spec *s, const data_batch *b, findings *f) 
 
 /* Examples of "train" as they are, and a second time. False: the task wrote where it may not. */
 static bool look(const qkv_config *c, const data_spec *s, data_batch *b, findings *f) {
-    for (int e = 0; e < CHECKED; e++) {
+    f->examples = data_at_most(s, "train", CHECKED);
+    for (int e = 0; e < f->examples; e++) {
         data_fill(b, (uint64_t)c->seed, "train", (uint64_t)e, 1);
         if (b->wrong) return false;
         check_example(s, b, f);
@@ -97,9 +100,9 @@ static void print_classes(const data_spec *s, const findings *f) {
         most = f->classes[i] > most ? f->classes[i] : most;
     }
     printf("  classes                 %d; shares from %.2f to %.2f of an even one\n", classes,
-           (double)least * classes / (double)f->scored, (double)most * classes / (double)f->scored);
+           (double)least * classes / (double)f->first, (double)most * classes / (double)f->first);
     printf("  blind guess             %.4f; most frequent answer %.4f\n", s->chance,
-           (double)most / (double)f->scored);
+           (double)most / (double)f->first);
 }
 
 static void print_sources(const findings *f) {
@@ -116,7 +119,7 @@ static void print_sources(const findings *f) {
 
 static void print_findings(const data_spec *s, const findings *f) {
     printf("%s: %d examples, %ld scored positions (%d an example and readout)\n", s->task->name,
-           CHECKED, f->scored, s->scored);
+           f->examples, f->scored, s->scored);
     printf("  ids in vocabularies     %s\n", yes(!f->outside));
     printf("  the same every time     %s\n", yes(!f->unrepeatable));
     print_sources(f);
@@ -124,7 +127,7 @@ static void print_findings(const data_spec *s, const findings *f) {
                                              : f->unknown ? "not checked: the task does not say"
                                                           : "yes");
     printf("  scored as declared      %s\n", yes(!f->wrong_count));
-    if (f->scored) print_classes(s, f);
+    if (f->first) print_classes(s, f);
 }
 
 /* The share of the splits that training shows, the greatest of them. */
@@ -135,8 +138,9 @@ static double print_splits(const qkv_config *c, const data_spec *s) {
     double most = 0;
     for (int i = 0; i < 2 + s->has_held_out; i++) {
         double share = data_seen(s, (uint64_t)c->seed, splits[i], CHECKED, CHECKED);
+        const int there = data_at_most(s, splits[i], CHECKED);
         printf("  %s in train%*s%.0f of %d\n", names[i], (int)(15 - strlen(names[i])), "",
-               share * CHECKED, CHECKED);
+               share * there, there);
         most = share > most ? share : most;
     }
     return most;

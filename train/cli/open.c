@@ -1,6 +1,7 @@
 /* open.c - opening a run for the commands that look at it. */
 #include "train/cli/open.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "train/io/number.h"
@@ -43,4 +44,12 @@ qkv_trainer *cli_open_run(const char *command, const char *run, const cli_state 
                       qkv_io_printable(s->weights ? s->weights : run, shown, sizeof shown));
     qkv_trainer_free(t);
     return NULL;
+}
+
+int cli_has_example(const char *command, const char *option, const qkv_trainer *t, long example) {
+    const int all = data_at_most(qkv_trainer_spec(t), "test", INT_MAX);
+    if (all == INT_MAX || example < all) return CLI_OK;
+    return cli_error(CLI_USAGE, command,
+                     "--%s: there is no example %ld, the held-out ones are 0 to %d", option,
+                     example, all - 1);
 }

@@ -38,4 +38,7 @@ int cli_parse_run(int argc, char **argv, const cli_option *options, cli_option_f
 qkv_trainer *cli_open_run(const char *command, const char *run, const cli_state *s, bool finite,
                           qkv_run_progress *progress, int *code);
 
+/* Has the run a held-out example of this number? If not, an exit code, and a message about --OPTION. */
+int cli_has_example(const char *command, const char *option, const qkv_trainer *t, long example);
+
 #endif

@@ -124,18 +124,30 @@ void qkv_optim_update(qkv_optim *o, const qkv_optim_rule *rule, int param, const
         qkv_optim_apply(&own, p->val.shape.rank >= 2, p->val.n, p->val.x, grads + p->offset, m);
 }
 
+/* The gradient by which a parameter is to learn; NULL: it stays. */
+static const real *gradient_of(const qkv_optim *o, ag_graph *g, int param) {
+    const ag_param_entry *p = ag_params_at(o->params, param);
+    return p->frozen ? NULL : ag_param_grad(g, p);
+}
+
 double qkv_optim_step(qkv_optim *o, ag_graph *g) {
-    const real *grads = ag_grads(g);
-    if (!o || !grads) return 0;
+    if (!o || !g) return 0;
+    if (ag_error(g)) return (double)NAN;
+    if (!ag_grads(g)) return 0;
+    const int params = ag_params_count(o->params);
     double squares = 0;
-    for (size_t i = 0; i < ag_params_size(o->params); i++)
-        squares += (double)grads[i] * (double)grads[i];
+    for (int i = 0; i < params; i++) {
+        const real *grad = gradient_of(o, g, i);
+        for (size_t k = 0; grad && k < ag_params_at(o->params, i)->val.n; k++)
+            squares += (double)grad[k] * (double)grad[k];
+    }
     const double norm = sqrt(squares);
     if (!isfinite(norm)) return norm;
     const qkv_optim_rule rule = qkv_optim_rule_at(&o->settings, o->step, norm);
     if (!qkv_optim_holds(&rule, norm)) return (double)INFINITY;
     o->step++;
-    for (int i = 0; i < ag_params_count(o->params); i++) qkv_optim_update(o, &rule, i, grads);
+    for (int i = 0; i < params; i++)
+        if (gradient_of(o, g, i)) qkv_optim_update(o, &rule, i, ag_grads(g));
     ag_grads_zero(g);
     return norm;
 }

@@ -100,9 +100,11 @@ bool qkv_optim_init(qkv_optim *o, tensor_arena *arena, ag_params *params, qkv_op
  * gradient of all. Parameters can be updated side by side by several threads. */
 void qkv_optim_update(qkv_optim *o, const qkv_optim_rule *rule, int param, const real *grads);
 
-/* One step along the gradients that g's backward passes added up, which are then zeroed. Frozen
- * parameters stay. Returns the gradient's norm (0 where there is none: no backward pass was run),
- * infinity if the moments cannot hold it; if that is not finite, nothing was changed. */
+/* One step along the gradients that g's backward passes added up, in its own buffer or the caller's,
+ * which are then zeroed. Parameters that are frozen, or that nothing was added for (ag_param_grad), stay,
+ * and count neither in the norm nor in clipping. Returns the norm (0 where no
+ * backward pass was run); infinity if the moments cannot hold
+ * it, NaN if the graph has an error; if that is not finite, nothing was changed. */
 double qkv_optim_step(qkv_optim *o, ag_graph *g);
 
 #ifdef __cplusplus

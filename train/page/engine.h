@@ -54,8 +54,9 @@ const char *qkv_page_rows(qkv_page *p, int from);
 
 /* ---- the example ---- */
 
-bool qkv_page_example(qkv_page *p, int number);  // held-out example, as drawn
-const char *qkv_page_words(qkv_page *p);         // its ids as drawn and as changed
+/* Held-out example, as drawn; of few ones counted round, qkv_page_words() says which it is. */
+bool qkv_page_example(qkv_page *p, int number);
+const char *qkv_page_words(qkv_page *p);  // its ids as drawn and as changed
 
 /* Changes one symbol; id -1: none. The question looked at is the scored position `position`. */
 bool qkv_page_set(qkv_page *p, int side, int stream, int position, int id);

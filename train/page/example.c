@@ -1,4 +1,5 @@
 /* example.c - one held-out example as drawn and as changed by hand, and changes of the model. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,8 @@ bool qkv_page_example(qkv_page *p, int number) {
     const data_spec *s = qkv_trainer_spec(r->t);
     qkv_trainer_worker *w = qkv_trainer_any_worker(r->t);
     if (number < 0) return qkv_io_fail(p->error, "there is no example %d", number);
+    const int all = data_at_most(s, "test", INT_MAX);
+    number %= all;  // after the last comes the first; qkv_page_words() says which it is
     qkv_trainer_load(r->t, w, "test", (uint64_t)number, 1, 1);
     qkv_page_ids row = row_ids(s, w, 0);
     copy_ids(s, &row, &r->drawn);

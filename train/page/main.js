@@ -98,8 +98,9 @@
 
     /* The example and the model's changes as the state has them. */
     async function change() {
+        let words;
         try {
-            const words = await call("change", {
+            words = await call("change", {
                 example: state.example,
                 ask: state.ask,
                 set: state.set,
@@ -108,15 +109,16 @@
                 random: state.random
             });
             trouble("");
-            qkvExample.showWords(words);
         } catch (e) {
             trouble(e.message);
             qkvState.undo();
             state.ask = -1;
-            qkvExample.showWords(await call(
+            words = await call(
                 "change",
-                {example: state.example, ask: -1, set: [], hide: 0, silent: -1, random: ""}));
+                {example: state.example, ask: -1, set: [], hide: 0, silent: -1, random: ""});
         }
+        qkvExample.showWords(words);
+        state.example = words.number;  // of the last one the next is the first
         by("example-name").textContent = "held-out example " + state.example;
         by("previous-example").disabled = state.example === 0;
         scored = "";

@@ -39,7 +39,8 @@ do for [i=1:levels] {
     set arrow i from graph 0, first LOSS[i] to graph 1, first LOSS[i] nohead ls 8 back
     set label i NAME[i] at graph 0.99, first LOSS[i] right offset 0, 0.6 front noenhanced tc rgb GREY
 }
-plot for [i=0:runs-1] DATA index i+1 every ::1 using 1:2 with linespoints ls 101+i \
+# The title takes the block's first row: nothing else skips it.
+plot for [i=0:runs-1] DATA index i+1 using 1:2 with linespoints ls 101+i \
     lw wide(i, runs) ps mark(i, runs) pi marks(rows, i % 8) title columnheader(1)
 
 set lmargin at screen 0.555; set rmargin at screen 0.98

@@ -27,7 +27,7 @@ typedef struct {
     long **have;  // [n_nodes][T] examples that have a position
     part *part;
     int n_nodes, n_parts;
-    long scored;
+    long scored[QKV_PROBE_WAYS];
 } tally;
 
 typedef struct {
@@ -57,15 +57,17 @@ static void replace(ag_node *node, void *ctx) {
         }
 }
 
-static long right(const qkv_trainer *t, const qkv_trainer_worker *w, long *scored) {
-    long n_right = 0;
+/* Answers, and how many of them are right. */
+static long answers(const qkv_trainer *t, const qkv_trainer_worker *w, long *right) {
+    long scored = 0;
+    *right = 0;
     for (int n = 0; n < qkv_probe_rows(w); n++)
         for (int r = 0; r < qkv_trainer_spec(t)->n_readouts; r++) {
             if (w->target[r][n] < 0) continue;
-            n_right += qkv_probe_answer(t, w, r, n) == w->target[r][n];
-            if (scored) ++*scored;
+            *right += qkv_probe_answer(t, w, r, n) == w->target[r][n];
+            scored++;
         }
-    return n_right;
+    return scored;
 }
 
 static int width(const ag_node *node) { return node->val.shape.dim[2]; }
@@ -93,16 +95,18 @@ static bool try_parts(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena
     change c = {.count = w->count, .clean = tensor_arena_reals(arena, most)};
     for (int side = 0; side < DATA_SIDES; side++) c.length[side] = w->data.rows.length[side];
     if (!c.clean) return false;
-    if (w->count < 2) return true;  // there is no other example
-    right(t, w, &sum->scored);
+    long right;
+    const int ways = w->count < 2 ? QKV_PROBE_RESAMPLE : QKV_PROBE_WAYS;  // of no other example
+    for (int way = 0; way < ways; way++) sum->scored[way] += answers(t, w, &right);
     for (int i = 0; i < sum->n_parts; i++)
-        for (c.way = 0; c.way < QKV_PROBE_WAYS; c.way++) {
+        for (c.way = 0; c.way < ways; c.way++) {
             c.p = &sum->part[i];
             if (!ag_hook(c.p->node, replace, &c)) return false;
             const bool ran = qkv_probe_replay(w);
             ag_unhook(c.p->node, replace, &c);
             if (!ran) return false;
-            c.p->right[c.way] += (double)right(t, w, NULL);
+            answers(t, w, &right);
+            c.p->right[c.way] += (double)right;
         }
     return true;
 }
@@ -184,7 +188,7 @@ bool qkv_probe_ablate_heads(qkv_trainer *t, const char *split, int count, tensor
     if (!qkv_trainer_any_worker(t)->out.logits[0]) return true;  // nothing is right or wrong
     if (!prepare(t, arena, out, &sum) || !list_parts(t, arena, out, &sum))
         return qkv_io_fail(error, "out of memory");
-    if (!qkv_probe_see(t, split, count, count, add_means, &sum, error)) return false;
+    if (!qkv_probe_see(t, split, count, 0, add_means, &sum, error)) return false;
     for (int k = 0; k < sum.n_nodes; k++) {
         const size_t T = (size_t)sum.node[k]->val.shape.dim[1], W = (size_t)width(sum.node[k]);
         for (size_t i = 0; i < T * W; i++) {
@@ -192,10 +196,10 @@ bool qkv_probe_ablate_heads(qkv_trainer *t, const char *split, int count, tensor
             if (sum.have[k][place]) sum.mean[k][i] /= (double)sum.have[k][place];
         }
     }
-    if (!qkv_probe_see(t, split, count, count, try_parts, &sum, error)) return false;
-    const double scored = sum.scored ? (double)sum.scored : (double)NAN;
+    if (!qkv_probe_see(t, split, count, 0, try_parts, &sum, error)) return false;
     for (int i = 0; i < sum.n_parts; i++)
-        for (int way = 0; way < QKV_PROBE_WAYS; way++) sum.part[i].right[way] /= scored;
+        for (int way = 0; way < QKV_PROBE_WAYS; way++)
+            sum.part[i].right[way] /= sum.scored[way] ? (double)sum.scored[way] : (double)NAN;
     for (int k = out->n_sites; k < out->n_sites + layers; k++)
         for (int way = 0; way < QKV_PROBE_WAYS && !sublayer(t, out, k); way++)
             out->no_sublayer[k * QKV_PROBE_WAYS + way] = (double)NAN;

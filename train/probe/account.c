@@ -76,7 +76,10 @@ static qkv_probe_account_sublayer attention_of(const nn_model_config *m) {
         add(&s, "W^O", "none: heads side by side", 0, 0, false);
     else
         add(&s, "W^O", "H d_v x d", c->heads * c->d_v, m->d_model, c->init.bias);
-    if (c->scale == NN_SCALE_LEARNED) add(&s, "temperature", "1 x 1", 1, 1, false);
+    if (c->qk_norm) add(&s, "gain of q", "d_k", 1, c->d_k, false);
+    if (c->qk_norm) add(&s, "gain of k", "d_k", 1, c->d_k, false);
+    if (c->scale == NN_SCALE_LEARNED || c->scale == NN_SCALE_EXP)
+        add(&s, "temperature", "1 x 1", 1, 1, false);
     return s;
 }
 

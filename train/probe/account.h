@@ -20,7 +20,7 @@ typedef struct {
     size_t n;
 } qkv_probe_account_row;
 
-enum { QKV_PROBE_ACCOUNT_ROWS = 6 };
+enum { QKV_PROBE_ACCOUNT_ROWS = 8 };
 typedef struct {
     qkv_probe_account_row row[QKV_PROBE_ACCOUNT_ROWS];
     int n_rows;

@@ -73,7 +73,8 @@ static view look(qkv_trainer *t, qkv_trainer_worker *w, const question *q) {
 typedef struct {
     qkv_trainer *t;
     qkv_trainer_worker *w;
-    const question *q;
+    const question *q;  // [n]
+    int n;
     double part;
 } move;
 
@@ -85,25 +86,25 @@ static void move_questions(ag_node *embed, void *ctx) {
     char table[96];
     snprintf(table, sizeof table, "embed.%s", name);
     const real *e = ag_params_find(qkv_trainer_params(m->t), table)->val.x;
-    for (int n = 0; n < qkv_probe_rows(m->w); n++) {
-        const question *q = &m->q[n];
-        real *x = embed->val.x + ((ptrdiff_t)qkv_probe_row_example(m->t, m->w, n) * T +
-                                  qkv_probe_row_position(m->t, m->w, n)) *
+    for (int i = 0; i < m->n; i++) {
+        const question *q = &m->q[i];
+        real *x = embed->val.x + ((ptrdiff_t)qkv_probe_row_example(m->t, m->w, q->n) * T +
+                                  qkv_probe_row_position(m->t, m->w, q->n)) *
                                      D;
         for (int d = 0; d < D; d++)
             x[d] += (real)m->part * (e[(ptrdiff_t)q->key[1] * D + d] - e[q->key[0] * D + d]);
     }
 }
 
-/* views [rows, STOPS]. */
-static bool travel(qkv_trainer *t, qkv_trainer_worker *w, const question *q, view *views) {
+/* views [n, STOPS] of the questions q [n]. */
+static bool travel(qkv_trainer *t, qkv_trainer_worker *w, const question *q, int n, view *views) {
     ag_node *embed = ag_find(w->graph, "embed");
     bool ok = true;
     for (int i = 0; ok && i < STOPS; i++) {
-        move m = {t, w, q, (double)i / (STOPS - 1)};
+        move m = {t, w, q, n, (double)i / (STOPS - 1)};
         ok = ag_hook(embed, move_questions, &m) && qkv_probe_replay(w);
         ag_unhook(embed, move_questions, &m);
-        for (int n = 0; ok && n < qkv_probe_rows(w); n++) views[n * STOPS + i] = look(t, w, &q[n]);
+        for (int k = 0; ok && k < n; k++) views[k * STOPS + i] = look(t, w, &q[k]);
     }
     return ok;
 }
@@ -129,21 +130,22 @@ static void add_journey(const view *v, tally *sum) {
 
 /* ---- a key that is stored twice ---- */
 
-static bool store_twice(qkv_trainer *t, qkv_trainer_worker *w, const question *q, tally *sum) {
+static bool store_twice(qkv_trainer *t, qkv_trainer_worker *w, const question *q, int n,
+                        tally *sum) {
     const data_spec *s = qkv_trainer_spec(t);
-    for (int n = 0; n < qkv_probe_rows(w); n++)
-        qkv_probe_ids(t, w, s->store, s->roles.key, qkv_probe_row_example(t, w, n))[q[n].b] =
-            q[n].key[0];
+    for (int i = 0; i < n; i++)
+        qkv_probe_ids(t, w, s->store, s->roles.key, qkv_probe_row_example(t, w, q[i].n))[q[i].b] =
+            q[i].key[0];
     qkv_trainer_reload(t, w);
     bool ok = qkv_probe_replay(w);
-    for (int n = 0; ok && n < qkv_probe_rows(w); n++) {
-        const view v = look(t, w, &q[n]);
-        const int answer = qkv_probe_answer(t, w, 0, n);
+    for (int i = 0; ok && i < n; i++) {
+        const view v = look(t, w, &q[i]);
+        const int answer = qkv_probe_answer(t, w, 0, q[i].n);
         sum->twice_pair += v.pair;
         sum->twice_split += fabs(v.weight - 0.5);
         sum->twice_off += fabs(v.place - v.weight);
         sum->twice_said += fabs(softened(v.difference) - 0.5);
-        sum->twice_both += answer == q[n].value[0] || answer == q[n].value[1];
+        sum->twice_both += answer == q[i].value[0] || answer == q[i].value[1];
     }
     return ok;
 }
@@ -165,10 +167,12 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
     question *q = tensor_arena_take(arena, rows, sizeof *q);
     view *views = tensor_arena_take(arena, rows * STOPS, sizeof *views);
     if (!q || !views) return false;
-    for (size_t n = 0; n < rows; n++) q[n] = choose(t, w, (int)n, &sum->random);
-    if (!travel(t, w, q, views)) return false;
-    for (size_t n = 0; n < rows; n++) add_journey(&views[n * STOPS], sum);
-    return store_twice(t, w, q, sum);
+    int n = 0;
+    for (int row = 0; row < qkv_probe_rows(w); row++)  // a key that is not stored has no place
+        if (w->source[0][row] >= 0) q[n++] = choose(t, w, row, &sum->random);
+    if (!travel(t, w, q, n, views)) return false;
+    for (int i = 0; i < n; i++) add_journey(&views[i * STOPS], sum);
+    return store_twice(t, w, q, n, sum);
 }
 
 static void report(const tally *sum, qkv_probe_measures *out) {
@@ -204,7 +208,7 @@ bool qkv_probe_run_average(qkv_trainer *t, qkv_probe_measures *out, char *error)
         return qkv_io_fail(error, "the node '%s' is not the op 'mix', whose values are read",
                            mix->name);
     tally sum = {.random = rng_stream((uint64_t)c->seed, "average", 0)};
-    if (!qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)) return false;
+    if (!qkv_probe_see(t, "test", EXAMPLES, 0, count, &sum, error)) return false;
     report(&sum, out);
     return true;
 }

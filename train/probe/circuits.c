@@ -147,9 +147,13 @@ bool qkv_probe_circuits_new_of(tensor_arena *arena, qkv_trainer *t, int question
     return room && out->right;
 }
 
+static void scale(real *x, size_t n, double factor) {
+    for (size_t i = 0; i < n; i++) x[i] *= (real)factor;
+}
+
 /* What one head does to the input on its way to queries, keys or values, as one matrix [D,E]: the
  * role's matrix under the ties, after the latent if there is one; a part of the identity where the
- * input is taken as it is. */
+ * input is taken as it is. Keys and values are those of entries, whose embeddings have a factor. */
 static void effective(qkv_trainer *t, const char *attn, char role, int head, real *out) {
     const qkv_config *c = qkv_trainer_config(t);
     nn_attention_config config = qkv_config_model(c, qkv_trainer_spec(t)).attention;
@@ -168,6 +172,7 @@ static void effective(qkv_trainer *t, const char *attn, char role, int head, rea
             if (w && !down) sum = w->val.x[d * w->val.shape.dim[1] + first + e];
             out[d * E + e] = sum;
         }
+    if (role != 'q') scale(out, (size_t)D * (size_t)E, data_entry_scale(qkv_trainer_spec(t)));
 }
 
 /* The fraction of rows whose greatest entry is the right one (NULL: the diagonal's; -1: the row does not
@@ -207,10 +212,6 @@ static int questions(const data_spec *s) {
     int n = 0;
     for (int r = 0; r < s->n_readouts; r++) n += s->asked[r].key >= 0;
     return n;
-}
-
-static void scale(real *x, size_t n, double factor) {
-    for (size_t i = 0; i < n; i++) x[i] *= (real)factor;
 }
 
 double qkv_probe_score_factor(qkv_trainer *t, const ag_param_entry *temperature) {

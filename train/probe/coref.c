@@ -97,7 +97,7 @@ static bool in_sentences(qkv_trainer *t, data_coref_places at, qkv_probe_measure
                          char *error) {
     for (int c = 0; c < CHANGES; c++) {
         tally sum = {.at = at, .change = c};
-        if (!qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)) return false;
+        if (!qkv_probe_see(t, "test", EXAMPLES, 0, count, &sum, error)) return false;
         double rows = sum.rows ? (double)sum.rows : 1;
         const char *name = changes[c].name;
         qkv_probe_measure_add(out, sum.score_ref / rows, "coref.%s.score_ref", name);

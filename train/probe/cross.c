@@ -113,7 +113,7 @@ bool qkv_probe_run_cross(qkv_trainer *t, qkv_probe_measures *out, char *error) {
         permuted, values_permuted, reversed};
     for (int i = 0; i < 3; i++) {
         sum.change = changes[i];
-        if (!qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)) return false;
+        if (!qkv_probe_see(t, "test", EXAMPLES, 0, count, &sum, error)) return false;
     }
     double rows = sum.rows ? (double)sum.rows / 3 : 1;
     qkv_probe_measure_add(out, sum.unchanged / rows, "cross.permuted.unchanged");

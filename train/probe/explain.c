@@ -46,14 +46,15 @@ static double dot(const real *a, const real *b, int n) {
 }
 
 int qkv_probe_question_row(const qkv_trainer *t, const qkv_trainer_worker *w, int readout) {
-    const int n = qkv_probe_scored_row(t, w, 0), rows = qkv_probe_rows(w);
-    if (w->source[readout][n] >= 0) return n;
-    int last = n;
-    for (int k = n + 1; k < rows && qkv_probe_row_example(t, w, k) == 0; k++) {
-        if (w->source[readout][k] >= 0) return n;
-        last = k;
+    int first = -1, last = -1;
+    bool stands = false;  // an answer does, in the example
+    for (int n = 0; n < qkv_probe_rows(w) && qkv_probe_row_example(t, w, n) == 0; n++) {
+        if (w->target[readout][n] < 0) continue;
+        first = first < 0 ? n : first;
+        last = n;
+        stands = stands || w->source[readout][n] >= 0;
     }
-    return last;
+    return first < 0 ? qkv_probe_scored_row(t, w, 0) : stands ? first : last;
 }
 
 static void fill_answer(qkv_trainer *t, qkv_trainer_worker *w, int readout,

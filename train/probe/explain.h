@@ -29,8 +29,8 @@ typedef struct {
     double confidence;       // the answer's probability
 } qkv_probe_explanation;
 
-/* The scored row of the question: example 0's first, or where no answer stands anywhere, as in a text, its
- * last, which sees the most. */
+/* The row of the question: example 0's first in which the readout is scored, or where no answer stands
+ * anywhere, as in a text, its last, which sees the most. */
 int qkv_probe_question_row(const qkv_trainer *t, const qkv_trainer_worker *w, int readout);
 
 /* Replays and explains; the arrays are the arena's. False with a sentence in error when the model

@@ -30,8 +30,9 @@ static bool collect(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, 
     const data_spec *s = qkv_trainer_spec(t);
     const ag_node *node = qkv_probe_node(t, w, qkv_probe_last_layer(t), (char[]){e->role, 0});
     const int S = s->side[s->store].T, W = e->width + 1;
-    for (int b = 0; b < w->count; b++, e->examples++)
-        for (int at = 0; at < s->entries && e->n < e->room; at++, e->n++) {
+    for (int b = 0; b < w->count; b++, e->examples++) {
+        const int there = data_length(&w->data, s->store, b);
+        for (int at = 0; at < s->entries && at < there && e->n < e->room; at++, e->n++) {
             const real *from = node->val.x + ((ptrdiff_t)b * S + at) * e->width;
             for (int i = 0; i < e->width; i++) e->x[(ptrdiff_t)e->n * W + i] = (double)from[i];
             e->x[(ptrdiff_t)e->n * W + e->width] = 1;
@@ -39,6 +40,7 @@ static bool collect(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, 
                 e->symbol[r][e->n] = qkv_probe_ids(t, w, s->store, r, b)[at];
             if (e->examples < TRAINED_ON) e->fitted = e->n + 1;
         }
+    }
     return true;
 }
 
@@ -119,7 +121,10 @@ static bool probe_role(qkv_trainer *t, char role, tensor_arena *arena, qkv_probe
     for (int r = 0; r < side->n_streams; r++)
         ok = (e.symbol[r] = tensor_arena_take(arena, n, sizeof(int))) && ok;
     if (!ok) return qkv_io_fail(error, "out of memory");
-    if (!qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, collect, &e, error)) return false;
+    if (!qkv_probe_see(t, "test", EXAMPLES, 0, collect, &e, error)) return false;
+    if (e.examples <= TRAINED_ON)
+        return qkv_io_fail(error, "%d examples are for fitting alone, the task has %d to test by",
+                           TRAINED_ON, e.examples);
     gram(&e, root);
     for (int r = 0; r < side->n_streams; r++) {
         const data_stream *stream = &side->stream[r];

@@ -69,8 +69,8 @@ typedef struct {
     int rows;             // T of no_position
 } qkv_probe_heads;
 
-/* Everything of about `count` examples of a split. Parts may be left out: without them their fields
- * are NULL. False with a sentence in error. The arena keeps the results. */
+/* Everything of `count` examples of a split, or all where it has fewer (out->examples). Parts may be left
+ * out: without them their fields are NULL. False with a sentence in error. The arena keeps the results. */
 typedef struct {
     bool attribution, composition, ablation;
 } qkv_probe_heads_parts;

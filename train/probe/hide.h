@@ -8,9 +8,10 @@
 typedef struct {
     const data_spec *spec;
     const qkv_trainer_worker *w;
-    const ag_param_entry *table;
     int stream;
-    real *mean;  // [D]
+    const ag_param_entry
+        *table[2];  // of a position's own symbol, and of the one before it (NULL: unseen)
+    real *mean[2];  // [D] of each
 } qkv_probe_hidden;
 
 /* Prepares to hide a stream of the store; the mean is the table's as it is now. False: memory is

@@ -71,6 +71,7 @@ static qkv_trainer *joined(qkv_trainer *t, int mask, char *error) {
     if (!qkv_config_resolve(&c, &spec, error)) return NULL;
     qkv_trainer *other = qkv_trainer_new(NULL, &c, &spec, 1, error);
     data_release(&spec);
+    if (other) qkv_probe_set_gate(other, qkv_probe_gate_is_open(t));
     if (!other || lend_parameters(t, other)) return other;
     qkv_trainer_free(other);
     return qkv_io_fail(error, "the joined model has other parameters"), NULL;
@@ -95,8 +96,8 @@ static bool compare(qkv_trainer *t, tensor_arena *arena, int mask, const char *n
     if (!b.x) return qkv_io_fail(error, "out of memory");
     qkv_trainer *other = joined(t, mask, error);
     qkv_trainer_scores e;
-    const bool ok = other && qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, collect, &a, error) &&
-                    qkv_probe_see(other, "test", EXAMPLES, EXAMPLES, collect, &b, error) &&
+    const bool ok = other && qkv_probe_see(t, "test", EXAMPLES, 0, collect, &a, error) &&
+                    qkv_probe_see(other, "test", EXAMPLES, 0, collect, &b, error) &&
                     qkv_trainer_evaluate(other, "test", 0, EXAMPLES, &e, error);
     qkv_trainer_free(other);
     if (!ok) return false;

@@ -53,7 +53,7 @@ bool qkv_probe_has_contexts(qkv_trainer *t, char *error) {
 bool qkv_probe_places(const data_spec *s, int source, int *key, int *value) {
     *key = source + s->key_at;
     *value = source + s->answer_at;
-    return *key != *value;
+    return source >= 0 && *key != *value;
 }
 
 /* ---- ablation ---- */
@@ -114,7 +114,7 @@ bool qkv_probe_run_layers(qkv_trainer *t, qkv_probe_measures *out, char *error) 
                                              "without_all"};
     tally sum = {0};
     if (!qkv_probe_has_contexts(t, error) ||
-        !qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, ablation, &sum, error))
+        !qkv_probe_see(t, "test", EXAMPLES, 0, ablation, &sum, error))
         return false;
     double rows = sum.rows ? (double)sum.rows : 1, looked = (double)sum.looked;
     for (int c = 0; c < CASES; c++)

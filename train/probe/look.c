@@ -20,6 +20,8 @@ bool qkv_probe_see(qkv_trainer *t, const char *split, int count, double total,
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     tensor_arena *arena = tensor_arena_new(NULL);
     bool ok = arena != NULL;
+    count = data_at_most(qkv_trainer_spec(t), split, count);
+    if (total <= 0) total = count;
     for (int first = 0; ok && first < count; first += w->B) {
         int n = count - first < w->B ? count - first : w->B;
         qkv_trainer_load(t, w, split, (uint64_t)first, n, total);

@@ -12,9 +12,10 @@ extern "C" {
 /* The worker's graph as it is evaluated: without dropout. False on a graph's error. */
 bool qkv_probe_replay(qkv_trainer_worker *w);
 
-/* Loads about `count` examples of a split, replays them micro-batch by micro-batch, and calls see() on each.
- * The arena is emptied between micro-batches. Every scored row has the weight of `total` examples, as in
- * qkv_trainer_load(). False with a sentence in error when memory is out, or see() says so. */
+/* Loads `count` examples of a split, or all where it has fewer, replays them micro-batch by micro-batch,
+ * and calls see() on each. The arena is emptied between micro-batches. Every scored row has the weight of
+ * `total` examples, as in qkv_trainer_load(); 0: of all that are loaded. False with a sentence in error
+ * when memory is out, or see() says so. */
 typedef bool qkv_probe_see_fn(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena,
                               void *ctx);
 bool qkv_probe_see(qkv_trainer *t, const char *split, int count, double total,

@@ -14,10 +14,13 @@ bool qkv_probe_view_new(tensor_arena *arena, qkv_trainer *t, qkv_probe_view *out
 }
 
 int qkv_probe_scored_row(const qkv_trainer *t, const qkv_trainer_worker *w, int b) {
-    int T = qkv_trainer_spec(t)->side[DATA_SEQUENCE].T;
-    for (int n = 0; n < w->n_rows && w->rows[n] >= 0; n++)
-        if (w->rows[n] / T == b) return n;
-    return -1;
+    int T = qkv_trainer_spec(t)->side[DATA_SEQUENCE].T, first = -1;
+    for (int n = 0; n < w->n_rows && w->rows[n] >= 0; n++) {
+        if (w->rows[n] / T != b) continue;
+        if (w->target[0][n] >= 0) return n;
+        if (first < 0) first = n;
+    }
+    return first;
 }
 
 bool qkv_probe_observe(qkv_trainer *t, qkv_trainer_worker *w, qkv_probe_view *out) {

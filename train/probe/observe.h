@@ -23,7 +23,8 @@ bool qkv_probe_view_new(tensor_arena *arena, qkv_trainer *t,
 /* Replays the worker and looks. False on a graph's error. */
 bool qkv_probe_observe(qkv_trainer *t, qkv_trainer_worker *w, qkv_probe_view *out);
 
-/* The first scored row of example b (an index into w->rows), or -1. */
+/* The first row of example b in which the first readout is scored, or else another one (an index into
+ * w->rows); -1: none. */
 int qkv_probe_scored_row(const qkv_trainer *t, const qkv_trainer_worker *w, int b);
 
 /* Exchanges two ids. */

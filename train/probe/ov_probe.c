@@ -73,7 +73,7 @@ bool qkv_probe_run_ov_probe(qkv_trainer *t, qkv_probe_measures *out, char *error
         return qkv_io_fail(error, "a norm stands between the layer and the unembedding");
     if (!sum.u || c->readout == NN_READOUT_LOCAL || (c->wo && !sum.wo))
         return qkv_io_fail(error, "the model has no W^O and unembedding of its own");
-    if (!qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)) return false;
+    if (!qkv_probe_see(t, "test", EXAMPLES, 0, count, &sum, error)) return false;
     for (int i = 0; i < STREAMS; i++)
         qkv_probe_measure_add(out, (double)sum.right[i] / (double)(sum.rows ? sum.rows : 1),
                               "ov_probe.%s", names[i]);

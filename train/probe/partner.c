@@ -17,6 +17,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "train/probe/look.h"
 #include "train/probe/measure.h"
 
 enum { EXAMPLES = 2000 };
@@ -96,6 +97,8 @@ bool qkv_probe_run_partner(qkv_trainer *t, qkv_probe_measures *out, char *error)
     real *kept = arena ? tensor_arena_reals(arena, ag_params_size(qkv_trainer_params(t))) : NULL;
     bool ok = kept != NULL;
     if (!kept) qkv_io_fail(error, "out of memory");
+    const bool open = qkv_probe_gate_is_open(t);
+    qkv_probe_set_gate(t, true);
     if (kept) copy(t, kept, false);
     for (int match = 1; ok && match >= 0; match--) {
         qkv_trainer_scores e;
@@ -105,6 +108,7 @@ bool qkv_probe_run_partner(qkv_trainer *t, qkv_probe_measures *out, char *error)
             qkv_probe_measure_add(out, e.accuracy, match ? "partner.by_hand" : "partner.keys_only");
     }
     if (kept) copy(t, kept, true);
+    qkv_probe_set_gate(t, open);
     tensor_arena_free(arena);
     return ok;
 }

@@ -22,7 +22,6 @@ typedef struct {
     tensor_arena *arena;
     ag_node **stream;                  // [layers + 1]
     real **clean_stream, **clean_mix;  // [layers + 1], [n_sites]: copies of the first example
-    int row;                           // of the logits
 } job;
 
 static void put(ag_node *node, void *ctx) {
@@ -36,9 +35,23 @@ static void put(ag_node *node, void *ctx) {
         }
 }
 
+/* The row of logits at a position of the example that is loaded, -1: not scored; and what is asked there.
+ * Examples that score other places have the same position in another row. */
+static int row_at(const job *j, int position, int *target) {
+    for (int n = 0; n < qkv_probe_rows(j->w); n++)
+        if (j->w->rows[n] == position && j->w->target[0][n] >= 0) {
+            *target = j->w->target[0][n];
+            return n;
+        }
+    return -1;
+}
+
 static double difference(const job *j) {
     const int V = qkv_trainer_spec(j->t)->readout[0].classes;
-    const real *logits = j->w->out.logits[0]->val.x + (ptrdiff_t)j->row * V;
+    int target;
+    const int row = row_at(j, j->out->position, &target);
+    if (row < 0) return (double)NAN;
+    const real *logits = j->w->out.logits[0]->val.x + (ptrdiff_t)row * V;
     return (double)logits[j->out->clean_answer] - (double)logits[j->out->other_answer];
 }
 
@@ -65,16 +78,6 @@ static bool run(job *j, const char *split, uint64_t example) {
     return qkv_probe_replay(j->w);
 }
 
-/* The row of logits at a position, -1: not scored; and what is asked there. */
-static int row_at(const job *j, int position, int *target) {
-    for (int n = 0; n < qkv_probe_rows(j->w); n++)
-        if (j->w->rows[n] == position && j->w->target[0][n] >= 0) {
-            *target = j->w->target[0][n];
-            return n;
-        }
-    return -1;
-}
-
 /* The first position at which both examples have an answer, and another one. Leaves `other` loaded. */
 static bool choose(job *j, const char *split, uint64_t clean, uint64_t other) {
     const int T = j->out->T;
@@ -99,7 +102,8 @@ bool qkv_probe_patching_other(qkv_trainer *t, const char *split, uint64_t clean,
     tensor_arena *arena = tensor_arena_new(NULL);
     job j = {.t = t, .w = qkv_trainer_any_worker(t), .out = &p, .arena = arena};
     bool found = false;
-    for (uint64_t i = 0; arena && !found && i < TRIES; i++) {
+    const uint64_t tries = (uint64_t)data_at_most(qkv_trainer_spec(t), split, TRIES);
+    for (uint64_t i = 0; arena && !found && i < tries; i++) {
         *other = i;
         found = i != clean && choose(&j, split, clean, i) && p.position < p.T;
         tensor_arena_reset(arena);
@@ -116,9 +120,7 @@ static real *copy(tensor_arena *arena, const ag_node *node) {
 }
 
 static bool take_clean(job *j, const char *split, uint64_t clean) {
-    int target;
     if (!run(j, split, clean)) return false;
-    j->row = row_at(j, j->out->position, &target);
     j->out->clean = difference(j);
     for (int l = 0; l <= j->out->layers; l++)
         if (!(j->clean_stream[l] = copy(j->arena, j->stream[l]))) return false;

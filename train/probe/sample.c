@@ -28,7 +28,6 @@ static bool init(qkv_probe_sampler *s, bool keep, char *error) {
     s->T = spec->side[DATA_SEQUENCE].T;
     s->V = spec->readout[0].classes;
     s->model = qkv_config_model(qkv_trainer_config(s->t), spec);
-    if (!qkv_probe_gate_is_open(s->t)) s->model.attention.scale = NN_SCALE_ZERO;
     s->window = tensor_arena_take(s->arena, (size_t)s->T, sizeof *s->window);
     s->graph = ag_graph_new(qkv_trainer_params(s->t));
     if (keep && goes_on(&s->model)) s->past = nn_past_new(NULL, s->T);
@@ -86,6 +85,18 @@ static void add(qkv_probe_sampler *s, const int *ids, int n) {
     s->n += n;
 }
 
+/* The gate of the scores, as far open as the trainer's: attention finds it by its name. A block of one's own
+ * may make another one, and is run once more with it. */
+static void set_gate(qkv_probe_sampler *s, bool recorded) {
+    if (!s->model.attention.gated) return;
+    ag_node *gate =
+        recorded ? ag_find(s->graph, "gate") : ag_input(s->graph, "gate", tensor_dims(0));
+    const real open = qkv_probe_gate_is_open(s->t);
+    if (ag_error(s->graph) || !gate || (recorded && gate->val.x[0] == open)) return;
+    gate->val.x[0] = open;
+    if (recorded) ag_forward(s->graph);
+}
+
 const real *qkv_probe_sampler_read(qkv_probe_sampler *s, const int *ids, int n, char *error) {
     const data_spec *spec = qkv_trainer_spec(s->t);
     add(s, ids, n);
@@ -103,7 +114,9 @@ const real *qkv_probe_sampler_read(qkv_probe_sampler *s, const int *ids, int n, 
     ag_graph_reset(s->graph);
     ag_set_run(s->graph, (ag_run){.training = false});
     const tensor_flush before = tensor_flush_begin();  // as when it was trained
+    set_gate(s, false);
     const nn_outputs out = nn_model(s->graph, &s->model, &b);
+    set_gate(s, true);
     tensor_flush_end(before);
     if (ag_error(s->graph)) return qkv_io_fail(error, "%s", ag_error(s->graph)), NULL;
     s->kept = s->n;

@@ -130,12 +130,13 @@ static bool measure_start(qkv_trainer *t, tensor_arena *arena, qkv_probe_measure
     if (!own || !sum.jacobian || !sum.gradient) return qkv_io_fail(error, "out of memory");
     if (was) ag_grads_into(g, own);
     ag_grads_zero(g);  // before the first step it is the graph's own
-    bool ok = qkv_probe_see(t, "train", EXAMPLES, 1.0 / scored, count, &sum, error);
+    const int examples = data_at_most(qkv_trainer_spec(t), "train", EXAMPLES);
+    bool ok = qkv_probe_see(t, "train", examples, 1.0 / scored, count, &sum, error);
     if (ok) {
         report(&sum, out, "scale", "entropy");
         report_rows(sum.jacobian, sum.rows, out, "jacobian");
         report_rows(sum.gradient, sum.rows, out, "score_grad");
-        report_weights(t, (double)EXAMPLES * scored, out);
+        report_weights(t, (double)examples * scored, out);
     }
     if (was) ag_grads_into(g, was);
     return ok;
@@ -151,7 +152,7 @@ bool qkv_probe_run_scale(qkv_trainer *t, qkv_probe_measures *out, char *error) {
 
 bool qkv_probe_run_entropy(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     tally sum = {0};
-    if (!readable(t, error) || !qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error))
+    if (!readable(t, error) || !qkv_probe_see(t, "test", EXAMPLES, 0, count, &sum, error))
         return false;
     report(&sum, out, "entropy", "mean");
     return true;

@@ -57,7 +57,8 @@ static void add_head(const qkv_trainer *t, const qkv_trainer_worker *w, int b, c
     const qkv_config *c = qkv_trainer_config(t);
     const int S = qkv_trainer_spec(t)->side[DATA_SEQUENCE].T,
               entries = qkv_trainer_spec(t)->entries, H = c->heads;
-    double all = 0, own = 0, most = 0;
+    double all = 0, own = 0, most = 0, stored = 0;
+    int seen = 0;  // of the entries
     for (int s = 0; s < S; s++) {
         if (!qkv_probe_sees(t, w, b, at, s)) continue;
         const double size = size_of(sum, v + (ptrdiff_t)s * width, head, c->d_v, c->d_model),
@@ -65,8 +66,9 @@ static void add_head(const qkv_trainer *t, const qkv_trainer_worker *w, int b, c
         all += weight * size;
         k->sum += weight / H;
         if (s == at) own = weight * size, k->self += weight / H, k->size_self += size / H;
-        if (s < entries) k->size_entries += size / entries / H, most = fmax(most, weight);
+        if (s < entries) stored += size, seen++, most = fmax(most, weight);
     }
+    k->size_entries += seen ? stored / seen / H : 0;
     k->greatest += most / H;
     k->share += all > 0 ? own / all / H : 0;
 }
@@ -172,7 +174,7 @@ bool qkv_probe_run_sink(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     tensor_arena *arena = tensor_arena_new(NULL);
     if (arena)
         sum.o = tensor_arena_take(arena, (size_t)qkv_trainer_config(t)->d_model, sizeof *sum.o);
-    bool ok = sum.o ? qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)
+    bool ok = sum.o ? qkv_probe_see(t, "test", EXAMPLES, 0, count, &sum, error)
                     : qkv_io_fail(error, "out of memory");
     if (ok) report(&sum.of[FOUND], "found", out);
     if (ok) report(&sum.of[ABSENT], "absent", out);

@@ -22,6 +22,12 @@ static ag_node *find(qkv_trainer *t, qkv_trainer_worker *w, int layer, int i) {
     return ag_find(w->graph, out);
 }
 
+static void add(const real *x, size_t n, double *squares, double *counted) {
+    *counted += (double)n;
+    for (size_t k = 0; k < n; k++) *squares += (double)x[k] * (double)x[k];
+}
+
+/* Of what stands behind an example's length nothing is counted. */
 static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, void *ctx) {
     (void)arena;
     tally *sum = ctx;
@@ -29,10 +35,12 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
         for (int i = 0; i < NODES; i++) {
             const ag_node *node = find(t, w, l, i);
             if (!node) continue;
-            const size_t n = node->val.n / (size_t)node->val.shape.dim[0] * (size_t)w->count;
-            sum->n[l][i] += (double)n;
-            for (size_t k = 0; k < n; k++)
-                sum->squares[l][i] += (double)node->val.x[k] * (double)node->val.x[k];
+            const bool stored = i == 1 || i == 2;  // k, v
+            const data_side_name side = stored ? qkv_trainer_spec(t)->store : DATA_SEQUENCE;
+            const size_t W = (size_t)node->val.shape.dim[2], T = (size_t)node->val.shape.dim[1];
+            for (int b = 0; b < w->count; b++)
+                add(node->val.x + (size_t)b * T * W, (size_t)data_length(&w->data, side, b) * W,
+                    &sum->squares[l][i], &sum->n[l][i]);
         }
     return true;
 }
@@ -40,7 +48,7 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
 bool qkv_probe_run_sizes(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     tally sum = {0};
     if (!qkv_probe_has_nodes(t, "q k v", error) ||
-        !qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error))
+        !qkv_probe_see(t, "test", EXAMPLES, 0, count, &sum, error))
         return false;
     for (int l = 0; l <= qkv_probe_last_layer(t); l++)
         for (int i = 0; i < NODES; i++)

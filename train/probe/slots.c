@@ -87,7 +87,7 @@ bool qkv_probe_run_slots(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     if (arena)
         sum.attention =
             tensor_arena_take(arena, (size_t)(heads * s->n_readouts), sizeof *sum.attention);
-    bool ok = sum.attention ? qkv_probe_see(t, "test", EXAMPLES, EXAMPLES, count, &sum, error)
+    bool ok = sum.attention ? qkv_probe_see(t, "test", EXAMPLES, 0, count, &sum, error)
                             : qkv_io_fail(error, "out of memory");
     if (ok) report(t, &sum, out);
     tensor_arena_free(arena);

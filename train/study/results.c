@@ -28,12 +28,18 @@ char *qkv_study_result_line(const qkv_study *s, const qkv_study_result *r) {
     return out;
 }
 
+static bool is_before(const qkv_study_result *a, const qkv_study_result *b) {
+    return a->variant != b->variant ? a->variant < b->variant : a->seed < b->seed;
+}
+
 bool qkv_study_results_add(qkv_study_results *r, const qkv_study_result *one) {
     qkv_study_result *at =
         tensor_arena_grow(r->arena, r->at, (size_t)r->n, 1, &r->room, sizeof *at);
     if (!at) return false;
+    int i = r->n++;
+    for (; i > 0 && is_before(one, &at[i - 1]); i--) at[i] = at[i - 1];
+    at[i] = *one;
     r->at = at;
-    r->at[r->n++] = *one;
     return true;
 }
 
@@ -54,8 +60,8 @@ static int variant_of(const qkv_study *s, json_t *o) {
     return -1;
 }
 
-/* One line; failed trainings are left out, so that they are tried again. */
-static bool add_line(const qkv_study *s, const char *line, size_t n, qkv_study_results *out) {
+bool qkv_study_results_add_line(const qkv_study *s, const char *line, size_t n,
+                                qkv_study_results *out) {
     json_t *o = json_loadb(line, n, 0, NULL), *measures = json_object_get(o, "measures"), *value;
     const char *name;
     qkv_study_result r = {.variant = variant_of(s, o),
@@ -85,7 +91,7 @@ qkv_io_status qkv_study_results_read(const qkv_io *io, const char *path, const q
     while (ok && line < end) {
         const char *line_end = memchr(line, '\n', (size_t)(end - line));
         if (!line_end) break;  // torn: its training comes again
-        ok = add_line(s, line, (size_t)(line_end - line), out);
+        ok = qkv_study_results_add_line(s, line, (size_t)(line_end - line), out);
         line = line_end + 1;
     }
     tensor_malloc.release(NULL, text);

@@ -27,19 +27,22 @@ typedef struct {
     char *error;
 } crew;
 
-/* Notes a finished training; called with the mutex held. */
-static bool note(crew *c, const qkv_study_result *r, const qkv_probe_measures *measured) {
-    qkv_study_result kept = *r;
+/* A training that failed: its error, for the texts. */
+static bool add_failed(qkv_study_results *out, const qkv_study_result *r) {
+    qkv_study_result failed = {.variant = r->variant, .seed = r->seed};
+    char *why = tensor_arena_take(out->arena, strlen(r->error) + 1, 1);
+    if (!why) return false;
+    failed.error = strcpy(why, r->error);
+    return qkv_study_results_add(out, &failed);
+}
+
+/* Notes a finished training; called with the mutex held. What is known of it is what its line says: the same
+ * digits now as when it is read again. */
+static bool note(crew *c, const qkv_study_result *r) {
     char why[QKV_IO_ERROR];
-    kept.measures = (qkv_probe_measures){.arena = c->out->arena};
-    for (int i = 0; i < measured->n; i++)
-        qkv_probe_measure_add(&kept.measures, measured->at[i].x, "%s", measured->at[i].name);
-    if (r->error) {
-        kept.error = tensor_arena_take(c->out->arena, strlen(r->error) + 1, 1);
-        if (kept.error) strcpy(kept.error, r->error);
-    }
     char *line = qkv_study_result_line(c->s, r);
-    bool ok = line && !kept.measures.failed && qkv_study_results_add(c->out, &kept);
+    bool ok = line && (r->error ? add_failed(c->out, r)
+                                : qkv_study_results_add_line(c->s, line, strlen(line), c->out));
     if (!ok) qkv_io_fail(c->error, "out of memory");
     if (ok && !qkv_io_append(&c->file, line, strlen(line), why)) {
         ok = false;
@@ -65,7 +68,7 @@ static void work(void *ctx, int item, int worker) {
     r.measures = measures;
     bool stopped = c->o->stop && *c->o->stop;
     pthread_mutex_lock(&c->mutex);
-    if (!stopped && !note(c, &r, &measures)) c->failed = true;
+    if (!stopped && !note(c, &r)) c->failed = true;
     c->done += !stopped;
     if (c->o->progress && !stopped)
         c->o->progress(c->o->ctx, c->done, c->n, qkv_io_seconds() - c->began);

@@ -135,7 +135,12 @@ typedef struct {
 /* Reads the results of this study that are there, without a torn last line and other set-ups. */
 qkv_io_status qkv_study_results_read(const qkv_io *io, const char *path, const qkv_study *s,
                                      qkv_study_results *out, char *error);
+/* Results stand in the order of variants and seeds, however they came. */
 bool qkv_study_results_add(qkv_study_results *r, const qkv_study_result *one);
+/* The same from its line. Failed trainings are left out, so that they are tried again, and those that are
+ * there already. */
+bool qkv_study_results_add_line(const qkv_study *s, const char *line, size_t n,
+                                qkv_study_results *out);
 const qkv_study_result *qkv_study_results_find(const qkv_study_results *r, int variant, int seed);
 
 /* One result as a line, malloc'd; NULL: out of memory. */

@@ -9,7 +9,7 @@
 /* Sums over one micro-batch. */
 typedef struct {
     double loss;
-    long right, scored, sourced, all_right, in_context;
+    long right, scored, sourced, distracted, all_right, in_context;
     double *head_attention, distractor;  // distractor: last layer, sum over heads
 } tally;
 
@@ -48,6 +48,7 @@ static void count_answers(const qkv_trainer *t, const qkv_trainer_worker *w, tal
             if (w->target[r][n] < 0) continue;
             sum->scored++;
             sum->sourced += w->source[r][n] >= 0;
+            sum->distracted += w->source[r][n] >= 0 && w->distractor[r][n] >= 0;
             if (!w->out.logits[r]) continue;
             int answer = qkv_trainer_argmax(
                 w->out.logits[r]->val.x + (size_t)n * (size_t)s->readout[r].classes,
@@ -133,6 +134,7 @@ static void conclude(qkv_trainer *t, const job *j, int micro_batches, qkv_traine
         all.right += one->right;
         all.scored += one->scored;
         all.sourced += one->sourced;
+        all.distracted += one->distracted;
         all.all_right += one->all_right;
         all.in_context += one->in_context;
         all.distractor += one->distractor;
@@ -146,8 +148,9 @@ static void conclude(qkv_trainer *t, const job *j, int micro_batches, qkv_traine
         .accuracy = answers ? (double)all.right / scored : (double)NAN,
         .all_right = answers ? (double)all.all_right / j->count : (double)NAN,
         .in_context = answers && stores ? (double)all.in_context / scored : (double)NAN,
-        .distractor =
-            t->spec.has_distractor ? all.distractor / scored / t->config.heads : (double)NAN,
+        .distractor = t->spec.has_distractor && all.distracted
+                          ? all.distractor / (double)all.distracted / t->config.heads
+                          : (double)NAN,
         .head_attention = t->head_attention};
     for (int h = 0; h < heads; h++)
         t->head_attention[h] =

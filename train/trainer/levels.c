@@ -52,6 +52,7 @@ static bool levels_of_vectors(qkv_trainer *t, const char *split, int count,
     vectors v = {.sum = arena ? tensor_arena_take(arena, (size_t)t->config.d_model, sizeof(double))
                               : NULL};
     bool ok = v.sum && embedded;
+    count = data_at_most(&t->spec, split, count);
     for (int first = 0; ok && first < count; first += w->B) {
         qkv_trainer_load(t, w, split, (uint64_t)first, count - first < w->B ? count - first : w->B,
                          count);
