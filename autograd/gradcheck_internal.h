@@ -9,6 +9,7 @@
 #include "autograd/graph_internal.h"
 
 enum { CHECK_COTANGENTS = 3 };
+#define AG_CHECK_STEP 1e-3  // over which slopes are taken
 
 typedef struct {
     ag_sample_fn *sample;
@@ -23,7 +24,11 @@ typedef struct {
         compared;  // of the op, by bits: those with numbers; those that wanted gradients
     long points, open,
         nonzero;  // comparisons; inconclusive ones; those of a derivative that is not 0
-    int i;        // the sample under check
+    bool sized;   // y's size and the inputs' are noted:
+    bool varies,
+        constant;            // the inputs' size differs between samples; y's does not
+    size_t y_size, in_size;  // of the first sample
+    int i;                   // the sample under check
     real *cotangent[CHECK_COTANGENTS], *values, *again,
         *grads;  // of y; of all leaves, one after the other
 } ag_check;
@@ -43,6 +48,20 @@ void ag_check_gradients(ag_check *c, const real *cotangent, int times, real *out
 /* Moves every leaf a little away from zero and replays, so that what forward keeps must be renewed
  * by a replay. */
 void ag_check_move_leaves(ag_check *c);
+
+/* The slope of each loss with respect to one coordinate: the 4th-order central difference over steps of
+ * h. What an analytic one may differ from it, where `largest` is the largest gradient. */
+void ag_check_slopes(ag_check *c, real *x, double h, double out[CHECK_COTANGENTS]);
+double ag_check_tolerance(double largest, double numeric);
+
+/* What a gradient is that differs from the slope of loss k: wrong, or right where the slope bends or
+ * jumps close by. */
+typedef enum { AG_CHECK_RIGHT, AG_CHECK_KNEE, AG_CHECK_KINK, AG_CHECK_WRONG } ag_check_point;
+ag_check_point ag_check_look_closer(ag_check *c, real *x, int k, double analytic, double largest);
+
+/* Does any number of y, which c->again has, change with one coordinate, near by or far off? Where relu
+ * is flat it does. */
+bool ag_check_moves(ag_check *c, real *x);
 
 /* What holds exactly, whatever the op computes. */
 bool ag_check_laws(ag_check *c);
