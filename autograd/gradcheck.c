@@ -21,7 +21,7 @@ static void fail_with(ag_check *c, const char *sentence) {
     c->report->passed = false;
 }
 
-bool ag_check_record(ag_check *c, int frozen) {
+bool ag_check_begin(ag_check *c, int frozen) {
     ag_graph_free(c->graph);
     ag_params_free(c->params);
     c->params = ag_params_new(NULL, (uint64_t)c->i);
@@ -29,6 +29,11 @@ bool ag_check_record(ag_check *c, int frozen) {
     if (!c->graph) return false;
     c->graph->samples = rng_stream(1, "sample", (uint64_t)c->i);
     c->graph->frozen_leaf = frozen;
+    return true;
+}
+
+bool ag_check_record(ag_check *c, int frozen) {
+    if (!ag_check_begin(c, frozen)) return false;
     c->root = c->sample(c->graph, c->i);
     return c->root && !ag_error(c->graph);
 }

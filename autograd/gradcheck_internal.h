@@ -37,8 +37,9 @@ typedef struct {
 bool ag_check_fail(ag_check *c, const char *format, const char *name, size_t at, double a,
                    double b);
 
-/* Records sample i on fresh parameters, with one leaf frozen (or none: -1). False when there is no
- * such sample, or on an error. */
+/* A fresh graph on fresh parameters, with one leaf frozen (or none: -1); and with sample i recorded. False
+ * when there is no such sample, or on an error. */
+bool ag_check_begin(ag_check *c, int frozen);
 bool ag_check_record(ag_check *c, int frozen);
 
 /* Gradients of all leaves under one cotangent, `times` backward passes, copied one after the other
@@ -65,6 +66,9 @@ bool ag_check_moves(ag_check *c, real *x);
 
 /* What holds exactly, whatever the op computes. */
 bool ag_check_laws(ag_check *c);
+
+/* The same bits where values and gradients are written over, and where it is run by rows. */
+bool ag_check_memory(ag_check *c);
 
 static inline ag_node *ag_check_leaf(const ag_check *c, int i) { return c->graph->leaves.at[i]; }
 static inline bool ag_check_has_gradient(const ag_node *leaf) {

@@ -66,4 +66,4 @@ static bool freezing(ag_check *c) {
     return true;
 }
 
-bool ag_check_laws(ag_check *c) { return sums_and_scales(c) && freezing(c); }
+bool ag_check_laws(ag_check *c) { return sums_and_scales(c) && freezing(c) && ag_check_memory(c); }

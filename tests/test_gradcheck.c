@@ -367,6 +367,83 @@ static void a_shape_that_is_none_is_refused(void **state) {
     assert_true(ag_gradcheck_op(&ag_op_slice, &report) && report.unmoved > 0);
 }
 
+/* ---- what an op says of memory ---- */
+
+static void square(ag_node *node) {
+    for (size_t i = 0; i < node->val.n; i++)
+        node->val.x[i] = node->in[0]->val.x[i] * node->in[0]->val.x[i];
+}
+static void square_back(ag_node *node) {
+    real *dx = ag_grad(node->in[0]);
+    for (size_t i = 0; dx && i < node->val.n; i++)
+        dx[i] += 2 * node->in[0]->val.x[i] * node->grad[i];
+}
+static void turn_around(ag_node *node) {
+    for (size_t i = 0, n = node->val.n; i < n; i++) node->val.x[i] = node->in[0]->val.x[n - 1 - i];
+}
+static void turn_back(ag_node *node) {
+    bool first = false;
+    real *dx = ag_grad_or_first(node->in[0], &first);
+    for (size_t i = 0, n = node->val.n; dx && i < n; i++)
+        dx[n - 1 - i] = node->grad[i] + (first ? 0 : dx[n - 1 - i]);
+}
+static void exponential(ag_node *node) {
+    for (size_t i = 0; i < node->val.n; i++)
+        node->val.x[i] = (real)exp((double)node->in[0]->val.x[i]);
+}
+static void exponential_back(ag_node *node) {  // by y
+    real *dx = ag_grad(node->in[0]);
+    for (size_t i = 0; dx && i < node->val.n; i++) dx[i] += node->val.x[i] * node->grad[i];
+}
+
+static const ag_op *liar;
+static ag_node *sample_of_liar(ag_graph *g, int i) {
+    if (i >= 2) return NULL;
+    ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, i ? tensor_dims(2, 3, 5) : tensor_dims(1, 7));
+    return ag_apply(liar, AG_IN(x), NULL, 0);
+}
+
+/* Each claim is wrong of one op, and right, or not there, of another. */
+static void a_wrong_claim_is_found(void **state) {
+    (void)state;
+    const struct {
+        ag_op op;
+        const char *found;
+    } cases[] = {
+        {{.name = "square", .forward = square, .backward = square_back}, NULL},
+        {{.name = "turn", .forward = turn_around, .backward = turn_back}, NULL},
+        {{.name = "exp", .forward = exponential, .backward = exponential_back}, NULL},
+        {{.name = "square", .forward = square, .backward = square_back, .over_x = true},
+         "where an input stood"},
+        {{.name = "turn", .forward = turn_around, .backward = turn_back, .over_x = true},
+         "where an input stood"},
+        {{.name = "exp", .forward = exponential, .backward = exponential_back, .over_x = true},
+         NULL},
+        {{.name = "exp", .forward = exponential, .backward = exponential_back, .forgets = true},
+         "something else stands where y stood"},
+        {{.name = "square", .forward = square, .backward = square_back, .forgets = true}, NULL},
+        {{.name = "turn", .forward = turn_around, .backward = turn_back, .forgets = true}, NULL},
+        {{.name = "turn", .forward = turn_around, .backward = turn_back, .over_dy = true},
+         "the input's gradient where y's did"},
+        {{.name = "turn", .forward = turn_around, .backward = turn_back, .rows = &ag_elementwise},
+         "it is run by rows"},
+        {{.name = "exp",
+          .forward = exponential,
+          .backward = exponential_back,
+          .rows = &ag_elementwise},
+         NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ag_op op = cases[i].op;
+        op.shape = ag_same_shape;
+        op.sample = sample_of_liar;
+        liar = &op;
+        ag_check_report report;
+        const bool right = ag_gradcheck_op(&op, &report);
+        if (right == !!cases[i].found || (!right && !strstr(report.reason, cases[i].found)))
+            fail_msg("case %zu, %s: '%s'", i, op.name, report.reason);
+    }
+}
+
 static void what_is_not_finite_is_refused(void **state) {
     (void)state;
     refused(infinite, false, "not finite");
@@ -375,18 +452,19 @@ static void what_is_not_finite_is_refused(void **state) {
 }
 
 int main(void) {
-    static struct CMUnitTest tests[MOST + 9] = {
+    static struct CMUnitTest tests[MOST + 10] = {
         cmocka_unit_test(nothing_to_check_is_refused),
         cmocka_unit_test(an_op_must_be_in_its_samples),
         cmocka_unit_test(an_error_is_passed_on),
         cmocka_unit_test(a_kink_must_be_declared),
         cmocka_unit_test(what_is_not_finite_is_refused),
+        cmocka_unit_test(a_wrong_claim_is_found),
         cmocka_unit_test(a_knee_is_no_mistake),
         cmocka_unit_test(what_is_wrong_at_a_kink_is_found),
         cmocka_unit_test(a_shape_that_is_none_is_refused),
     };
     static subject all[MOST];
-    size_t n = 8;
+    size_t n = 9;
     int count = 0;
     for (int i = 0; ag_ops[i]; i++) all[count++] = (subject){ag_ops[i]->name, ag_ops[i], NULL};
     for (const nn_layer *l = nn_layers; l->name; l++)
