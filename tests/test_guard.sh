@@ -83,14 +83,17 @@ static ag_node *block(ag_node *x, ag_node *memory, const char *name, const nn_mo
     at("block");
     return ag_apply(&twice, AG_IN(x), NULL, 0);
 }
-static const qkv_config_plugin_block blocks[] = {{"ending", "a block", block, sample}, {NULL, NULL, NULL, NULL}};
+static const qkv_config_plugin_block blocks[] = {
+    {"ending", "a block", block, sample}, {NULL, NULL, NULL, NULL}};
 const qkv_config_plugin qkv_plugin = {
     QKV_CONFIG_PLUGIN_ABI, sizeof(real), .tasks = tasks, .blocks = blocks, .ops = ops};
 END
 for precision in '' -DQKV_DOUBLE; do # once, not at every start
-    "${CC:-cc}" -std=gnu11 -O1 -w -shared -fPIC $precision -I"$root" -pthread -o "ends$precision.so" ends.c || exit 1
+    "${CC:-cc}" -std=gnu11 -O1 -w -shared -fPIC $precision -I"$root" -pthread \
+        -o "ends$precision.so" ends.c || exit 1
 done
-small="--plugin ends.so --task ends --block ending --steps 2 --batch 2 --eval-examples 2 --threads 1 --d-model 4"
+options="--task ends --block ending --steps 2 --batch 2 --eval-examples 2 --threads 1 --d-model 4"
+small="--plugin ends.so $options"
 
 # One line, beside what the shell says of a signal.
 one_line() {
@@ -104,7 +107,8 @@ ended() {
     rm -rf one
     status=0
     (export WHERE HOW; ulimit -c 0; run "$@"; exit $status) || status=$?
-    [ "$status" -eq "$code" ] || say "$HOW in $WHERE, qkv $*: exit $status, expected $code: $(cat err)" || return 1
+    [ "$status" -eq "$code" ] ||
+        say "$HOW in $WHERE, qkv $*: exit $status, expected $code: $(cat err)" || return 1
     one_line && grep -qF "qkv $1: the plugin 'ends" err && grep -qF "$text" err ||
         say "$HOW in $WHERE, qkv $*: '$(cat err)' does not say '$text'"
 }
@@ -152,6 +156,9 @@ a_crash_names_the_plugin() {
         ended 139 example segv '(SIGSEGV)' data ends --check --plugin ends.so
 }
 
+# Trains with two plugins.
+two() { (ulimit -c 0; TMPDIR=$PWD/tmp run train --out one --force --plugin "$1" --plugin "$2" $options); }
+
 # It is the one that did it, of several; and it is called as it was given, where it was compiled, too.
 which_plugin_it_was() {
     sed 's/"twice"/"thrice"/; s/"ends"/"other"/; s/"ending"/"othering"/' ends.c >'o ther.c'
@@ -159,12 +166,12 @@ which_plugin_it_was() {
     mkdir tmp
     for way in exit segv; do
         WHERE=forward HOW=$way && export WHERE HOW
-        (ulimit -c 0; TMPDIR=$PWD/tmp run train --out one --plugin ends.c --plugin 'o ther.c' ${small#*.so} --force)
+        two ends.c 'o ther.c'
         one_line && grep -q "the plugin 'ends.c'" err || say "$(cat err)" || return 1
-        (ulimit -c 0; TMPDIR=$PWD/tmp run train --out one --plugin 'o ther.c' --plugin ends.c ${small#*.so} --force)
+        two 'o ther.c' ends.c
         one_line && grep -q "the plugin 'ends.c'" err || say "$(cat err)" || return 1
         WHERE=load
-        (ulimit -c 0; TMPDIR=$PWD/tmp run train --out one --plugin 'o ther.c' --plugin ends.c ${small#*.so} --force)
+        two 'o ther.c' ends.c
         grep -q "the plugin 'ends.c'" err && [ -z "$(ls -A tmp)" ] || say "$(cat err; ls -R tmp)" || return 1
     done
     unset WHERE HOW
@@ -177,11 +184,11 @@ what_is_not_the_plugins_end() {
     unset WHERE HOW
     sed 's/\.forward = forward/.forward = (void (*)(ag_node *))8/' ends.c >wild.c
     status=0
-    (ulimit -c 0; run train --out one --force --plugin wild.c ${small#*.so} --quiet; exit $status) || status=$?
+    (ulimit -c 0; run train --out one --force --plugin wild.c $options --quiet; exit $status) || status=$?
     [ "$status" -eq 139 ] && one_line && grep -q "(SIGSEGV) outside the code of the plugin 'wild.c'" err ||
         say "$status: $(cat err)"
     ran 0 train --out one --force $small --quiet && ran 2 train --plugin ends.so --lr x && ran 2 train --lr x
 }
 
-suite nothing_ends_without_a_reason exit_is_an_error_wherever_it_stands however_it_ends a_crash_names_the_plugin \
-    which_plugin_it_was what_is_not_the_plugins_end
+suite nothing_ends_without_a_reason exit_is_an_error_wherever_it_stands however_it_ends \
+    a_crash_names_the_plugin which_plugin_it_was what_is_not_the_plugins_end

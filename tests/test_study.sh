@@ -121,13 +121,17 @@ what_is_misspelt_is_refused_before_training() {
 
 # A rate at which nothing stays finite. What went well is kept; the rest is told, and tried again.
 trainings_that_fail_are_exit_1() {
-    sed 's/"tie": "qk"/"tie": "qk", "lr": 1000000, "optimizer": "sgd", "clip": 0/; s/"tiny"/"lost"/' tiny.json >lost.json
+    sed 's/"tie": "qk"/"tie": "qk", "lr": 1000000, "optimizer": "sgd", "clip": 0/; s/"tiny"/"lost"/' \
+        tiny.json >lost.json
     ran 1 study lost.json --out lost && [ ! -s err ] || return 1
-    grep -q '^failed: tied, Q=K, seed 1: ' out && grep -q '^Verdict  none: 2 of its 4 trainings failed$' out ||
+    grep -q '^failed: tied, Q=K, seed 1: ' out &&
+        grep -q '^Verdict  none: 2 of its 4 trainings failed$' out ||
         { say "$(cat out)"; return 1; }
     ran 1 study lost.json --out lost --json && grep -q '"holds":null,.*"failed":2,' out || return 1
-    ran 1 study lost.json --out lost2 --part 2/2 --quiet && ran 0 study lost.json --out lost2 --part 1/2 --quiet &&
-        ran 1 study --merge --out lost3 lost.json lost2 && grep -q '^Verdict  none: 2 of its 4' out || return 1
+    ran 1 study lost.json --out lost2 --part 2/2 --quiet &&
+        ran 0 study lost.json --out lost2 --part 1/2 --quiet &&
+        ran 1 study --merge --out lost3 lost.json lost2 && grep -q '^Verdict  none: 2 of its 4' out ||
+        return 1
     sed 's/"bands": *\[[^]]*\]/"bands": []/' lost.json >open.json
     ran 1 study open.json --out lost
 }
