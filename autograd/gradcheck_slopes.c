@@ -54,7 +54,9 @@ static double rounding(const ag_check *c, int k, double h) {
 static bool is_right_here(ag_check *c, real *x, int k, double analytic, double largest) {
     static const double side = 1e-5;
     double near[CHECK_COTANGENTS], left[CHECK_COTANGENTS], right[CHECK_COTANGENTS];
-    for (double h = AG_CHECK_STEP / 4; h > 1e-6; h /= 4) {
+    double h = AG_CHECK_STEP;
+    for (int i = 0; i < 4; i++) {
+        h /= 4;
         ag_check_slopes(c, x, h, near);
         if (fabs(analytic - near[k]) <= ag_check_tolerance(largest, near[k]) + rounding(c, k, h))
             return true;

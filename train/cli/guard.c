@@ -183,8 +183,7 @@ void cli_guard_opens(const char *command, const char *path, const char *object) 
         guarded = getpid();
         snprintf(program, sizeof program, "qkv %s: ", command);
         (void)backtrace(frame, 1);  // loads what it needs while that can be done
-        atexit(at_exit);
-        at_quick_exit(at_exit);
+        if (atexit(at_exit) != 0 || at_quick_exit(at_exit) != 0) return;  // out of memory
         catch_crashes();
     }
     snprintf(left, sizeof left, "%s", object ? object : "");

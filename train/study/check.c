@@ -237,7 +237,7 @@ static bool text_is_right(checker *k, const char *where, const char *text) {
     for (const char *open; (open = strchr(text, '{'));) {
         const char *close = strchr(open, '}');
         if (!close) return qkv_io_fail(k->error, "'%s' has a { without its }", where);
-        qkv_study_place place;
+        qkv_study_place place = {.variant = -1};
         const char *wrong =
             qkv_study_place_read(k->s, open + 1, (size_t)(close - open - 1), &place);
         if (wrong)

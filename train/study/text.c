@@ -119,7 +119,7 @@ const char *qkv_study_place_read(const qkv_study *s, const char *inside, size_t 
  * decimals, or a limit: the seeds inside it are counted. */
 static void add_placeholder(const qkv_study *s, const qkv_study_results *r, const char *inside,
                             size_t n, qkv_io_text *out) {
-    qkv_study_place place;
+    qkv_study_place place = {.variant = -1};
     const char *wrong = qkv_study_place_read(s, inside, n, &place);
     const char *measure = place.measure, *format = place.format;
     const int v = place.variant;
