@@ -325,8 +325,8 @@ static bool one_shape(ag_node *node) {
 static ag_node *misshapen_sample(ag_graph *g, int i);
 static ag_node *sum_and_misshapen(ag_graph *g, int i);
 static void first_forward(ag_node *node) {
-    for (size_t i = 0; i < node->val.n && i < node->in[0]->val.n; i++)
-        node->val.x[i] = node->in[0]->val.x[i] * node->in[0]->val.x[i];
+    const tensor *x = &node->in[0]->val;
+    for (size_t i = 0; i < node->val.n; i++) node->val.x[i] = i < x->n ? x->x[i] * x->x[i] : 0;
 }
 static void first_backward(ag_node *node) {
     real *dx = ag_grad(node->in[0]);
@@ -444,6 +444,27 @@ static void a_wrong_claim_is_found(void **state) {
     }
 }
 
+/* The last number is forgotten by forward and backward alike. */
+static void most_of(ag_node *node) {
+    for (size_t i = 0; i + 1 < node->val.n; i++)
+        node->val.x[i] = node->in[0]->val.x[i] * node->in[0]->val.x[i];
+}
+static void most_of_back(ag_node *node) {
+    real *dx = ag_grad(node->in[0]);
+    for (size_t i = 0; dx && i + 1 < node->val.n; i++)
+        dx[i] += 2 * node->in[0]->val.x[i] * node->grad[i];
+}
+static void what_is_not_written_is_found(void **state) {
+    (void)state;
+    const ag_op op = {.name = "most",
+                      .shape = ag_same_shape,
+                      .forward = most_of,
+                      .backward = most_of_back,
+                      .sample = sample_of_liar};
+    liar = &op;
+    op_refused(&op, "'most#1'[6]: forward does not write it");
+}
+
 static void what_is_not_finite_is_refused(void **state) {
     (void)state;
     refused(infinite, false, "not finite");
@@ -452,19 +473,20 @@ static void what_is_not_finite_is_refused(void **state) {
 }
 
 int main(void) {
-    static struct CMUnitTest tests[MOST + 10] = {
+    static struct CMUnitTest tests[MOST + 11] = {
         cmocka_unit_test(nothing_to_check_is_refused),
         cmocka_unit_test(an_op_must_be_in_its_samples),
         cmocka_unit_test(an_error_is_passed_on),
         cmocka_unit_test(a_kink_must_be_declared),
         cmocka_unit_test(what_is_not_finite_is_refused),
         cmocka_unit_test(a_wrong_claim_is_found),
+        cmocka_unit_test(what_is_not_written_is_found),
         cmocka_unit_test(a_knee_is_no_mistake),
         cmocka_unit_test(what_is_wrong_at_a_kink_is_found),
         cmocka_unit_test(a_shape_that_is_none_is_refused),
     };
     static subject all[MOST];
-    size_t n = 9;
+    size_t n = 10;
     int count = 0;
     for (int i = 0; ag_ops[i]; i++) all[count++] = (subject){ag_ops[i]->name, ag_ops[i], NULL};
     for (const nn_layer *l = nn_layers; l->name; l++)
