@@ -6,7 +6,6 @@
 #include "autograd/gradcheck_internal.h"
 
 enum { NO_LEAF = -1, MOST_SAMPLES = 1000, MOST_INPUTS = 16 };
-static const double STEP = 1e-3;
 
 bool ag_check_fail(ag_check *c, const char *format, const char *name, size_t at, double a,
                    double b) {
@@ -22,7 +21,7 @@ static void fail_with(ag_check *c, const char *sentence) {
     c->report->passed = false;
 }
 
-bool ag_check_record(ag_check *c, int frozen) {
+bool ag_check_begin(ag_check *c, int frozen) {
     ag_graph_free(c->graph);
     ag_params_free(c->params);
     c->params = ag_params_new(NULL, (uint64_t)c->i);
@@ -31,6 +30,11 @@ bool ag_check_record(ag_check *c, int frozen) {
     c->graph->samples = rng_stream(1, "sample", (uint64_t)c->i);
     c->graph->frozen_leaf = frozen;
     ag_plain(c->graph, c->plain);
+    return true;
+}
+
+bool ag_check_record(ag_check *c, int frozen) {
+    if (!ag_check_begin(c, frozen)) return false;
     c->root = c->sample(c->graph, c->i);
     return c->root && !ag_error(c->graph);
 }
@@ -49,59 +53,46 @@ void ag_check_gradients(ag_check *c, const real *cotangent, int times, real *out
     }
 }
 
-static double loss(const ag_check *c, int k) {
-    double sum = 0;
-    for (size_t i = 0; i < c->root->val.n; i++)
-        sum += (double)c->cotangent[k][i] * (double)c->root->val.x[i];
-    return sum;
-}
-
-/* The 4th-order central difference of each loss with respect to one coordinate. */
-static void differences(ag_check *c, real *x, double h, double out[CHECK_COTANGENTS]) {
-    static const double shift[] = {-2, -1, 1, 2}, weight[] = {1, -8, 8, -1};
-    real kept = *x;
-    for (int k = 0; k < CHECK_COTANGENTS; k++) out[k] = 0;
-    for (int j = 0; j < 4; j++) {
-        *x = (real)((double)kept + shift[j] * h);
-        ag_forward(c->graph);
-        for (int k = 0; k < CHECK_COTANGENTS; k++) out[k] += weight[j] * loss(c, k) / (12 * h);
-    }
-    *x = kept;
-}
-
-static double tolerance(double largest, double numeric) {
-    return 1e-9 * (largest > 1 ? largest : 1) + 1e-7 * fabs(numeric);
+/* One number of the gradient against the slope. False with a sentence. */
+static bool compare(ag_check *c, ag_node *leaf, size_t at, int k, double numeric, double analytic,
+                    double largest, bool *inconclusive) {
+    if (!isfinite(analytic) || !isfinite(numeric))
+        return ag_check_fail(c, "not finite: analytic %g, numeric %g", leaf->name, at, analytic,
+                             numeric);
+    const double ratio = fabs(analytic - numeric) / ag_check_tolerance(largest, numeric);
+    c->points++;
+    c->nonzero += fabs(numeric) > 1e-9;
+    ag_check_point point = AG_CHECK_RIGHT;
+    if (!(ratio <= 1)) point = ag_check_look_closer(c, leaf->val.x + at, k, analytic, largest);
+    const bool open = point == AG_CHECK_KINK && c->has_kinks;
+    c->open += open;
+    *inconclusive = *inconclusive || open;
+    if (open || point == AG_CHECK_KNEE) return true;
+    if (!(ratio <= c->report->worst)) c->report->worst = ratio;
+    return point == AG_CHECK_RIGHT ||
+           ag_check_fail(
+               c,
+               point == AG_CHECK_KINK
+                   ? "analytic %.12g, numeric %.12g; the slope jumps close by: keep samples "
+                     "away from there (AG_SAMPLE_NO_KINK), or state AG_KINKS"
+                   : "analytic %.12g, numeric %.12g",
+               leaf->name, at, analytic, numeric);
 }
 
 /* One coordinate against all cotangents. */
 static bool coordinate(ag_check *c, ag_node *leaf, size_t at, size_t flat, size_t total,
                        const double *largest) {
-    double numeric[CHECK_COTANGENTS], finer[CHECK_COTANGENTS];
-    bool inconclusive = false;
-    differences(c, leaf->val.x + at, STEP, numeric);
+    double numeric[CHECK_COTANGENTS];
+    bool inconclusive = false, slope = false;
+    ag_check_slopes(c, leaf->val.x + at, AG_CHECK_STEP, numeric);
     c->report->coordinates++;
     for (int k = 0; k < CHECK_COTANGENTS; k++) {
         double analytic = (double)c->grads[(size_t)k * total + flat];
-        if (!isfinite(analytic) || !isfinite(numeric[k]))
-            return ag_check_fail(c, "not finite: analytic %g, numeric %g", leaf->name, at, analytic,
-                                 numeric[k]);
-        c->points++;
-        c->nonzero += numeric[k] != 0 && fabs(numeric[k]) > 1e-9;
-        double tol = tolerance(largest[k], numeric[k]), err = fabs(analytic - numeric[k]);
-        if (err / tol > c->report->worst && !c->has_kinks) c->report->worst = err / tol;
-        if (!(err <= tol)) {
-            differences(c, leaf->val.x + at, STEP / 2, finer);
-            bool kink = !(fabs(finer[k] - numeric[k]) <= 1e-6 * (1 + fabs(numeric[k])));
-            if (!kink || !c->has_kinks)
-                return ag_check_fail(c, "analytic %.12g, numeric %.12g", leaf->name, at, analytic,
-                                     numeric[k]);
-            c->open++;
-            inconclusive = true;
-        } else if (err / tol > c->report->worst) {
-            c->report->worst = err / tol;
-        }
+        if (!compare(c, leaf, at, k, numeric[k], analytic, largest[k], &inconclusive)) return false;
+        slope = slope || analytic != 0 || fabs(numeric[k]) > 1e-9;
     }
     c->report->inconclusive += inconclusive;
+    c->report->unmoved += !slope && !ag_check_moves(c, leaf->val.x + at);
     return true;
 }
 
@@ -113,10 +104,21 @@ static bool has_slope(const ag_node *node) {
     return some;
 }
 
+/* Is y of one size, whatever the inputs'? */
+static void note_sizes(ag_check *c, const ag_node *node) {
+    size_t in = 0;
+    for (int k = 0; k < node->n_in; k++) in += node->in[k]->val.n;
+    if (!c->sized) c->y_size = node->val.n, c->in_size = in, c->constant = true;
+    c->sized = true;
+    c->varies = c->varies || in != c->in_size;
+    c->constant = c->constant && node->val.n == c->y_size;
+}
+
 /* Which of the op's inputs a gradient reached, of those there are. */
 static void note_inputs(ag_check *c) {
     for (int i = 0; c->op && i < c->graph->nodes.n; i++) {
         const ag_node *node = c->graph->nodes.at[i];
+        if (node->op == c->op) note_sizes(c, node);
         if (node->op != c->op || !has_slope(node)) continue;
         c->reached = true;
         for (int k = 0; k < node->n_in && k < MOST_INPUTS; k++) {
@@ -136,6 +138,7 @@ static bool all_coordinates(ag_check *c) {
             largest[k] = fmax(largest[k], fabs((double)c->grads[(size_t)k * total + i]));
     }
     note_inputs(c);
+    memcpy(c->again, c->root->val.x, c->root->val.n * sizeof(real));
     for (int i = 0; i < c->graph->leaves.n; i++) {
         ag_node *leaf = ag_check_leaf(c, i);
         for (size_t at = 0; leaf->wants_grad && at < leaf->val.n; at++)
@@ -202,6 +205,13 @@ static void something_was_compared(const ag_check *c) {
         snprintf(reason, size,
                  "nothing was compared: all derivatives are 0, no sample's result depends "
                  "on the numbers that were changed");
+    else if (c->constant && (c->varies || c->y_size == 1) &&
+             2 * c->report->unmoved > c->report->coordinates)
+        snprintf(
+            reason, size,
+            "%ld of %ld numbers of the inputs move nothing in y, which has the size %zu in every "
+            "sample: does shape() set val.shape as it should?",
+            c->report->unmoved, c->report->coordinates, c->y_size);
     else if (missed)
         snprintf(reason, size,
                  "nothing was compared for input %d, which wants a gradient in no sample "

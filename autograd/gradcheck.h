@@ -3,8 +3,9 @@
  *
  * For each sample and three fixed random signed cotangents c, L = sum(c * y): every coordinate of
  * every leaf is nudged and the graph replayed; the 4th-order central difference must equal the
- * analytic gradient within 1e-9 max(1, largest |g|) + 1e-7 |numeric|. Beside that, for each
- * sample: replay gives the same bits and leaves inputs alone; two backward passes add up to twice
+ * analytic gradient within 1e-9 max(1, largest |g|) + 1e-7 |numeric|; where it does not, smaller steps
+ * and one-sided ones tell what is wrong from what is close to a bend or a jump. Beside that, for each
+ * sample: replay gives the same bits, writes every number of y and leaves inputs alone; two backward passes add up to twice
  * the gradient; c = 0 exact zeros; 2c exactly double; each leaf frozen in turn leaves the other
  * gradients' bits alone. */
 #ifndef AUTOGRAD_GRADCHECK_H
@@ -21,7 +22,8 @@ typedef ag_node *ag_sample_fn(ag_graph *g, int i);  // the i-th example, or NULL
 typedef struct {
     int samples;
     long coordinates;
-    int inconclusive;  // coordinates at a kink: the differences with h and h/2 disagree
+    long unmoved;      // of them, those that move nothing in y, however far they go
+    int inconclusive;  // coordinates at a kink: the slope jumps close by
     double worst;      // largest |analytic - numeric| / tolerance; at most 1 in a right backward
     bool passed;
     char reason[320];  // what failed first, in words; "" if nothing

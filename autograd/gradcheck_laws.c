@@ -41,6 +41,31 @@ static bool sums_and_scales(ag_check *c) {
     return true;
 }
 
+/* Does its value stand in an input's memory? */
+static bool is_view(const ag_node *node) {
+    for (int k = 0; k < node->n_in; k++) {
+        const tensor *in = &node->in[k]->val;
+        if (node->val.x >= in->x && node->val.x < in->x + in->n) return true;
+    }
+    return false;
+}
+
+/* Forward writes every number of y. One that both it and backward forget would be 0, and right. */
+static bool writes_all(ag_check *c) {
+    const size_t n = c->root->val.n;
+    memcpy(c->again, c->root->val.x, n * sizeof(real));
+    for (int i = 0; i < c->graph->nodes.n; i++) {
+        const ag_node *node = c->graph->nodes.at[i];
+        if (!node->op || is_view(node)) continue;
+        for (size_t k = 0; k < node->val.n; k++) node->val.x[k] = (real)NAN;
+    }
+    ag_forward(c->graph);
+    for (size_t k = 0; k < n; k++)
+        if (!ag_check_same_bits(c->again + k, c->root->val.x + k, 1))
+            return ag_check_fail(c, "forward does not write it", c->root->name, k, 0, 0);
+    return true;
+}
+
 /* With one leaf frozen after the other, all other gradients keep their bits. Leaves c->grads'
  * first part as it was. */
 static bool freezing(ag_check *c) {
@@ -66,4 +91,6 @@ static bool freezing(ag_check *c) {
     return true;
 }
 
-bool ag_check_laws(ag_check *c) { return sums_and_scales(c) && freezing(c); }
+bool ag_check_laws(ag_check *c) {
+    return writes_all(c) && sums_and_scales(c) && freezing(c) && ag_check_memory(c);
+}

@@ -10,9 +10,12 @@ static bool build(ag_node *node) {
     for (int i = 0; i < node->n_in; i++)
         if (!ag_rows_of(node) || ag_own(node->in[i])->taker) ag_store(node->in[i]);
     if (g->failed) return false;
+    node->val.shape.rank = -1;
     if (!node->op->shape(node))
         return ag_fail(node, "its shape rule refuses this without a reason: it must ag_fail()");
     if (g->failed) return false;
+    if (node->val.shape.rank < 0)
+        return ag_fail(node, "its shape rule sets no shape: val.shape, as ag_same_shape() does");
     if (!node->op->forward) return ag_fail(node, "it has no forward()");
     if (!tensor_count(node->val.shape, &node->val.n)) return ag_fail(node, "too many elements");
     if (ag_own(node)->fast->save) node->n_save = ag_own(node)->fast->save(node);

@@ -3,6 +3,7 @@
  * which words. */
 #include "autograd/gradcheck.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "autograd/op.h"
@@ -220,6 +221,261 @@ static void a_kink_must_be_declared(void **state) {
     assert_true(report.inconclusive > 0);
 }
 
+/* Huber's function: x^2/2 up to 1, then straight on. Its slope has a knee, which does not jump; the
+ * samples stand around it. `factor` makes the backward wrong. */
+static double factor_of_huber = 1;
+static void huber_forward(ag_node *node) {
+    for (size_t i = 0; i < node->val.n; i++) {
+        const double x = (double)node->in[0]->val.x[i], size = fabs(x);
+        node->val.x[i] = (real)(size <= 1 ? x * x / 2 : size - 0.5);
+    }
+}
+static void huber_backward(ag_node *node) {
+    real *dx = ag_grad(node->in[0]);
+    for (size_t i = 0; dx && i < node->val.n; i++) {
+        const double x = (double)node->in[0]->val.x[i];
+        dx[i] += node->grad[i] * (real)(factor_of_huber * fmax(-1, fmin(1, x)));
+    }
+}
+static ag_node *huber_sample(ag_graph *g, int i);
+static ag_op op_huber = {.name = "huber",
+                         .shape = ag_same_shape,
+                         .forward = huber_forward,
+                         .backward = huber_backward,
+                         .sample = huber_sample};
+static ag_node *huber_sample(ag_graph *g, int i) {
+    static const double from[] = {0,    1e-9, -1e-9, 1e-7, -1e-7, 1e-6,  -1e-6,   1e-5,   -1e-5,
+                                  1e-4, 3e-4, -5e-4, 1e-3, -1e-3, -2e-3, 1.99e-3, 2.1e-3, 0.3};
+    enum { N = sizeof from / sizeof *from };
+    ag_node *x = i < 2 ? ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, N)) : NULL;
+    // a gradient check moves the leaves by a 64th: to where they should stand
+    for (int k = 0; x && k < N; k++) x->val.x[k] = (real)((i ? -1 : 1) * (1 + from[k]) / 1.015625);
+    return x ? ag_apply(&op_huber, AG_IN(x), NULL, 0) : NULL;
+}
+
+static void a_knee_is_no_mistake(void **state) {
+    (void)state;
+    static const double wrong[] = {-1, 0, 0.5, 2, 1.001, 1.000001};
+    for (int kinks = 0; kinks < 2; kinks++) {
+        ag_check_report report;
+        op_huber.facts = kinks ? AG_KINKS : 0;
+        factor_of_huber = 1;
+        if (!ag_gradcheck_op(&op_huber, &report)) fail_msg("kinks %d: %s", kinks, report.reason);
+        assert_int_equal(report.inconclusive, 0);
+        assert_true(report.worst <= 1);
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+            factor_of_huber = wrong[i];
+            if (ag_gradcheck_op(&op_huber, &report)) fail_msg("factor %g is right?", wrong[i]);
+            if (!strstr(report.reason, "analytic")) fail_msg("%s", report.reason);
+        }
+    }
+}
+
+/* On either side of a jump a slope is right, or wrong, as elsewhere. */
+static double slope_at[3];  // before 0, at 0, after it
+static void leaky_forward(ag_node *node) {
+    const real *x = node->in[0]->val.x;
+    for (size_t i = 0; i < node->val.n; i++) node->val.x[i] = x[i] * (x[i] < 0 ? (real)0.25 : 1);
+}
+static void leaky_backward(ag_node *node) {
+    const real *x = node->in[0]->val.x;
+    real *dx = ag_grad(node->in[0]);
+    for (size_t i = 0; dx && i < node->val.n; i++)
+        dx[i] += node->grad[i] * (real)slope_at[x[i] < 0 ? 0 : x[i] > 0 ? 2 : 1];
+}
+static ag_node *leaky_sample(ag_graph *g, int i);
+static const ag_op op_leaky = {.name = "leaky",
+                               .facts = AG_KINKS,
+                               .shape = ag_same_shape,
+                               .forward = leaky_forward,
+                               .backward = leaky_backward,
+                               .sample = leaky_sample};
+static ag_node *leaky_sample(ag_graph *g, int i) {
+    static const double at[] = {0, 1e-8, -1e-8, 3e-6, -3e-6, 1e-4, -1e-3};
+    enum { N = 20 };
+    ag_node *x = i < 2 ? ag_sample(g, AG_SAMPLE_NO_KINK, tensor_dims(1, N)) : NULL;
+    for (int k = 0; x && k < (int)(sizeof at / sizeof *at); k++) x->val.x[k] = (real)at[k];
+    return x ? ag_apply(&op_leaky, AG_IN(x), NULL, 0) : NULL;
+}
+
+static void what_is_wrong_at_a_kink_is_found(void **state) {
+    (void)state;
+    static const struct {
+        double slope[3];
+        bool right;
+    } cases[] = {{{0.25, 1, 1}, true},    {{0.25, 0.25, 1}, true}, {{0.25, 0.5, 1}, true},
+                 {{0.25, 0, 1}, false},   {{0.25, 2, 1}, false},   {{0.26, 1, 1}, false},
+                 {{0.25, 1, 0.9}, false}, {{1, 1, 0.25}, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ag_check_report report;
+        memcpy(slope_at, cases[i].slope, sizeof slope_at);
+        if (ag_gradcheck_op(&op_leaky, &report) != cases[i].right)
+            fail_msg("case %zu: %s", i, report.reason);
+        if (cases[i].right) assert_int_equal(report.inconclusive, 14);
+    }
+}
+
+/* ---- shapes ---- */
+
+static int given_size;  // of y; -1: the rule sets none
+static bool one_shape(ag_node *node) {
+    if (given_size >= 0) node->val.shape = given_size ? tensor_dims(1, given_size) : tensor_dims(0);
+    return true;
+}
+static ag_node *misshapen_sample(ag_graph *g, int i);
+static ag_node *sum_and_misshapen(ag_graph *g, int i);
+static void first_forward(ag_node *node) {
+    const tensor *x = &node->in[0]->val;
+    for (size_t i = 0; i < node->val.n; i++) node->val.x[i] = i < x->n ? x->x[i] * x->x[i] : 0;
+}
+static void first_backward(ag_node *node) {
+    real *dx = ag_grad(node->in[0]);
+    for (size_t i = 0; dx && i < node->val.n && i < node->in[0]->val.n; i++)
+        dx[i] += 2 * node->in[0]->val.x[i] * node->grad[i];
+}
+static ag_op op_misshapen = {.name = "misshapen",
+                             .shape = one_shape,
+                             .forward = first_forward,
+                             .backward = first_backward,
+                             .sample = misshapen_sample};
+static ag_node *misshapen(ag_node *x) { return ag_apply(&op_misshapen, AG_IN(x), NULL, 0); }
+static ag_node *misshapen_sample(ag_graph *g, int i) {
+    return ag_sample_unary(g, misshapen, i, AG_SAMPLE_NORMAL);
+}
+static ag_node *sum_and_misshapen(ag_graph *g, int i) {
+    return i ? NULL : misshapen(ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, 3)));
+}
+
+static void a_shape_that_is_none_is_refused(void **state) {
+    (void)state;
+    given_size = -1;
+    op_refused(&op_misshapen, "sets no shape");
+    given_size = 0;
+    op_refused(&op_misshapen, "127 of 134 numbers of the inputs move nothing in y");
+    given_size = 1;
+    op_refused(&op_misshapen, "127 of 134 numbers of the inputs move nothing in y");
+    given_size = 3;
+    op_refused(&op_misshapen, "which has the size 3 in every sample");
+    op_misshapen.sample = sum_and_misshapen;
+    given_size = 1;
+    op_refused(&op_misshapen, "2 of 3 numbers of the inputs move nothing in y");
+    given_size = 3;
+    ag_check_report report;
+    assert_true(ag_gradcheck_op(&op_misshapen, &report));
+    assert_int_equal(report.unmoved, 0);
+    assert_true(ag_gradcheck_op(&ag_op_relu, &report) && report.unmoved == 0);  // however flat
+    assert_true(ag_gradcheck_op(&ag_op_slice, &report) && report.unmoved > 0);
+}
+
+/* ---- what an op says of memory ---- */
+
+static void square(ag_node *node) {
+    for (size_t i = 0; i < node->val.n; i++)
+        node->val.x[i] = node->in[0]->val.x[i] * node->in[0]->val.x[i];
+}
+static void square_back(ag_node *node) {
+    real *dx = ag_grad(node->in[0]);
+    for (size_t i = 0; dx && i < node->val.n; i++)
+        dx[i] += 2 * node->in[0]->val.x[i] * node->grad[i];
+}
+static void turn_around(ag_node *node) {
+    for (size_t i = 0, n = node->val.n; i < n; i++) node->val.x[i] = node->in[0]->val.x[n - 1 - i];
+}
+static void turn_back(ag_node *node) {
+    bool first = false;
+    real *dx = ag_grad_or_first(node->in[0], &first);
+    for (size_t i = 0, n = node->val.n; dx && i < n; i++)
+        dx[n - 1 - i] = node->grad[i] + (first ? 0 : dx[n - 1 - i]);
+}
+static void exponential(ag_node *node) {
+    for (size_t i = 0; i < node->val.n; i++)
+        node->val.x[i] = (real)exp((double)node->in[0]->val.x[i]);
+}
+static void exponential_back(ag_node *node) {  // by y
+    bool first = false;
+    real *dx = ag_grad_or_first(node->in[0], &first);
+    for (size_t i = 0; dx && i < node->val.n; i++)
+        dx[i] = (first ? 0 : dx[i]) + node->val.x[i] * node->grad[i];
+}
+
+static const ag_op *liar;
+static ag_node *sample_of_liar(ag_graph *g, int i) {
+    if (i >= 2) return NULL;
+    ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, i ? tensor_dims(2, 3, 5) : tensor_dims(1, 7));
+    return ag_apply(liar, AG_IN(x), NULL, 0);
+}
+
+/* Each claim is wrong of one op, and right, or not there, of another. */
+static void a_wrong_claim_is_found(void **state) {
+    (void)state;
+    const struct {
+        ag_op op;
+        const char *found;
+    } cases[] = {
+        {{.name = "square", .forward = square, .backward = square_back}, NULL},
+        {{.name = "turn", .forward = turn_around, .backward = turn_back}, NULL},
+        {{.name = "exp", .forward = exponential, .backward = exponential_back}, NULL},
+        {{.name = "square",
+          .forward = square,
+          .backward = square_back,
+          .facts = AG_IN_PLACE | AG_NO_X},
+         "where an input stood"},
+        {{.name = "turn",
+          .forward = turn_around,
+          .backward = turn_back,
+          .facts = AG_IN_PLACE | AG_NO_X},
+         "where an input stood"},
+        {{.name = "exp",
+          .forward = exponential,
+          .backward = exponential_back,
+          .facts = AG_IN_PLACE | AG_NO_X},
+         NULL},
+        {{.name = "exp", .forward = exponential, .backward = exponential_back, .facts = AG_NO_Y},
+         "something else stands where y stood"},
+        {{.name = "square", .forward = square, .backward = square_back, .facts = AG_NO_Y}, NULL},
+        {{.name = "turn", .forward = turn_around, .backward = turn_back, .facts = AG_NO_Y}, NULL},
+        {{.name = "turn", .forward = turn_around, .backward = turn_back, .facts = AG_IN_PLACE},
+         "the input's gradient where y's did"},
+        {{.name = "turn", .forward = turn_around, .backward = turn_back, .facts = AG_ELEMENTWISE},
+         "it is run by rows"},
+        {{.name = "exp",
+          .forward = exponential,
+          .backward = exponential_back,
+          .facts = AG_ELEMENTWISE},
+         NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ag_op op = cases[i].op;
+        op.shape = ag_same_shape;
+        op.sample = sample_of_liar;
+        liar = &op;
+        ag_check_report report;
+        const bool right = ag_gradcheck_op(&op, &report);
+        if (right == !!cases[i].found || (!right && !strstr(report.reason, cases[i].found)))
+            fail_msg("case %zu, %s: '%s'", i, op.name, report.reason);
+    }
+}
+
+/* The last number is forgotten by forward and backward alike. */
+static void most_of(ag_node *node) {
+    for (size_t i = 0; i + 1 < node->val.n; i++)
+        node->val.x[i] = node->in[0]->val.x[i] * node->in[0]->val.x[i];
+}
+static void most_of_back(ag_node *node) {
+    real *dx = ag_grad(node->in[0]);
+    for (size_t i = 0; dx && i + 1 < node->val.n; i++)
+        dx[i] += 2 * node->in[0]->val.x[i] * node->grad[i];
+}
+static void what_is_not_written_is_found(void **state) {
+    (void)state;
+    const ag_op op = {.name = "most",
+                      .shape = ag_same_shape,
+                      .forward = most_of,
+                      .backward = most_of_back,
+                      .sample = sample_of_liar};
+    liar = &op;
+    op_refused(&op, "'most#1'[6]: forward does not write it");
+}
+
 static void what_is_not_finite_is_refused(void **state) {
     (void)state;
     refused(infinite, false, "not finite");
@@ -228,15 +484,20 @@ static void what_is_not_finite_is_refused(void **state) {
 }
 
 int main(void) {
-    static struct CMUnitTest tests[MOST + 6] = {
+    static struct CMUnitTest tests[MOST + 11] = {
         cmocka_unit_test(nothing_to_check_is_refused),
         cmocka_unit_test(an_op_must_be_in_its_samples),
         cmocka_unit_test(an_error_is_passed_on),
         cmocka_unit_test(a_kink_must_be_declared),
         cmocka_unit_test(what_is_not_finite_is_refused),
+        cmocka_unit_test(a_wrong_claim_is_found),
+        cmocka_unit_test(what_is_not_written_is_found),
+        cmocka_unit_test(a_knee_is_no_mistake),
+        cmocka_unit_test(what_is_wrong_at_a_kink_is_found),
+        cmocka_unit_test(a_shape_that_is_none_is_refused),
     };
     static subject all[MOST];
-    size_t n = 5;
+    size_t n = 10;
     int count = 0;
     for (int i = 0; ag_ops[i]; i++) all[count++] = (subject){ag_ops[i]->name, ag_ops[i], NULL};
     for (const nn_layer *l = nn_layers; l->name; l++)

@@ -29,6 +29,9 @@ static void refused(const char *text, const char *words) {
         if (*p == '\n') fail_msg("'%s' is more than one line", error);
 }
 
+#define GROUPED(in)                                                                 \
+    "{\"name\": \"s\", \"groups\": [{\"name\": \"g\"}], \"variants\": [{\"name\": " \
+    "\"a\", \"in\": " in "}]}"
 #define WITH(members) "{\"name\": \"s\", \"variants\": [{\"name\": \"a\"}], " members "}"
 
 static void mistakes_are_named(void **state) {
@@ -51,7 +54,10 @@ static void mistakes_are_named(void **state) {
     refused(
         "{\"name\": \"s\", \"groups\": [{\"name\": \"g\"}], \"variants\": [{\"name\": \"a\", "
         "\"in\": [\"h\"]}]}",
-        "no variant is in a group");
+        "the variant 'a' is in 'h', which is no group");
+    refused(GROUPED("[1]"), "the variant 'a' is in '?', which is no group");
+    refused(GROUPED("[\"g\", \"G\"]"), "the variant 'a' is in 'G', which is no group");
+    refused(GROUPED("[]"), "the variant 'a' is in no group");
     refused(WITH("\"groups\": []"), "'groups' must not be empty");
     refused(WITH("\"groups\": [{\"name\": \"g\", \"steps\": 1}]"), "a group has no member 'steps'");
     refused(WITH("\"bases\": {}"), "a study has no member 'bases'");
@@ -77,6 +83,26 @@ static void mistakes_are_named(void **state) {
     refused(
         WITH("\"picture\": {\"kind\": \"bars\", \"measures\": [\"loss\"], \"groups\": [\"g\"]}"),
         "a group or variant that is none");
+}
+
+#define BAND(members) WITH("\"bands\": [{\"variant\": \"a\", \"measure\": \"loss\"" members "}]")
+
+/* What would be the same in every training, and bands that nothing could refute. */
+static void what_cannot_be_judged_is_refused(void **state) {
+    (void)state;
+    refused(WITH("\"base\": {\"seed\": 7}"),
+            "'seed' in 'base' would be the same in every training");
+    refused("{\"name\": \"s\", \"variants\": [{\"name\": \"a\", \"set\": {\"seed\": 1}}]}",
+            "'seed' in 'set'");
+    refused(WITH("\"base\": {\"from\": \"run\"}"), "'from' in 'base'");
+    refused(BAND(""), "has neither 'least' nor 'most'");
+    refused(BAND(", \"least\": 2, \"most\": 1"), "has a 'least' above its 'most'");
+    refused(BAND(", \"most\": 1, \"seeds_least\": 2"), "shares from 0 to 1");
+    refused(BAND(", \"most\": 1, \"seeds_most\": -1"), "shares from 0 to 1");
+    refused(BAND(", \"most\": 1, \"seeds_least\": 0.5, \"seeds_most\": 0.2"), "shares from 0 to 1");
+    refused(BAND(", \"most\": 1, \"seeds_least\": 0"), "holds whatever its seeds say");
+    refused(WITH("\"columns\": [{\"measure\": \"loss\", \"least\": 2, \"most\": 1}]"),
+            "'loss' has a 'least' above its 'most'");
 }
 
 static void later_options_win(void **state) {
@@ -113,6 +139,9 @@ static void the_built_in_ones_are_sound(void **state) {
         assert_true(s->n_bands > 0 && s->n_columns > 0 && *s->picture.kind);
         for (int b = 0; b < s->n_bands; b++)  // did whoever wrote it know the numbers?
             assert_int_not_equal(s->band[b].set, QKV_STUDY_SET_UNSAID);
+        char error[QKV_IO_ERROR] = "";
+        qkv_study_options o = {.threads = 1};
+        if (qkv_study_check(s, NULL, &o, error) != QKV_RUN_DONE) fail_msg("%s: %s", s->name, error);
         qkv_study_free(s);
     }
 }
@@ -267,10 +296,23 @@ static void means_bands_and_sums(void **state) {
         for (int seed = 6; seed < 8; seed++) add_result(&r, v, seed, 1, 1);
     qkv_study_result failed = {.variant = 1, .seed = 5, .error = (char[]){"it broke"}};
     assert_true(qkv_study_results_add(&r, &failed));
-    assert_int_equal(qkv_study_band_judge(s, &r, &s->band[2]), QKV_STUDY_BAND_FAILS);
+    assert_int_equal(qkv_study_band_judge(s, &r, &s->band[2]), QKV_STUDY_BAND_UNKNOWN);
     assert_int_equal(qkv_study_summarise(s, &r, 1, "accuracy").failed, 1);
     assert_int_equal(qkv_study_missing(s, &r), 0);
+    assert_int_equal(qkv_study_failed(s, &r), 1);
+    assert_int_equal(qkv_study_judge(s, &r), QKV_STUDY_INCOMPLETE);
+    qkv_study_result *at = (qkv_study_result *)qkv_study_results_find(&r, 1, 5);
+    *at = *qkv_study_results_find(&r, 1, 6);  // it went well, but one of its numbers is none
+    at->seed = 5;
     assert_int_equal(qkv_study_judge(s, &r), QKV_STUDY_FAILS);
+    s->band[1].measure = "distractor";
+    s->band[2].most = 2;
+    assert_int_equal(qkv_study_band_judge(s, &r, &s->band[1]), QKV_STUDY_BAND_UNKNOWN);
+    assert_int_equal(qkv_study_judge(s, &r), QKV_STUDY_INCOMPLETE);
+    s->band[1].seeds_most = s->band[1].seeds_least = 0;  // nor is that "no seed is inside"
+    assert_int_equal(qkv_study_band_judge(s, &r, &s->band[1]), QKV_STUDY_BAND_UNKNOWN);
+    s->band[1].measure = "steps99";  // it is: a step may not have been reached
+    assert_int_equal(qkv_study_band_judge(s, &r, &s->band[1]), QKV_STUDY_BAND_HOLDS);
     s->n_bands = 1;
     assert_int_equal(qkv_study_judge(s, &r), QKV_STUDY_HOLDS);
     s->n_bands = 0;
@@ -303,6 +345,12 @@ static void the_text_says_what_was_found(void **state) {
     has(&text, "  holds        a: accuracy >= 0.5\n  FAILS        a: accuracy in [0.5, 0.85]\n");
     has(&text, "90.0 %, 0.9, 6.00, (not measured), (not measured), 5.5");
     has(&text, "Verdict  no\n");
+    s->n_bands = 1;
+    s->band[0].measure = "distractor";
+    qkv_io_text lacking = {.arena = r.arena};
+    qkv_study_text(s, &r, &lacking);
+    has(&lacking, "  not measured a: distractor >= 0.5\n");
+    has(&lacking, "Verdict  none: a band has not the numbers of all its seeds\n");
     const char *blank = strstr(text.at, " \n");
     if (blank) fail_msg("blanks at the end of a line: %s", blank);
     tensor_arena_free(r.arena);
@@ -380,6 +428,77 @@ static void other_set_ups_are_left_out(void **state) {
     qkv_study_free(s);
     qkv_study_free(steps);
     qkv_study_free(probed);
+}
+
+/* ---- before anything is trained ---- */
+
+static void checked(const char *text, const char *words) {
+    char error[QKV_IO_ERROR] = "";
+    qkv_study *s = parse(text);
+    qkv_study_options o = {.threads = 1};
+    qkv_run_status status = qkv_study_check(s, NULL, &o, error);
+    if (status != (words ? QKV_RUN_USAGE : QKV_RUN_DONE) || (words && !strstr(error, words)))
+        fail_msg("%s\n  gives %d, '%s', not '%s'", text, status, error, words ? words : "");
+    qkv_study_free(s);
+}
+
+#define STUDY(members) \
+    "{\"name\": \"s\", " TINY ", \"variants\": [{\"name\": \"a\"}, {\"name\": \"b\"}], " members "}"
+#define VARIANT(set) \
+    "{\"name\": \"s\", " TINY ", \"variants\": [{\"name\": \"a\"}, {\"name\": \"b\", " set "}]}"
+#define COLUMN(measure)  STUDY("\"columns\": [\"loss\", \"" measure "\"]")
+#define SEEN(text)       STUDY("\"seen\": \"It is " text ".\"")
+#define PICTURE(members) STUDY("\"picture\": {" members "}")
+
+static void options_are_looked_for_before_training(void **state) {
+    (void)state;
+    checked(VARIANT("\"set\": {\"d_modle\": 8}"), "the variant 'b': ");
+    checked(VARIANT("\"set\": {\"tie\": \"vq\"}"), "the variant 'b': ");
+    checked(VARIANT("\"set\": {\"heads\": 3}"), "the variant 'b': 3 heads do not divide");
+    checked(VARIANT("\"set\": {\"task\": \"pears\"}"), "the variant 'b': ");
+    checked(VARIANT("\"set\": {\"lr\": \"fast\"}"), "the variant 'b': ");
+    checked(VARIANT("\"set\": {\"momentum\": 0.5}"), "--momentum belongs to --optimizer");
+    checked(VARIANT("\"set\": {\"momentum\": 0.5, \"optimizer\": \"sgd\"}"), NULL);
+    checked(VARIANT("\"probes\": [\"coref\"]"), "the variant 'b': ");
+}
+
+static void measures_are_looked_for_before_training(void **state) {
+    (void)state;
+    checked(COLUMN("accurracy"), "columns: 'accurracy' is not measured");
+    checked(COLUMN("norms.wq"), "it needs \"probes\": [\"norms\"]");
+    checked(COLUMN("loss@3"), "'loss@3' is not measured");
+    checked(COLUMN("loss@6"), "'loss@6' is not measured");
+    checked(COLUMN("loss@"), "'loss@' is not measured");
+    checked(COLUMN("loss@2 - loss"), NULL);
+    checked(COLUMN("loss * accuracy"), "'loss * accuracy' is not measured");
+    checked(COLUMN("loss - "), "'loss - ' is not measured");
+    checked(COLUMN("steps99"), NULL);
+    checked(COLUMN("qk90 - ov90"), NULL);
+    checked(COLUMN("a_name_that_is_longer_than_the_name_of_any_measure_can_ever_be"), "is not");
+    checked(STUDY("\"probes\": [\"norms\"], \"columns\": [\"norms.wq\"]"), NULL);
+    checked(STUDY("\"probes\": [\"norms\"], \"columns\": [\"norms.wx\"]"), "'norms.wx' is not");
+    checked(STUDY("\"bands\": [{\"variant\": \"b\", \"measure\": \"acuracy\", \"least\": 0}]"),
+            "the band about 'b': 'acuracy' is not measured");
+    checked("{\"name\": \"s\", " TINY
+            ", \"variants\": [{\"name\": \"a\"}, {\"name\": \"b\", \"probes\": [\"norms\"]}],"
+            " \"columns\": [\"norms.wq\"], \"bands\": [{\"variant\": \"a\", \"measure\": "
+            "\"norms.wq\", \"most\": 9}]}",
+            "the band about 'a': 'norms.wq' is not measured");
+    checked(SEEN("{a|loss}, {b|accuracy|%}, {a|loss@2|2}, {a|loss|>= 1}"), NULL);
+    checked(SEEN("{c|loss}"), "'seen': in '{c|loss}' the variant is none of the study's");
+    checked(SEEN("{a|lost}"), "seen: 'lost' is not measured");
+    checked(SEEN("{a}"), "variant|measure is missing");
+    checked(SEEN("{a|loss|two}"), "the format is neither");
+    checked(SEEN("{a|loss|>= x}"), "the format is neither");
+    checked(SEEN("{a|loss|1|2}"), "more than variant|measure|format");
+    checked(SEEN("{a|loss"), "'seen' has a { without its }");
+    checked(PICTURE("\"kind\": \"bars\", \"measures\": [\"los\"]"), "the picture: 'los' is not");
+    checked(PICTURE("\"kind\": \"lines\", \"x\": \"d_modle\", \"measures\": [\"loss\"]"),
+            "the picture: its x, 'd_modle'");
+    checked(PICTURE("\"kind\": \"lines\", \"x\": \"d_model\", \"measures\": [\"loss\"]"), NULL);
+    checked(PICTURE("\"kind\": \"lines\", \"x\": \"step\", \"measures\": [\"loss@#\"]"), NULL);
+    checked(PICTURE("\"kind\": \"lines\", \"x\": \"step\", \"measures\": [\"lost@#\"]"),
+            "the picture: 'lost@#' is not");
 }
 
 /* ---- running ---- */
@@ -566,6 +685,7 @@ static void curves_over_the_step(void **state) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_are_named),
+    cmocka_unit_test(what_cannot_be_judged_is_refused),
     cmocka_unit_test(later_options_win),
     cmocka_unit_test(the_built_in_ones_are_sound),
     cmocka_unit_test(bands_say_when_they_were_set),
@@ -575,6 +695,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_text_says_what_was_found),
     faults_test(results_survive_the_file),
     faults_test(other_set_ups_are_left_out),
+    cmocka_unit_test(options_are_looked_for_before_training),
+    cmocka_unit_test(measures_are_looked_for_before_training),
     faults_test(an_interrupted_study_goes_on),
     faults_test(a_broken_variant_does_not_lose_the_others),
     faults_test(tables_and_the_numbers_of_pictures),

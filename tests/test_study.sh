@@ -142,10 +142,50 @@ unknown_names_are_usage_errors() {
 
 bad_files_are_exit_3() {
     printf '{"name": "x",' >torn.json
-    printf '{"name": "x", "variants": [{"name": "a"}], "probes": ["norm"]}' >probe.json
-    refused 3 "'torn.json': line 1" study torn.json &&
-        refused 3 "there is no probe 'norm'" study probe.json &&
-        refused 1 "none.json" study none.json
+    refused 3 "'torn.json': line 1" study torn.json && refused 1 "none.json" study none.json
+}
+
+# misspelt SED TEXT: the study with that in it is refused, and nothing is trained.
+misspelt() {
+    sed "$1" tiny.json >typo.json && ! cmp -s tiny.json typo.json || { say "'$1' changes nothing"; return 1; }
+    refused 2 "$2" study typo.json --out typo && absent typo
+}
+absent() { [ ! -e "$1" ] || say "$1 is there"; }
+
+what_is_misspelt_is_refused_before_training() {
+    misspelt 's/"d_model"/"d_modle"/' "'d_modle'" && misspelt 's/"tie": "qk"/"tie": "qq"/' "tied, Q=K" &&
+        misspelt 's/"accuracy", "loss"/"acuracy", "loss"/' "columns: 'acuracy' is not measured" &&
+        misspelt 's/accuracy@10/accuracy@15/' "'accuracy@15' is not measured" &&
+        misspelt 's/"measure": "loss"/"measure": "lost"/' "the band about 'separate': 'lost'" &&
+        misspelt 's/"variant": "separate"/"variant": "seperate"/' "'seperate', which is no variant" &&
+        misspelt 's/, "most": 5//' "has neither 'least' nor 'most'" &&
+        misspelt 's/"measures": \["accuracy"/"measures": ["accurate"/' "the picture: 'accurate'" &&
+        misspelt 's/{tied, Q=K|/{tied|/' "the variant is none of the study's" &&
+        misspelt 's/"steps": 20/"steps": 20, "seed": 4/' "'seed' in 'base'" &&
+        misspelt 's/"steps": 20/"steps": 20, "momentum": 0.5/' "--momentum belongs to" &&
+        misspelt 's/"claim"/"probes": ["norm"], "claim"/' "there is no probe 'norm'" &&
+        misspelt 's/"claim"/"probes": ["coref"], "claim"/' "the variant 'separate': " || return 1
+    sed 's/"accuracy", "loss"/"acuracy", "loss"/' tiny.json >typo.json
+    ran 0 study tiny.json --part 1/1 --out part --quiet && before=$(cksum part/*) &&
+        refused 2 "'acuracy' is not measured" study --merge --out part typo.json part &&
+        [ "$(cksum part/*)" = "$before" ]
+}
+
+# A rate at which nothing stays finite. What went well is kept; the rest is told, and tried again.
+trainings_that_fail_are_exit_1() {
+    sed 's/"tie": "qk"/"tie": "qk", "lr": 1000000, "optimizer": "sgd", "clip": 0/; s/"tiny"/"lost"/' \
+        tiny.json >lost.json
+    ran 1 study lost.json --out lost && [ ! -s err ] || return 1
+    grep -q '^failed: tied, Q=K, seed 1: ' out &&
+        grep -q '^Verdict  none: 2 of its 4 trainings failed$' out ||
+        { say "$(cat out)"; return 1; }
+    ran 1 study lost.json --out lost --json && grep -q '"holds":null,.*"failed":2,' out || return 1
+    ran 1 study lost.json --out lost2 --part 2/2 --quiet &&
+        ran 0 study lost.json --out lost2 --part 1/2 --quiet &&
+        ran 1 study --merge --out lost3 lost.json lost2 && grep -q '^Verdict  none: 2 of its 4' out ||
+        return 1
+    sed 's/"bands": *\[[^]]*\]/"bands": []/' lost.json >open.json
+    ran 1 study open.json --out lost
 }
 
 a_picture_is_drawn() {
@@ -215,6 +255,7 @@ END
 tests="built_in_studies_are_listed a_file_is_a_study finished_trainings_are_kept parts_merged_are_the_whole
 any_order_gives_the_same_tables padding_is_not_measured
 nothing_to_judge_is_no_verdict summary_is_json a_claim_that_fails_is_exit_1
-unknown_names_are_usage_errors bad_files_are_exit_3
+unknown_names_are_usage_errors bad_files_are_exit_3 what_is_misspelt_is_refused_before_training
+trainings_that_fail_are_exit_1
 a_picture_is_drawn gnu_parallel_runs_the_parts slurm_runs_the_parts"
 suite $tests

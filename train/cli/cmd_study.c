@@ -105,8 +105,10 @@ static qkv_study *open_study(const char *name, const struct qkv_config_plugin *p
         return NULL;
     }
     qkv_study *s = qkv_study_parse(text, n, error);
+    char why[QKV_IO_ERROR];
+    const bool json = s || qkv_config_is_object(text, n, why);
     tensor_malloc.release(NULL, text);
-    if (!s) *code = cli_error(CLI_DAMAGED, "study", "'%s': %s", name, error);
+    if (!s) *code = cli_error(json ? CLI_USAGE : CLI_DAMAGED, "study", "'%s': %s", name, error);
     if (s && !qkv_study_find_data(s, name, plugin, error)) {
         *code = cli_error(CLI_USAGE, "study", "'%s': %s", name, error);
         qkv_study_free(s);
@@ -141,6 +143,12 @@ static void show_progress(void *ctx, int done, int total, double seconds) {
             seconds / done * (total - done));
 }
 
+static json_t *held(qkv_study_band_verdict verdict) {
+    return verdict == QKV_STUDY_BAND_HOLDS   ? json_true()
+           : verdict == QKV_STUDY_BAND_FAILS ? json_false()
+                                             : json_null();
+}
+
 static void print_json(const qkv_study *s, const qkv_study_results *r, const char *dir) {
     json_t *o = json_object(), *table = json_array(), *bands = json_array();
     for (int v = 0; v < s->n_variants; v++)
@@ -158,8 +166,8 @@ static void print_json(const qkv_study *s, const qkv_study_results *r, const cha
     for (int i = 0; i < s->n_bands; i++) {
         const qkv_study_band *b = &s->band[i];
         json_t *row =
-            json_pack("{s:s,s:s,s:s,s:b}", "group", b->group, "variant", b->variant, "measure",
-                      b->measure, "holds", qkv_study_band_judge(s, r, b) == QKV_STUDY_BAND_HOLDS);
+            json_pack("{s:s,s:s,s:s,s:o}", "group", b->group, "variant", b->variant, "measure",
+                      b->measure, "holds", held(qkv_study_band_judge(s, r, b)));
         if (isfinite(b->least)) json_object_set_new(row, "least", json_real(b->least));
         if (isfinite(b->most)) json_object_set_new(row, "most", json_real(b->most));
         json_array_append_new(bands, row);
@@ -174,6 +182,7 @@ static void print_json(const qkv_study *s, const qkv_study_results *r, const cha
     json_object_set_new(o, "out", json_string(dir));
     json_object_set_new(o, "table", table);
     json_object_set_new(o, "bands", bands);
+    json_object_set_new(o, "failed", json_integer(qkv_study_failed(s, r)));
     json_object_set_new(o, "missing", json_integer(qkv_study_missing(s, r)));
     cli_print_json(o);
 }
@@ -187,7 +196,8 @@ static void report_picture(void *ctx, const char *name, qkv_plot_status status, 
         fprintf(stderr, "qkv study: %s: %s\n", name, shown);
 }
 
-enum { NOT_HELD = -1 };  // written and told as usual, but a band failed, or trainings are missing
+// Written and told as usual, but a band failed or trainings are missing; a training failed.
+enum { NOT_HELD = -1, TRAINING_FAILED = -2 };
 
 static int conclude(const request *r, const qkv_study *s, const qkv_study_results *results,
                     const char *dir) {
@@ -206,7 +216,28 @@ static int conclude(const request *r, const qkv_study *s, const qkv_study_result
         qkv_plot_study(dir, s->picture.kind, QKV_PLOT_PNG, report_picture, (void *)(size_t)r);
     if (!r->json && !r->quiet) printf("\n");
     const qkv_study_verdict verdict = qkv_study_judge(s, results);
+    if (qkv_study_failed(s, results)) return TRAINING_FAILED;
     return verdict == QKV_STUDY_HOLDS || verdict == QKV_STUDY_WITHOUT_BANDS ? CLI_OK : NOT_HELD;
+}
+
+static int refuse(qkv_run_status status, const char *study, const char *error) {
+    return status == QKV_RUN_USAGE ? cli_error(CLI_USAGE, "study", "'%s': %s", study, error)
+                                   : cli_error(cli_code(status), "study", "%s", error);
+}
+
+/* Can it be had as it is written? What was measured already need not be looked for. */
+static qkv_run_status check(const qkv_study *s, const qkv_study_options *o, char *error) {
+    char path[QKV_IO_PATH];
+    qkv_study_results known = {.arena = tensor_arena_new(NULL)};
+    qkv_io_status read = known.arena && qkv_io_path(path, o->dir, "results.jsonl", error)
+                             ? qkv_study_results_read(&qkv_io_posix, path, s, &known, error)
+                             : QKV_IO_UNREADABLE;
+    qkv_run_status status = read == QKV_IO_OK        ? qkv_study_check(s, &known, o, error)
+                            : read == QKV_IO_DAMAGED ? QKV_RUN_DAMAGED
+                                                     : QKV_RUN_FAILED;
+    if (!known.arena) qkv_io_fail(error, "out of memory");
+    tensor_arena_free(known.arena);
+    return status;
 }
 
 static int run_study(const request *r, const char *name) {
@@ -228,13 +259,15 @@ static int run_study(const request *r, const char *name) {
                            .progress = show_progress,
                            .ctx = &progress};
     qkv_study_results results = {.arena = tensor_arena_new(NULL)};
-    qkv_run_status status =
-        results.arena ? qkv_study_run(&qkv_io_posix, s, &o, &results, error) : QKV_RUN_FAILED;
+    qkv_run_status status = check(s, &o, error);
+    if (status == QKV_RUN_DONE)
+        status =
+            results.arena ? qkv_study_run(&qkv_io_posix, s, &o, &results, error) : QKV_RUN_FAILED;
     if (progress.shown) fprintf(stderr, "\r\033[K");
     if (status == QKV_RUN_STOPPED && cli_stop)
         code = cli_error(CLI_SIGNAL + cli_stop, "study", "%s", error);
     else if (status != QKV_RUN_DONE)
-        code = cli_error(cli_code(status), "study", "%s", error);
+        code = refuse(status, name, error);
     else
         code = conclude(r, s, &results, o.dir);
     if (o.parts > 1 && code == NOT_HELD) code = CLI_OK;  // a part is nothing to judge by
@@ -270,6 +303,11 @@ static int merge(const request *r, int n, char **operands) {
             code =
                 cli_error(read == QKV_IO_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "study", "%s", error);
     }
+    const qkv_study_options o = {.plugin = r->plugin, .threads = 1, .stop = &cli_stop};
+    if (code == CLI_OK) {
+        qkv_run_status status = qkv_study_check(s, &all, &o, error);
+        if (status != QKV_RUN_DONE) code = refuse(status, operands[0], error);
+    }
     for (int i = 0; i < all.n && code == CLI_OK; i++) {
         char *line = qkv_study_result_line(s, &all.at[i]);
         qkv_io_text_add(&lines, "%s", line ? line : "");
@@ -287,7 +325,7 @@ static int merge(const request *r, int n, char **operands) {
     return code;
 }
 
-static int exit_code(int code) { return code == NOT_HELD ? CLI_FAILED : code; }
+static int exit_code(int code) { return code < 0 ? CLI_FAILED : code; }
 
 int cli_study(int argc, char **argv) {
     request r = {.first_seed = -1, .threads = 1, .part = 1, .parts = 1};
@@ -310,8 +348,8 @@ int cli_study(int argc, char **argv) {
     bool held = true;
     for (int i = 0; qkv_study_files[i].name && code == CLI_OK; i++) {
         code = run_study(&r, qkv_study_files[i].name);
-        held = held && code != NOT_HELD;
-        if (code == NOT_HELD) code = CLI_OK;
+        held = held && code >= 0;
+        if (code < 0) code = CLI_OK;
     }
     return code == CLI_OK && !held ? CLI_FAILED : code;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "train/cli/cli.h"
+#include "train/cli/guard.h"
 #include "train/config/version.h"
 
 static const struct {
@@ -44,8 +45,7 @@ static int help_of(char *name) {
     return unknown(name);
 }
 
-int main(int argc, char **argv) {
-    signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error of write(), not a death
+static int run(int argc, char **argv) {
     if (argc < 2) {
         help();
         return cli_finish(CLI_USAGE);
@@ -64,4 +64,11 @@ int main(int argc, char **argv) {
         if (strcmp(commands[i].name, name) == 0)
             return cli_finish(commands[i].run(argc - 1, argv + 1));
     return unknown(name);
+}
+
+int main(int argc, char **argv) {
+    signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error of write(), not a death
+    const int code = run(argc, argv);
+    cli_guard_ends();
+    return code;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "train/cli/cli.h"
+#include "train/cli/guard.h"
 #include "train/config/plugin.h"
 
 extern char **environ;
@@ -92,9 +93,11 @@ static int open_object(const char *command, const char *path, const char *shown,
         return cli_error(CLI_FAILED, command, "cannot open the plugin '%s': %s", shown,
                          strerror(errno));
     // Stays open: the program ends with it.
+    cli_guard_opens(command, shown, path == shown ? NULL : path);
     void *library = dlopen(absolute, RTLD_NOW | RTLD_LOCAL);
+    const qkv_config_plugin *p = library ? dlsym(library, "qkv_plugin") : NULL;
+    cli_guard_opened(p);
     if (!library) return cli_error(CLI_FAILED, command, "cannot load the plugin: %s", dlerror());
-    const qkv_config_plugin *p = dlsym(library, "qkv_plugin");
     if (!p)
         return cli_error(CLI_FAILED, command, "'%s' is no plugin: it defines no qkv_plugin", shown);
     if (p->abi != QKV_CONFIG_PLUGIN_ABI)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "train/cli/cli.h"
+#include "train/cli/guard.h"
 
 volatile sig_atomic_t cli_stop;
 
@@ -35,7 +36,7 @@ static bool insists(int number) {
 
 static void on_signal(int number) {
     if (cli_stop && insists(number) && qkv_io_seconds() - first_at > 0.5)
-        _exit(CLI_SIGNAL + number);
+        cli_guard_ends(), _exit(CLI_SIGNAL + number);
     if (cli_stop) return;
     first_at = qkv_io_seconds();
     cli_stop = number;

@@ -13,7 +13,7 @@ typedef struct {
     qkv_probe_measures *out;
     const qkv_study_variant *variant;
     const volatile sig_atomic_t *stop;
-    int qk90, ov90;
+    int qk90, ov90, test_examples;
     char *error;
     bool failed;  // a probe on the way did
 } bench;
@@ -79,12 +79,12 @@ static bool train(bench *b, int *steps99, int *step, char *error) {
     return end == QKV_TRAINER_ENDED;
 }
 
-static bool measure(const qkv_study_variant *v, bench *b, char *error) {
-    enum { TEST_EXAMPLES = 2048 };
+static bool measure(bench *b, char *error) {
+    const qkv_study_variant *v = b->variant;
     int steps99, step = 0;
     qkv_probe_account account;
     if (!run_probes(v, QKV_PROBE_BEFORE, b, error) || !train(b, &steps99, &step, error) ||
-        !qkv_run_moment_look(b->t, "test", TEST_EXAMPLES, step, &b->now, error))
+        !qkv_run_moment_look(b->t, "test", b->test_examples, step, &b->now, error))
         return false;
     add_scores(b, "");
     qkv_probe_account_of(b->t, &account);
@@ -96,30 +96,65 @@ static bool measure(const qkv_study_variant *v, bench *b, char *error) {
     return run_probes(v, QKV_PROBE_AFTER, b, error);
 }
 
-bool qkv_study_job(const qkv_study *s, int variant, int seed,
-                   const struct qkv_config_plugin *plugin, int threads,
-                   const volatile sig_atomic_t *stop, qkv_probe_measures *out, char *error) {
-    if (!QKV_IO_GIVEN(error, s, out)) return false;
+bool qkv_study_config(const qkv_study *s, int variant, int seed,
+                      const struct qkv_config_plugin *plugin, qkv_config *c, data_spec *spec,
+                      char *error) {
     const qkv_study_variant *v = &s->variant[variant];
     char text[16];
     snprintf(text, sizeof text, "%d", seed);
     qkv_config_setting given = {"seed", text};
     qkv_config_parts parts = {
         .plugin = plugin, .json = v->json, .n = strlen(v->json), .given = &given, .n_given = 1};
-    qkv_config c;
-    data_spec spec;
-    if (qkv_config_make(&parts, &c, &spec, error) != QKV_CONFIG_OK) return false;
-    bench b = {.variant = v, .out = out, .stop = stop, .qk90 = -1, .ov90 = -1, .error = error};
+    return qkv_config_make(&parts, c, spec, error) == QKV_CONFIG_OK;
+}
+
+/* Trains as configured and measures; releases the spec. */
+static bool do_job(bench *b, const qkv_config *c, data_spec *spec, int threads, char *error) {
     tensor_arena *arena = tensor_arena_new(NULL);
     if (arena)
-        b.t = qkv_trainer_new(NULL, &c, &spec, threads, error);
+        b->t = qkv_trainer_new(NULL, c, spec, threads, error);
     else
         qkv_io_fail(error, "out of memory");
-    data_release(&spec);  // the trainer has its own hold on it
-    if (b.t) b.now = qkv_run_moment_new(arena, b.t);
-    bool ok = b.t && measure(v, &b, error);
-    if (ok && out->failed) ok = qkv_io_fail(error, "out of memory");
-    qkv_trainer_free(b.t);
+    data_release(spec);  // the trainer has its own hold on it
+    if (b->t) b->now = qkv_run_moment_new(arena, b->t);
+    bool ok = b->t && measure(b, error);
+    if (ok && b->out->failed) ok = qkv_io_fail(error, "out of memory");
+    qkv_trainer_free(b->t);
     tensor_arena_free(arena);
     return ok;
+}
+
+bool qkv_study_job(const qkv_study *s, int variant, int seed,
+                   const struct qkv_config_plugin *plugin, int threads,
+                   const volatile sig_atomic_t *stop, qkv_probe_measures *out, char *error) {
+    qkv_config c;
+    data_spec spec;
+    if (!QKV_IO_GIVEN(error, s, out)) return false;
+    if (!qkv_study_config(s, variant, seed, plugin, &c, &spec, error)) return false;
+    bench b = {.variant = &s->variant[variant],
+               .out = out,
+               .stop = stop,
+               .qk90 = -1,
+               .ov90 = -1,
+               .test_examples = 2048,
+               .error = error};
+    return do_job(&b, &c, &spec, threads, error);
+}
+
+bool qkv_study_rehearse(const qkv_study *s, int variant, const qkv_study_options *o,
+                        qkv_probe_measures *out, char *error) {
+    enum { FEW = 16 };
+    qkv_config c;
+    data_spec spec;
+    if (!qkv_study_config(s, variant, s->first_seed, o->plugin, &c, &spec, error)) return false;
+    c.steps = 0;
+    if (c.eval_examples > FEW) c.eval_examples = FEW;
+    bench b = {.variant = &s->variant[variant],
+               .out = out,
+               .stop = o->stop,
+               .qk90 = -1,
+               .ov90 = -1,
+               .test_examples = FEW,
+               .error = error};
+    return do_job(&b, &c, &spec, o->threads, error);
 }

@@ -64,24 +64,31 @@ qkv_study_count qkv_study_counted(const qkv_study *s, const qkv_study_results *r
     return out;
 }
 
-static bool about(const qkv_study *s, const qkv_study_band *b, int variant) {
+bool qkv_study_about(const qkv_study *s, const qkv_study_band *b, int variant) {
     const qkv_study_variant *v = &s->variant[variant];
     return strcmp(v->name, b->variant) == 0 && (!*b->group || strcmp(v->group, b->group) == 0);
+}
+
+/* A step that a training may not have reached. */
+static bool may_never_come(const char *measure) {
+    return strstr(measure, "steps99") || strstr(measure, "qk90") || strstr(measure, "ov90");
 }
 
 qkv_study_band_verdict qkv_study_band_judge(const qkv_study *s, const qkv_study_results *r,
                                             const qkv_study_band *b) {
     qkv_study_band_verdict verdict = QKV_STUDY_BAND_HOLDS;
-    bool any = false;
+    bool any = false, lacks = false;
     for (int v = 0; v < s->n_variants; v++) {
-        if (!about(s, b, v)) continue;
+        if (!qkv_study_about(s, b, v)) continue;
         const qkv_study_count c = qkv_study_counted(s, r, v, b->measure, b->least, b->most);
         if (!c.n) continue;
         any = true;
+        lacks = lacks ||
+                (!may_never_come(b->measure) && qkv_study_summarise(s, r, v, b->measure).n < c.n);
         if (c.inside < b->seeds_least * c.n || c.inside > b->seeds_most * c.n)
-            verdict = QKV_STUDY_BAND_FAILS;  // a seed that was not measured is outside
+            verdict = QKV_STUDY_BAND_FAILS;  // a step that was not reached is outside
     }
-    return any ? verdict : QKV_STUDY_BAND_UNKNOWN;
+    return any && !lacks ? verdict : QKV_STUDY_BAND_UNKNOWN;
 }
 
 int qkv_study_missing(const qkv_study *s, const qkv_study_results *r) {
@@ -92,10 +99,22 @@ int qkv_study_missing(const qkv_study *s, const qkv_study_results *r) {
     return missing;
 }
 
+int qkv_study_failed(const qkv_study *s, const qkv_study_results *r) {
+    int failed = 0;
+    for (int i = 0; i < r->n; i++)
+        failed += r->at[i].error && r->at[i].seed >= s->first_seed &&
+                  r->at[i].seed < s->first_seed + s->seeds;
+    return failed;
+}
+
 qkv_study_verdict qkv_study_judge(const qkv_study *s, const qkv_study_results *r) {
+    bool lacks = false;
     if (s->n_bands == 0) return QKV_STUDY_WITHOUT_BANDS;
-    if (qkv_study_missing(s, r)) return QKV_STUDY_INCOMPLETE;
-    for (int i = 0; i < s->n_bands; i++)
-        if (qkv_study_band_judge(s, r, &s->band[i]) != QKV_STUDY_BAND_HOLDS) return QKV_STUDY_FAILS;
-    return QKV_STUDY_HOLDS;
+    if (qkv_study_missing(s, r) || qkv_study_failed(s, r)) return QKV_STUDY_INCOMPLETE;
+    for (int i = 0; i < s->n_bands; i++) {
+        const qkv_study_band_verdict one = qkv_study_band_judge(s, r, &s->band[i]);
+        if (one == QKV_STUDY_BAND_FAILS) return QKV_STUDY_FAILS;
+        lacks = lacks || one == QKV_STUDY_BAND_UNKNOWN;
+    }
+    return lacks ? QKV_STUDY_INCOMPLETE : QKV_STUDY_HOLDS;
 }

@@ -75,6 +75,9 @@ bool qkv_study_member_shown(qkv_study *s, json_t *o, const char *key, qkv_study_
         if (!qkv_study_member_limit(v, "least", -(double)INFINITY, &one->least, error) ||
             !qkv_study_member_limit(v, "most", (double)INFINITY, &one->most, error))
             return false;
+        if (one->least > one->most)
+            return qkv_io_fail(error, "the measure '%.60s' has a 'least' above its 'most'",
+                               one->measure);
     }
     return true;
 }

@@ -15,6 +15,15 @@ static bool add_options(json_t *all, json_t *o, const char *key, char *error) {
     json_t *set = json_object_get(o, key);
     if (!set) return true;
     if (!json_is_object(set)) return qkv_io_fail(error, "'%s' must be an object", key);
+    if (json_object_get(set, "seed"))
+        return qkv_io_fail(
+            error,
+            "'seed' in '%s' would be the same in every training: the study's 'seeds' "
+            "and 'first_seed' say which there are",
+            key);
+    const char *from = json_string_value(json_object_get(set, "from"));
+    if (from && *from)
+        return qkv_io_fail(error, "'from' in '%s': a study's trainings begin at the start", key);
     return json_object_update(all, set) == 0 || qkv_io_fail(error, "out of memory");
 }
 
@@ -59,6 +68,25 @@ static int find_variant(const qkv_study *s, const char *group, const char *name)
     return -1;
 }
 
+/* Are these names of groups, at least one? */
+static bool are_groups(json_t *root, json_t *in, const char *variant, char *error) {
+    json_t *groups = json_object_get(root, "groups"), *name;
+    size_t i;
+    json_array_foreach(in, i, name) {
+        const char *text = json_is_string(name) ? json_string_value(name) : "?";
+        bool known = false;
+        for (size_t g = 0; g < json_array_size(groups); g++) {
+            json_t *one = json_object_get(json_array_get(groups, g), "name");
+            known = known || json_equal(one, name);
+        }
+        if (!known)
+            return qkv_io_fail(error, "the variant '%.60s' is in '%.60s', which is no group",
+                               variant, text);
+    }
+    return json_array_size(in) > 0 ||
+           qkv_io_fail(error, "the variant '%.60s' is in no group", variant);
+}
+
 static bool add_variant(qkv_study *s, json_t *root, json_t *group, json_t *v, char *error) {
     qkv_study_variant *out = &s->variant[s->n_variants];
     *out = (qkv_study_variant){
@@ -66,6 +94,7 @@ static bool add_variant(qkv_study *s, json_t *root, json_t *group, json_t *v, ch
         .name = qkv_study_member_text(s, v, "name", NULL, error)};
     json_t *in;
     if (!out->group || !out->name || !qkv_study_member_list(v, "in", &in, error)) return false;
+    if (in && !are_groups(root, in, out->name, error)) return false;
     if (in && !qkv_study_member_listed(in, out->group)) return true;
     if (find_variant(s, out->group, out->name) >= 0)
         return qkv_io_fail(error, "there are two variants '%.60s'", out->name);
@@ -118,6 +147,16 @@ static bool parse_set(qkv_study *s, json_t *o, const char *key, qkv_study_set ot
            qkv_io_fail(error, "'%s' must be 'before' or 'after' the numbers were seen", key);
 }
 
+/* What keeps a band from ever failing, or from ever holding; or NULL. */
+static const char *wrong_band(const qkv_study_band *b) {
+    if (isinf(b->least) && isinf(b->most)) return "has neither 'least' nor 'most'";
+    if (b->least > b->most) return "has a 'least' above its 'most'";
+    if (b->seeds_least < 0 || b->seeds_most > 1 || b->seeds_least > b->seeds_most)
+        return "needs 'seeds_least' <= 'seeds_most', shares from 0 to 1";
+    if (b->seeds_least == 0 && b->seeds_most == 1) return "holds whatever its seeds say";
+    return NULL;
+}
+
 static bool parse_bands(qkv_study *s, json_t *root, char *error) {
     static const char *const members[] = {"variant",     "group",      "measure", "least", "most",
                                           "seeds_least", "seeds_most", "set",     NULL};
@@ -143,7 +182,10 @@ static bool parse_bands(qkv_study *s, json_t *root, char *error) {
             !parse_set(s, v, "set", all, &b->set, error))
             return false;
         if (find_variant(s, b->group, b->variant) < 0)
-            return qkv_io_fail(error, "a band is about '%.60s', which is no variant", b->variant);
+            return qkv_io_fail(error, "a band is about '%.60s%s%.60s', which is no variant",
+                               b->group, *b->group ? "/" : "", b->variant);
+        const char *wrong = wrong_band(b);
+        if (wrong) return qkv_io_fail(error, "the band about '%.60s' %s", b->variant, wrong);
     }
     return true;
 }

@@ -7,7 +7,7 @@
 
 #include "train/study/words.h"
 
-static bool is_shown(const qkv_study *s, int variant) {
+bool qkv_study_is_shown(const qkv_study *s, int variant) {
     for (int i = 0; i < s->picture.n_groups; i++)
         if (strcmp(s->picture.group[i], s->variant[variant].group) == 0 ||
             strcmp(s->picture.group[i], s->variant[variant].name) == 0)
@@ -85,7 +85,7 @@ static void add_bars(const qkv_study *s, const qkv_study_results *r, qkv_io_text
     qkv_io_text_add(out, "y,name,mean,sd,least,most,band_least,band_most,title,label\n");
     for (int v = 0; v < s->n_variants; v++) {
         const qkv_study_variant *one = &s->variant[v];
-        if (!is_shown(s, v)) continue;
+        if (!qkv_study_is_shown(s, v)) continue;
         char name[200];
         snprintf(name, sizeof name, "%s%s%s", one->group,
                  *one->group && s->picture.n_shown > 1 ? ", " : "",
@@ -194,7 +194,7 @@ static int list_curves(const qkv_study *s, const qkv_study_results *r, tensor_ar
     for (int v = 0; v < s->n_variants; v++) {
         bool first = v == 0 || strcmp(s->variant[v].group, s->variant[v - 1].group) != 0;
         int before = n;
-        for (int i = 0; i < s->picture.n_shown && is_shown(s, v); i++) {
+        for (int i = 0; i < s->picture.n_shown && qkv_study_is_shown(s, v); i++) {
             const qkv_study_shown *shown = &s->picture.shown[i];
             bool inside = strchr(shown->measure, '#') != NULL;
             const char *name = inside ? s->variant[v].name : s->variant[v].group;

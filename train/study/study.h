@@ -25,6 +25,9 @@
  * qk90, ov90: the first evaluated step at which 90 % of the keys match themselves, of the values say
  * themselves. Probes that run DURING training add NAME@STEP at each evaluation.
  *
+ * All that a study names is looked for before it is trained. "base" and "set" hold no "seed", which is
+ * each training's own, and no "from".
+ *
  * A column with "least" or "most" counts: of how many seeds the measure is inside, and between which
  * shares that number puts the true one, with 95 % confidence (Wilson, "Probable Inference", 1927,
  * equation 5). That is for outcomes of two kinds, learned or not, of which a mean says little. A band
@@ -111,6 +114,11 @@ extern const qkv_study_file qkv_study_files[];
 
 /* ---- one training ---- */
 
+/* What that training is configured as; data_release() the spec. */
+bool qkv_study_config(const qkv_study *s, int variant, int seed,
+                      const struct qkv_config_plugin *plugin, qkv_config *c, data_spec *spec,
+                      char *error);
+
 /* Trains variant v with a seed and measures it. False with a sentence in error. stop as in
  * qkv_run_options. */
 bool qkv_study_job(const qkv_study *s, int variant, int seed,
@@ -164,6 +172,18 @@ typedef struct {
 qkv_run_status qkv_study_run(const qkv_io *io, const qkv_study *s, const qkv_study_options *o,
                              qkv_study_results *out, char *error);
 
+/* A training without a step: which numbers would be measured, whatever they are. False with a
+ * sentence. */
+bool qkv_study_rehearse(const qkv_study *s, int variant, const qkv_study_options *o,
+                        qkv_probe_measures *out, char *error);
+
+/* Before anything is trained: do all options exist, fit together and have an effect, does every variant
+ * measure what its bands, and some variant what columns, picture and sentences name? Variants that have
+ * results (known may be NULL) are judged by them, others rehearsed. QKV_RUN_USAGE: no, with a
+ * sentence. */
+qkv_run_status qkv_study_check(const qkv_study *s, const qkv_study_results *known,
+                               const qkv_study_options *o, char *error);
+
 /* ---- judging ---- */
 
 typedef struct {
@@ -190,15 +210,20 @@ typedef enum {
     QKV_STUDY_BAND_HOLDS,
     QKV_STUDY_BAND_FAILS,
     QKV_STUDY_BAND_UNKNOWN
-} qkv_study_band_verdict;  // unknown: nothing measured
+} qkv_study_band_verdict;  // unknown: a seed was not measured, or its training failed
 qkv_study_band_verdict qkv_study_band_judge(const qkv_study *s, const qkv_study_results *r,
                                             const qkv_study_band *b);
 
-/* How many of its trainings have no result. */
-int qkv_study_missing(const qkv_study *s, const qkv_study_results *r);
+/* Is the band about the variant? */
+bool qkv_study_about(const qkv_study *s, const qkv_study_band *b, int variant);
 
-/* The study as a whole: every band must hold, of all its trainings. Without bands nothing was put to
- * a test. */
+/* How many of its trainings have no result, and how many have failed. */
+int qkv_study_missing(const qkv_study *s, const qkv_study_results *r);
+int qkv_study_failed(const qkv_study *s, const qkv_study_results *r);
+
+/* The study as a whole: every band must hold, of all its trainings, each of which must have gone well.
+ * Incomplete: a training is missing or has failed, or a band has not all of its numbers and none
+ * fails. Without bands nothing was put to a test. */
 typedef enum {
     QKV_STUDY_HOLDS,
     QKV_STUDY_FAILS,

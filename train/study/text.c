@@ -87,19 +87,46 @@ static void add_count(const qkv_study *s, const qkv_study_results *r, int varian
                     100 * c.high);
 }
 
+static bool is_limit(const char *format) {
+    return strncmp(format, ">=", 2) == 0 || strncmp(format, "<=", 2) == 0;
+}
+
+static bool is_format(const char *format) {
+    char *end;
+    if (strcmp(format, "%") == 0) return true;
+    if (!is_limit(format)) return strlen(format) == 1 && *format >= '0' && *format <= '9';
+    strtod(format + 2, &end);
+    return end > format + 2 && !*end;
+}
+
+const char *qkv_study_place_read(const qkv_study *s, const char *inside, size_t n,
+                                 qkv_study_place *out) {
+    char *rest = NULL;
+    snprintf(out->text, sizeof out->text, "%.*s", (int)n, inside);
+    const char *name = strtok_r(out->text, "|", &rest);
+    out->measure = strtok_r(NULL, "|", &rest);
+    out->format = strtok_r(NULL, "|", &rest);
+    out->variant = name ? variant_named(s, name) : -1;
+    if (n >= sizeof out->text) return "is more than a place has room for";
+    if (!name || !out->measure) return "variant|measure is missing";
+    if (out->variant < 0) return "the variant is none of the study's";
+    if (out->format && !is_format(out->format))
+        return "the format is neither %, a number of decimals from 0 to 9, nor a limit like >=0.9";
+    return strtok_r(NULL, "|", &rest) ? "there is more than variant|measure|format" : NULL;
+}
+
 /* "variant|measure|format": the mean over seeds; format %: as percentage, or the number of
  * decimals, or a limit: the seeds inside it are counted. */
 static void add_placeholder(const qkv_study *s, const qkv_study_results *r, const char *inside,
-                            qkv_io_text *out) {
-    char text[200], *rest = NULL;
-    snprintf(text, sizeof text, "%s", inside);
-    char *name = strtok_r(text, "|", &rest), *measure = strtok_r(NULL, "|", &rest),
-         *format = strtok_r(NULL, "|", &rest);
-    int v = name ? variant_named(s, name) : -1;
-    double x = v >= 0 && measure ? qkv_study_summarise(s, r, v, measure).mean : (double)NAN;
+                            size_t n, qkv_io_text *out) {
+    qkv_study_place place = {.variant = -1};
+    const char *wrong = qkv_study_place_read(s, inside, n, &place);
+    const char *measure = place.measure, *format = place.format;
+    const int v = place.variant;
+    double x = wrong ? (double)NAN : qkv_study_summarise(s, r, v, measure).mean;
     if (isnan(x))
         qkv_io_text_add(out, "(not measured)");
-    else if (format && (strncmp(format, ">=", 2) == 0 || strncmp(format, "<=", 2) == 0))
+    else if (format && is_limit(format))
         add_count(s, r, v, measure, format, out);
     else if (format && strcmp(format, "%") == 0)
         qkv_io_text_add(out, "%.1f %%", 100 * x);
@@ -118,10 +145,8 @@ static void fill(const qkv_study *s, const qkv_study_results *r, const char *tex
             qkv_io_text_add(filled, "%s", text);
             return;
         }
-        char inside[200];
         qkv_io_text_add(filled, "%.*s", (int)(open - text), text);
-        snprintf(inside, sizeof inside, "%.*s", (int)(close - open - 1), open + 1);
-        add_placeholder(s, r, inside, filled);
+        add_placeholder(s, r, open + 1, (size_t)(close - open - 1), filled);
         text = close + 1;
     }
 }
@@ -136,6 +161,17 @@ static void add_sentence(const qkv_study *s, const qkv_study_results *r, const c
     if (filled.at) qkv_io_text_wrap(out, filled.at, INDENT, INDENT, WIDTH);
 }
 
+/* Why there is no verdict. */
+static void add_lack(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
+    const int missing = qkv_study_missing(s, r), failed = qkv_study_failed(s, r);
+    qkv_io_text_add(out, "\nVerdict  none: ");
+    if (missing || failed)
+        qkv_io_text_add(out, "%d of its %d trainings %s", missing ? missing : failed,
+                        s->n_variants * s->seeds, missing ? "are missing" : "failed");
+    else
+        qkv_io_text_add(out, "a band has not the numbers of all its seeds");
+}
+
 static void add_verdict(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
     const qkv_study_verdict verdict = qkv_study_judge(s, r);
     const char *sentence = verdict == QKV_STUDY_HOLDS ? s->holds : s->fails;
@@ -143,8 +179,7 @@ static void add_verdict(const qkv_study *s, const qkv_study_results *r, qkv_io_t
         qkv_io_text_add(out,
                         "\nVerdict  none: the study has no bands, so nothing was put to a test");
     else if (verdict == QKV_STUDY_INCOMPLETE)
-        qkv_io_text_add(out, "\nVerdict  none: %d of its %d trainings are missing",
-                        qkv_study_missing(s, r), s->n_variants * s->seeds);
+        add_lack(s, r, out);
     else if (*sentence)
         add_sentence(s, r, "Verdict", sentence, out);
 }
