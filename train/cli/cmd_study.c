@@ -10,6 +10,7 @@
 #include "train/cli/json.h"
 #include "train/cli/stop.h"
 #include "train/io/number.h"
+#include "train/io/words.h"
 #include "train/plot/plot.h"
 #include "train/run/files.h"
 #include "train/study/study.h"
@@ -137,8 +138,10 @@ static void show_progress(void *ctx, int done, int total, double seconds) {
     bar *b = ctx;
     if (!b->on_terminal) return;
     b->shown = true;
-    fprintf(stderr, "\r%s: %d of %d trainings, %.0f s left \033[K", b->name, done, total,
-            seconds / done * (total - done));
+    char left[32] = "", line[160];
+    if (done > 0) qkv_io_words(left, sizeof left, ", %.0f s left", seconds / done * (total - done));
+    snprintf(line, sizeof line, "\r%.80s: %d of %d trainings%s \033[K", b->name, done, total, left);
+    fputs(line, stderr);
 }
 
 static void print_json(const qkv_study *s, const qkv_study_results *r, const char *dir) {
@@ -149,10 +152,10 @@ static void print_json(const qkv_study *s, const qkv_study_results *r, const cha
             json_t *row = json_pack("{s:s,s:s,s:s,s:i,s:i}", "group", s->variant[v].group,
                                     "variant", s->variant[v].name, "measure", s->column[c].measure,
                                     "n", m.n, "failed", m.failed);
-            json_object_set_new(row, "mean", m.n ? json_real(m.mean) : json_null());
-            json_object_set_new(row, "sd", m.n ? json_real(m.sd) : json_null());
-            json_object_set_new(row, "least", m.n ? json_real(m.least) : json_null());
-            json_object_set_new(row, "most", m.n ? json_real(m.most) : json_null());
+            json_object_set_new(row, "mean", cli_json_number(m.mean));
+            json_object_set_new(row, "sd", cli_json_number(m.sd));
+            json_object_set_new(row, "least", cli_json_number(m.least));
+            json_object_set_new(row, "most", cli_json_number(m.most));
             json_array_append_new(table, row);
         }
     for (int i = 0; i < s->n_bands; i++) {
@@ -160,8 +163,8 @@ static void print_json(const qkv_study *s, const qkv_study_results *r, const cha
         json_t *row =
             json_pack("{s:s,s:s,s:s,s:b}", "group", b->group, "variant", b->variant, "measure",
                       b->measure, "holds", qkv_study_band_judge(s, r, b) == QKV_STUDY_BAND_HOLDS);
-        if (isfinite(b->least)) json_object_set_new(row, "least", json_real(b->least));
-        if (isfinite(b->most)) json_object_set_new(row, "most", json_real(b->most));
+        if (isfinite(b->least)) json_object_set_new(row, "least", cli_json_number(b->least));
+        if (isfinite(b->most)) json_object_set_new(row, "most", cli_json_number(b->most));
         json_array_append_new(bands, row);
     }
     json_object_set_new(o, "study", json_string(s->name));

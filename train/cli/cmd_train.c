@@ -1,4 +1,5 @@
 /* cmd_train.c - qkv train: options into a configuration, the run, and what it learned in words. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "train/cli/stop.h"
 #include "train/cli/train_summary.h"
 #include "train/io/number.h"
+#include "train/io/words.h"
 #include "train/plot/plot.h"
 #include "train/trainer/pool.h"
 
@@ -151,6 +153,7 @@ static int configure(const request *r, qkv_config *c, data_spec *spec) {
 /* ---- progress ---- */
 
 typedef struct {
+    const qkv_config *config;
     const data_spec *spec;
     bool shown, on_terminal;
     double began, last;
@@ -160,7 +163,8 @@ typedef struct {
 } bar;
 
 static void say_facts(void *ctx) {
-    cli_facts_words(((bar *)ctx)->spec);
+    const bar *b = ctx;
+    cli_facts_words(b->config, b->spec);
     fflush(stdout);
 }
 
@@ -176,8 +180,11 @@ static void show_progress(void *ctx, int step, int steps, double loss, double ac
     char done[WIDTH + 1];
     for (int i = 0; i < WIDTH; i++) done[i] = i < (int)((double)step / steps * WIDTH) ? '#' : '.';
     done[WIDTH] = '\0';
-    fprintf(stderr, "\r[%s] %d/%d  loss %.4f  accuracy %.3f  %.0f steps/s  %.0f s left \033[K",
-            done, step, steps, loss, accuracy, rate, (steps - step) / rate);
+    char score[32] = "", line[160];
+    if (isfinite(accuracy)) qkv_io_words(score, sizeof score, "  accuracy %.3f", accuracy);
+    qkv_io_words(line, sizeof line, "\r[%s] %d/%d  loss %.4f%s  %.0f steps/s  %.0f s left \033[K",
+                 done, step, steps, loss, score, rate, (steps - step) / rate);
+    fputs(line, stderr);
 }
 
 static void end_bar(bar *b) {
@@ -225,8 +232,10 @@ static int train(const request *r, const qkv_config *c, const data_spec *spec) {
     char error[QKV_IO_ERROR], prefix[QKV_CONFIG_TEXT_SIZE + 8];
     const char *pictures[MAX_PICTURES];
     qkv_run_summary summary = {0};
-    bar progress = {
-        .spec = spec, .on_terminal = cli_terminal(STDERR_FILENO) && !r->quiet, .first = -1};
+    bar progress = {.config = c,
+                    .spec = spec,
+                    .on_terminal = cli_terminal(STDERR_FILENO) && !r->quiet,
+                    .first = -1};
     snprintf(prefix, sizeof prefix, "runs/%s", c->task);
     list_pictures(pictures);
     qkv_run_options o = {.dir = r->out,

@@ -6,11 +6,12 @@
 
 #include "data/visible.h"
 #include "train/io/io.h"
+#include "train/io/words.h"
 
 bool qkv_io_fail(char *error, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    vsnprintf(error, QKV_IO_ERROR, format, args);
+    qkv_io_vwords(error, QKV_IO_ERROR, format, args);
     va_end(args);
     return false;
 }

@@ -206,7 +206,7 @@ const real *qkv_page_circuit(qkv_page *p, bool changed, int head, int which) {
 typedef struct {
     qkv_page *p;
     bool changed;
-    long right, scored;
+    long right, answered, sourced;
     double attention;
 } tally;
 
@@ -221,12 +221,15 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
     for (int n = 0; ok && n < qkv_probe_rows(w); n++)
         for (int k = 0; k < s->n_readouts; k++) {
             if (w->target[k][n] < 0) continue;
-            sum->scored++;
-            if (w->out.logits[k]) sum->right += qkv_probe_answer(t, w, k, n) == w->target[k][n];
-            if (w->source[k][n] >= 0 && qkv_trainer_has_attention(t))
-                sum->attention += qkv_probe_mean_at(
-                    qkv_trainer_weights(w, qkv_probe_last_layer(t)), qkv_probe_row_example(t, w, n),
-                    qkv_probe_row_position(t, w, n), w->source[k][n]);
+            if (w->out.logits[k]) {
+                sum->answered++;
+                sum->right += qkv_probe_answer(t, w, k, n) == w->target[k][n];
+            }
+            if (w->source[k][n] < 0 || !qkv_trainer_has_attention(t)) continue;
+            sum->sourced++;
+            sum->attention += qkv_probe_mean_at(qkv_trainer_weights(w, qkv_probe_last_layer(t)),
+                                                qkv_probe_row_example(t, w, n),
+                                                qkv_probe_row_position(t, w, n), w->source[k][n]);
         }
     return ok;
 }
@@ -241,9 +244,9 @@ const char *qkv_page_score(qkv_page *p, bool changed) {
     if (!qkv_probe_see(r->t, "test", examples, examples, count, &sum, p->error)) return NULL;
     qkv_io_text out = qkv_page_text_new(p);
     qkv_io_text_add(&out, "{\"examples\":%d,\"accuracy\":", examples);
-    qkv_page_text_real(&out, sum.scored ? (double)sum.right / (double)sum.scored : (double)NAN);
+    qkv_page_text_real(&out, (double)sum.right / (double)sum.answered);
     qkv_io_text_add(&out, ",\"attention\":");
-    qkv_page_text_real(&out, sum.scored ? sum.attention / (double)sum.scored : (double)NAN);
+    qkv_page_text_real(&out, sum.attention / (double)sum.sourced);
     qkv_io_text_add(&out, "}");
     return qkv_page_text_end(p, &out);
 }

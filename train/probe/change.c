@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/io/words.h"
 #include "train/probe/attention_map.h"
 #include "train/probe/explain.h"
 #include "train/probe/interventions.h"
@@ -76,7 +77,7 @@ static void remark(qkv_trainer *t, tensor_arena *arena, const char *when, int re
     snprintf(out, 96, "%s", when);
     if (!qkv_probe_explain(t, arena, 0, readout, &e, error)) return;  // it answers with no class
     data_answer(&qkv_trainer_spec(t)->readout[readout], e.answer, said);
-    snprintf(out, 96, "%s, says %s %.2f", when, said, e.confidence);
+    qkv_io_words(out, 96, "%s, says %s %.2f", when, said, e.confidence);
 }
 
 int qkv_probe_changed_maps(qkv_trainer *t, int readout, const char *change, int most,

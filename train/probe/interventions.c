@@ -157,7 +157,7 @@ static bool run_cross(tensor_arena *arena, bench *b, const char *split, uint64_t
 static void divide(qkv_probe_interventions *out) {
     for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++)
         out->changed[i].key = changes[i].key, out->changed[i].name = changes[i].name;
-    double n = out->examples ? out->examples : 1;
+    const double n = out->examples ? out->examples : (double)NAN;
     for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++) {
         qkv_probe_intervention *c = &out->changed[i];
         double *all[] = {&c->looks_at_t, &c->looks_at_j, &c->attention_t, &c->attention_j,
@@ -169,7 +169,7 @@ static void divide(qkv_probe_interventions *out) {
         out->ablated[i].in_context /= n;
         out->ablated[i].answer_attention /= n;
     }
-    double pairs = out->cross.pairs ? out->cross.pairs : 1;
+    const double pairs = out->cross.pairs ? out->cross.pairs : (double)NAN;
     out->cross.says_y_at_t /= pairs;
     out->cross.says_x /= pairs;
     out->cross.says_y /= pairs;

@@ -248,6 +248,27 @@ static bool patch_paths(job *j) {
 
 /* ---- all of it ---- */
 
+/* Does `other`, which was replayed last, differ from clean by more than rounding? */
+static bool differs(const job *j) {
+    const qkv_probe_patching *o = j->out;
+    const int V = qkv_trainer_spec(j->t)->readout[0].classes;
+    const real *logits = j->w->out.logits[0]->val.x + (ptrdiff_t)j->row * V;
+    const double size =
+        fmax(fabs((double)logits[o->clean_answer]), fabs((double)logits[o->other_answer]));
+    return fabs(o->clean - o->other) > 4 * (double)REAL_EPSILON * size;
+}
+
+static bool no_way(const job *j, char *error) {
+    const qkv_probe_patching *o = j->out;
+    const data_readout *readout = &qkv_trainer_spec(j->t)->readout[0];
+    char a[DATA_SYMBOL], b[DATA_SYMBOL];
+    return qkv_io_fail(error,
+                       "logit('%.100s') - logit('%.100s') is %.3g on both examples, so no part can "
+                       "lead back from one to the other; choose another --other, or train more",
+                       data_answer(readout, o->clean_answer, a),
+                       data_answer(readout, o->other_answer, b), o->clean);
+}
+
 static bool room(job *j, tensor_arena *arena, qkv_probe_patching *o) {
     const size_t T = (size_t)o->T, layers = (size_t)o->layers, sites = (size_t)o->n_sites,
                  heads = sites * (size_t)o->heads;
@@ -302,6 +323,7 @@ bool qkv_probe_patching_of(qkv_trainer *t, const char *split, uint64_t clean, ui
     ok = ok && take_clean(&j, split, clean) && run(&j, split, other);
     if (ok) {
         out->other = difference(&j);
+        if (!differs(&j)) return no_way(&j, error);
         patch_activations(&j);
         ok = run(&j, split, other) && patch_paths(&j);
     }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/io/words.h"
 #include "train/probe/attention_map.h"
 
 /* ---- what describes the run ---- */
@@ -22,7 +23,7 @@ static void label_of(const data_spec *s, const data_level *l, char out[64]) {
     const bool even = fabs(l->loss + s->n_readouts * log(l->accuracy)) < 1e-9;
     if (s->n_readouts > 1) snprintf(times, sizeof times, "%d ", s->n_readouts);
     if (even)
-        snprintf(out, 64, "%s (%sln %.0f)", l->label, times, 1 / l->accuracy);
+        qkv_io_words(out, 64, "%s (%sln %.0f)", l->label, times, 1 / l->accuracy);
     else
         snprintf(out, 64, "%s", l->label);
 }

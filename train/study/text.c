@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "train/io/number.h"
+#include "train/io/words.h"
 #include "train/study/words.h"
 
 static void add_failures(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
@@ -53,9 +54,9 @@ static void add_bands(const qkv_study *s, const qkv_study_results *r, qkv_io_tex
                  below ? "" : least, below || above ? "" : ", ", above ? "" : most,
                  below || above ? "" : "]");
         if (b->seeds_least < 1)
-            snprintf(said + strlen(said), sizeof said - strlen(said),
-                     ", with %.0f to %.0f %% of the seeds", 100 * b->seeds_least,
-                     100 * b->seeds_most);
+            qkv_io_words(said + strlen(said), sizeof said - strlen(said),
+                         ", with %.0f to %.0f %% of the seeds", 100 * b->seeds_least,
+                         100 * b->seeds_most);
         if (!all && b->set)
             snprintf(said + strlen(said), sizeof said - strlen(said), " (%s)", set[b->set]);
         qkv_io_text_add(out, "  %-12s ", words[qkv_study_band_judge(s, r, b)]);
@@ -97,7 +98,7 @@ static void add_placeholder(const qkv_study *s, const qkv_study_results *r, cons
          *format = strtok_r(NULL, "|", &rest);
     int v = name ? variant_named(s, name) : -1;
     double x = v >= 0 && measure ? qkv_study_summarise(s, r, v, measure).mean : (double)NAN;
-    if (isnan(x))
+    if (!isfinite(x))
         qkv_io_text_add(out, "(not measured)");
     else if (format && (strncmp(format, ">=", 2) == 0 || strncmp(format, "<=", 2) == 0))
         add_count(s, r, v, measure, format, out);
