@@ -10,6 +10,7 @@
 #include "train/io/number.h"
 #include "train/probe/attention_map.h"
 #include "train/probe/interventions.h"
+#include "train/probe/look.h"
 
 static const cli_option options[] = {CLI_OPTION_AT,
                                      CLI_OPTION_WEIGHTS,
@@ -177,17 +178,18 @@ static void print_text(const char *run, const request *r, const qkv_run_moment *
 }
 
 static int evaluate(qkv_trainer *t, int step, const char *run, request *r, tensor_arena *arena) {
-    char error[QKV_IO_ERROR] = "out of memory";
+    char error[QKV_IO_ERROR], why[QKV_IO_ERROR] = "";
     qkv_probe_interventions v;
     qkv_probe_exchanges x;
     qkv_trainer_levels levels;
-    bool roles = !qkv_probe_attention_missing(t),
-         words = !roles && qkv_trainer_spec(t)->scored < qkv_trainer_spec(t)->entries &&
+    bool asks = !qkv_probe_attention_missing(t), roles = asks && qkv_probe_has_nodes(t, "k v", why),
+         words = !asks && qkv_trainer_spec(t)->scored < qkv_trainer_spec(t)->entries &&
                  !qkv_probe_words_missing(t);
     qkv_run_moment m = qkv_run_moment_new(arena, t);
     r->examples = data_at_most(qkv_trainer_spec(t), "test", (int)r->examples);
     if (!qkv_run_moment_look(t, "test", (int)r->examples, step, &m, error) ||
-        !qkv_trainer_loss_levels(t, "test", (int)r->examples, &levels) ||
+        (!qkv_trainer_loss_levels(t, "test", (int)r->examples, &levels) &&
+         !qkv_trainer_fail(t, error)) ||
         (roles && !qkv_probe_intervene(t, "test", (int)r->examples, &v, error)) ||
         (words && !qkv_probe_exchange_words(t, "test", (int)r->examples, &x, error)))
         return cli_error(CLI_FAILED, "eval", "%s", error);
@@ -198,6 +200,7 @@ static int evaluate(qkv_trainer *t, int step, const char *run, request *r, tenso
     else
         print_text(run, r, &m, &levels, qkv_trainer_spec(t)->task->levels, roles ? &v : NULL,
                    words ? &x : NULL);
+    if (asks && !roles && !r->json) cli_print("Nothing is swapped: %s.\n", why);
     return CLI_OK;
 }
 

@@ -99,7 +99,7 @@ int cli_heads(int argc, char **argv) {
     qkv_probe_head_circuits circuits;
     tensor_arena *arena = tensor_arena_new(NULL);
     if (!arena || !qkv_probe_head_circuits_of(t, arena, &circuits))
-        code = cli_error(CLI_FAILED, "heads", "out of memory");
+        code = (qkv_trainer_fail(t, error), cli_error(CLI_FAILED, "heads", "%s", error));
     else if (!qkv_probe_heads_of(t, "test", (int)r.examples, parts, arena, &h, error))
         code = cli_error(CLI_FAILED, "heads", "%s", error);
     else

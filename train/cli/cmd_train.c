@@ -66,7 +66,6 @@ static int take_option(void *ctx, const char *name, const char *value) {
 
 /* What a resumed run may be given: more steps. */
 static int check_resume(const request *r) {
-    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
     if (!r->out) return cli_error(CLI_USAGE, "train", "--resume needs --out");
     if (r->force) return cli_error(CLI_USAGE, "train", "--resume and --force exclude each other");
     const char *other = r->config_file ? "config" : NULL;
@@ -79,10 +78,6 @@ static int check_resume(const request *r) {
                          "--%s: a resumed run stays what it is, only its --steps may change; "
                          "--from %s starts a new one with other options",
                          other, r->out);
-    if (!qkv_io_path(path, r->out, "config.json", error))
-        return cli_error(CLI_USAGE, "train", "%s", error);
-    if (access(path, F_OK) != 0)
-        return cli_error(CLI_FAILED, "train", "'%s' holds no run to resume", r->out);
     return CLI_OK;
 }
 
@@ -91,6 +86,7 @@ static int check_resume(const request *r) {
 static int read_base(const request *r, char **json, size_t *n, char path[QKV_IO_PATH]) {
     char error[QKV_IO_ERROR];
     void *text = NULL;
+    size_t length;
     qkv_run_status status = QKV_RUN_DONE;
     if (r->resume) {
         snprintf(path, QKV_IO_PATH, "%s/config.json", r->out);
@@ -101,7 +97,11 @@ static int read_base(const request *r, char **json, size_t *n, char path[QKV_IO_
         if (s != QKV_IO_OK) status = s == QKV_IO_DAMAGED ? QKV_RUN_DAMAGED : QKV_RUN_FAILED;
         *json = text;
     } else if (r->from) {
-        snprintf(path, QKV_IO_PATH, "%s", r->from);
+        qkv_config_from_step(r->from, &length);
+        if (qkv_config_from_is_file(r->from))
+            snprintf(path, QKV_IO_PATH, "%s", r->from);
+        else
+            snprintf(path, QKV_IO_PATH, "%.*s/config.json", (int)length, r->from);
         status = qkv_run_source_config(&qkv_io_posix, r->from, json, n, error);
     }
     return status == QKV_RUN_DONE ? CLI_OK : cli_error(cli_code(status), "train", "%s", error);

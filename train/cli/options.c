@@ -27,6 +27,7 @@ int cli_error(int code, const char *command, const char *format, ...) {
     va_start(args, format);
     qkv_io_vwords(text, sizeof text, format, args);
     va_end(args);
+    if (!*text) snprintf(text, sizeof text, "failed, and what failed left no reason");
     fprintf(stderr, "qkv%s%s: %s\n", command ? " " : "", command ? command : "",
             qkv_io_printable(text, shown, sizeof shown));
     return code;

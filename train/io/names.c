@@ -47,6 +47,14 @@ char *qkv_io_printable(const char *text, char *out, size_t size) {
     return out;
 }
 
+const char *qkv_io_begin_text(const char **text, size_t *n) {
+    const unsigned char *at = (const unsigned char *)*text;
+    if (*n >= 2 && ((at[0] == 0xff && at[1] == 0xfe) || (at[0] == 0xfe && at[1] == 0xff)))
+        return "is encoded as UTF-16; save it as UTF-8";
+    if (*n >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) *text += 3, *n -= 3;
+    return *n ? NULL : "is empty";
+}
+
 /* The bytes of as many characters, from the beginning, as take no more columns than `most`. */
 static size_t fitting(const char *text, int most, int *width) {
     size_t n = 0, left = strlen(text);

@@ -107,7 +107,7 @@ const char *qkv_page_look(qkv_page *p, bool changed, int head) {
          ok = qkv_probe_replay(qkv_trainer_any_worker(r->t));
     qkv_page_undo(&a);
     if (!ok) {
-        qkv_io_fail(p->error, "%s", ag_error(qkv_trainer_any_worker(r->t)->graph));
+        qkv_trainer_fail(r->t, p->error);
         return NULL;
     }
     qkv_io_text_add(&out, "{\"step\":%d,\"question\":%d,\"head\":%d,", r->step, r->question, which);

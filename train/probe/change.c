@@ -90,7 +90,7 @@ int qkv_probe_changed_maps(qkv_trainer *t, int readout, const char *change, int 
     if (!pair) return qkv_io_fail(error, "out of memory"), -1;
     const int n =
         qkv_probe_example_maps(t, &(qkv_probe_maps_of){readout, last, most / 2, said}, arena, pair);
-    if (n < 0) qkv_io_fail(error, "%s", ag_error(qkv_trainer_any_worker(t)->graph));
+    if (n < 0) qkv_trainer_fail(t, error);
     if (n < 0 || !qkv_probe_change(t, change, &changed, error)) return -1;
     remark(t, arena, "changed", readout, said);
     qkv_probe_example_maps(t, &(qkv_probe_maps_of){-1, last, n, said}, arena, pair + n);

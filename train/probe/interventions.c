@@ -8,6 +8,7 @@
 
 #include "train/probe/attention_map.h"
 #include "train/probe/bench.h"
+#include "train/probe/look.h"
 
 /* One loaded micro-batch under test. */
 typedef struct {
@@ -182,6 +183,7 @@ bool qkv_probe_intervene(qkv_trainer *t, const char *split, int count, qkv_probe
     if (qkv_probe_attention_missing(t))
         return qkv_io_fail(error, "%s: nothing can be swapped: %s", s->task->name,
                            qkv_probe_attention_missing(t));
+    if (!qkv_probe_has_nodes(t, "k v", error)) return false;
     tensor_arena *arena = tensor_arena_new(NULL), *scratch = tensor_arena_new(NULL);
     bench b;
     bool ok = arena && scratch && bench_new(arena, t, out, &b);
@@ -196,7 +198,7 @@ bool qkv_probe_intervene(qkv_trainer *t, const char *split, int count, qkv_probe
              run_cross(scratch, &b, split, (uint64_t)first, distance, &out->cross) &&
              qkv_probe_ablate(scratch, t, b.on.w, b.right, out);
     }
-    if (!ok) qkv_io_fail(error, "out of memory during interventions");
+    if (!ok) qkv_trainer_fail(t, error);
     divide(out);
     tensor_arena_free(scratch);
     tensor_arena_free(arena);

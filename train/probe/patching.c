@@ -327,6 +327,5 @@ bool qkv_probe_patching_of(qkv_trainer *t, const char *split, uint64_t clean, ui
         patch_activations(&j);
         ok = run(&j, split, other) && patch_paths(&j);
     }
-    const char *why = ag_error(w->graph);
-    return ok || qkv_io_fail(error, "%s", why ? why : "out of memory");
+    return ok || qkv_trainer_fail(t, error);
 }

@@ -167,7 +167,7 @@ bool qkv_probe_exchange_words(qkv_trainer *t, const char *split, int count,
         qkv_trainer_load(t, b.on.w, split, (uint64_t)first, n, n);
         ok = run(&b);
     }
-    if (!ok) qkv_io_fail(error, "out of memory while words were exchanged");
+    if (!ok) qkv_trainer_fail(t, error);
     for (int i = 0; i < QKV_PROBE_EXCHANGES; i++) {
         qkv_probe_exchange *c = &out->changed[i];
         double *all[] = {&c->attention_t, &c->attention_j, &c->moved,

@@ -174,7 +174,6 @@ bool qkv_trainer_evaluate(qkv_trainer *t, const char *split, uint64_t first, int
     tensor_arena_free(arena);
     if (!room) return qkv_io_fail(error, "out of memory");
     for (int i = 0; i < qkv_trainer_pool_size(t->pool); i++)
-        if (ag_error(t->workers[i].graph))
-            return qkv_io_fail(error, "%s", ag_error(t->workers[i].graph));
+        if (ag_error(t->workers[i].graph)) return qkv_trainer_fail(t, error);
     return true;
 }

@@ -236,6 +236,13 @@ void qkv_trainer_free(qkv_trainer *t) {
     tensor_arena_free(t->arena);
 }
 
+bool qkv_trainer_fail(const qkv_trainer *t, char *error) {
+    for (int i = 0; i < qkv_trainer_pool_size(t->pool); i++)
+        if (ag_error(t->workers[i].graph))
+            return qkv_io_fail(error, "%s", ag_error(t->workers[i].graph));
+    return qkv_io_fail(error, "out of memory");
+}
+
 const qkv_config *qkv_trainer_config(const qkv_trainer *t) { return &t->config; }
 const data_spec *qkv_trainer_spec(const qkv_trainer *t) { return &t->spec; }
 const tensor_allocator *qkv_trainer_allocator(const qkv_trainer *t) { return t->mem; }
