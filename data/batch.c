@@ -115,10 +115,24 @@ static const char *misplaced(const data_spec *s, const data_example *e) {
     return NULL;
 }
 
+/* Each example has a row of logits for each of at most `scored` positions, and at least one. */
+static const char *miscounted(const data_spec *s, const data_example *e) {
+    int asked = 0;
+    for (int t = 0; t < s->side[DATA_SEQUENCE].T; t++) {
+        bool asks = false;
+        for (int r = 0; r < s->n_readouts; r++) asks = asks || e->target[r][t] >= 0;
+        asked += asks;
+    }
+    return asked == 0          ? "an example asks nothing: none of its positions has a target"
+           : asked > s->scored ? "an example has targets at more positions than spec->scored"
+                               : NULL;
+}
+
 static const char *wrong_after(const data_batch *b, const data_example *e) {
     if (!untouched(e->scratch + b->spec->scratch, b->margin))
         return "it uses more scratch memory than it asks for in spec->scratch";
-    return misplaced(b->spec, e);
+    const char *wrong = misplaced(b->spec, e);
+    return wrong ? wrong : miscounted(b->spec, e);
 }
 
 /* ---- filling ---- */
@@ -160,28 +174,17 @@ void data_fill(data_batch *b, uint64_t seed, const char *split, uint64_t first, 
     if (!b->wrong) b->wrong = touched(b);
 }
 
-static bool has_target(const data_batch *b) {
-    const data_spec *s = b->spec;
-    const int n = b->B * s->side[DATA_SEQUENCE].T;
-    for (int r = 0; r < s->n_readouts; r++)
-        for (int at = 0; at < n; at++)
-            if (b->rows.target[r][at] >= 0) return true;
-    return false;
-}
-
 bool data_try(const data_spec *spec, char *error, size_t size) {
     enum { EXAMPLES = 8 };
     tensor_arena *arena = tensor_arena_new(NULL);
     data_batch b;
     bool room = arena && data_batch_new(arena, spec, 1, &b);
     if (!room) snprintf(error, size, "out of memory");
-    bool ok = room, asks = false;
+    bool ok = room;
     for (int e = 0; ok && e < EXAMPLES; e++) {
         data_fill(&b, 1, e % 2 && spec->has_held_out ? "heldout" : "train", (uint64_t)e, 1);
-        asks = asks || has_target(&b);
         ok = !b.wrong;
     }
-    if (ok && !asks) b.wrong = "it asks nothing: no example has a target", ok = false;
     if (room && !ok) snprintf(error, size, "the task '%s' is wrong: %s", spec->task->name, b.wrong);
     tensor_arena_free(arena);
     return ok;

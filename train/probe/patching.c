@@ -313,8 +313,7 @@ bool qkv_probe_patching_of(qkv_trainer *t, const char *split, uint64_t clean, ui
     if (!w->out.logits[0]) return qkv_io_fail(error, "the answer is a vector, not a class");
     out->site = qkv_probe_sites(t, w, arena, &out->n_sites);
     if (!out->site || !room(&j, arena, out)) return qkv_io_fail(error, "out of memory");
-    if (!out->n_sites || !find_streams(&j))
-        return qkv_io_fail(error, "the model has no attention of the kind that can be looked at");
+    if (!out->n_sites || !find_streams(&j)) return qkv_probe_no_sites(t, error);
     if (!c->residual || (c->post_norm && c->norm != NN_NORM_NONE))
         out->no_path = "the stream is no sum of what heads write";
     bool ok = choose(&j, split, clean, other);

@@ -146,11 +146,11 @@ bool qkv_run_clock_read(const char *text, size_t n, int step, qkv_run_past *out,
     double x = 0;
     while (at <= step && next_line(text, text + n, &l)) {
         if (!is_text(&l)) break;  // a hole that a power loss left
-        const bool whole = l.number == 1
-                               ? n >= header && memcmp(text, QKV_RUN_CLOCK_HEADER, header) == 0
-                               : fields(&l) == 2 && field(&l, 0, field_of_step) &&
-                                     qkv_io_parse_int(field_of_step, &at) && number(&l, 1, &x) &&
-                                     isfinite(x);
+        const bool whole = l.number == 1 ? (size_t)(l.end - l.at) + 1 == header &&
+                                               memcmp(l.at, QKV_RUN_CLOCK_HEADER, header - 1) == 0
+                                         : fields(&l) == 2 && field(&l, 0, field_of_step) &&
+                                               qkv_io_parse_int(field_of_step, &at) &&
+                                               number(&l, 1, &x) && isfinite(x);
         if (!whole) return qkv_io_fail(error, "line %d is not a step and its seconds", l.number);
         if (at > step) break;
         if (x > out->seconds) out->seconds = x;
