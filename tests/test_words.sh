@@ -36,10 +36,10 @@ run text $text
 run chars $text --readout vector
 run lines --task file --data lines.txt --scale zero --init-gain 0
 run nowhere --task file --data nowhere.txt
-run single --pairs 1 --keys 2 --values 2
+run absent --absent 1
 run coref --task coref --steps 0 --init-gain 0 --embed-std 0
 run recurrent --block recurrent
-runs='zero still begun nothing vector recall induction text chars lines nowhere single coref recurrent'
+runs='zero still begun nothing vector recall induction text chars lines nowhere absent coref recurrent'
 
 # looks RUN COMMAND...: what it says, and that it did not die of it; a refusal has a reason.
 looks() {
@@ -109,16 +109,16 @@ reasons() {
     has zero/probe/qk_value-after.csv 'beside it nothing varies'
     "$qkv" heads vector >said
     has said 'held-out examples: squared error '
-    "$qkv" eval single >said
-    has said 'Nothing is swapped: no example stores a second entry'
+    "$qkv" eval absent >said
+    has said 'Nothing is swapped: no example stores both what it asks for and a second entry'
 }
 a_text_in_vectors() {
     tr -s ' \n' ' ' <chars.train.out >one
     has one 'the squared error of the answers to fresh questions is '
-    lacks one 'nats|bits|%'
+    lacks one "nats|bits|predicted"
     "$qkv" eval chars >said
     has said 'squared error '
-    lacks said 'nats|bits|%'
+    lacks said "nats|bits|%"
     "$qkv" eval chars --json >said
     lacks said bits
     lacks chars/levels.csv nats

@@ -36,7 +36,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
 
 static void print_table(const qkv_probe_interventions *v) {
     if (!v->examples) {
-        printf("Nothing is swapped: no example stores a second entry beside the one asked for.\n");
+        printf("Nothing is swapped: no example stores both what it asks for and a second entry.\n");
         return;
     }
     printf(

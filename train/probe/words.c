@@ -174,7 +174,7 @@ bool qkv_probe_exchange_words(qkv_trainer *t, const char *split, int count,
                          &c->says_t,      &c->says_j,      &c->says_new};
         c->key = changes[i].key, c->name = changes[i].name;
         for (size_t k = 0; k < sizeof all / sizeof *all; k++)
-            *all[k] /= out->examples ? out->examples : 1;
+            *all[k] /= out->examples ? out->examples : (double)NAN;
     }
     tensor_arena_free(arena);
     return ok;
