@@ -158,7 +158,7 @@ static void clear(const data_batch *b, const data_example *e, int row, int count
 }
 
 void data_fill(data_batch *b, uint64_t seed, const char *split, uint64_t first, int count) {
-    bool held_out = strcmp(split, "heldout") == 0;
+    const bool held_out = strcmp(split, "heldout") == 0, sound = !b->wrong;
     for (int row = 0; row < b->B; row++) {
         data_example e = row_of(b, row);
         clear(b, &e, row, count);
@@ -171,7 +171,8 @@ void data_fill(data_batch *b, uint64_t seed, const char *split, uint64_t first, 
         b->spec->task->example(b->spec, &r, &e);
         b->wrong = wrong_after(b, &e);
     }
-    if (!b->wrong) b->wrong = touched(b);
+    const char *beyond = sound ? touched(b) : NULL;
+    if (beyond) b->wrong = beyond;  // whatever else followed from it
 }
 
 bool data_try(const data_spec *spec, char *error, size_t size) {

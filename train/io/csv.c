@@ -11,7 +11,7 @@ static void *arena_alloc(void *arena, size_t size) { return tensor_arena_take(ar
 static void arena_release(void *arena, void *block) { (void)arena, (void)block; }
 
 /* The field that starts at *p, unquoted in place; *p moves behind it and *end is the character that
- * ended it. */
+ * ended it; at the end of the file '"' within quotes, else 0. */
 static const char *field(char **p, char *end) {
     char *start = *p, *from = *p, *to = *p;
     bool quoted = *from == '"';
@@ -26,14 +26,14 @@ static const char *field(char **p, char *end) {
         }
         *to++ = *from;
     }
-    *end = *from;
+    *end = *from ? *from : quoted ? '"' : '\0';
     *p = *from ? from + 1 : from;
     if (*end != ',' && to > start && to[-1] == '\r') to--;
     *to = '\0';
     return start;
 }
 
-/* One line into cells[most]. Returns the number of fields; *end is '\n', or 0 for a torn line. */
+/* One line into cells[most]. Returns the number of fields; *end is '\n', or what ended a torn line. */
 static int line(char **p, const char **cells, int most, char *end) {
     int n = 0;
     *end = ',';
@@ -61,7 +61,7 @@ static qkv_io_status read_rows(qkv_io_table *t, char *p, const char *path, char 
         const char **row = t->cell + (size_t)(t->rows + 1) * (size_t)t->cols;
         fields = line(&p, row, t->cols, &end);
         t->torn = end != '\n';
-        t->last_row = t->torn && fields == t->cols;
+        t->last_row = !end && fields == t->cols;
         if (t->torn || (fields == 1 && !*row[0])) continue;
         if (fields == t->cols)
             t->rows++;
