@@ -130,7 +130,7 @@ editors() {
                 ends) sed 's/$/\r/' whole/$file >r/$file ;;
                 last) head -c -1 whole/$file >r/$file ;;
             esac
-            cmp -s whole/$file r/$file && say "$file is as it was"
+            if cmp -s whole/$file r/$file; then say "$file is as it was"; fi
             gives 0 eval r
             gives 0 plot r --only loss
             resume 0
@@ -163,7 +163,8 @@ static const ag_op half = {.name = "half", .shape = shape}, *const ops[] = {&hal
         plugin '.ops = ops'; } >plugin.c
     gives 1 gradcheck --plugin plugin.c
     has "the op 'half' lacks forward, backward, sample"
-    { header && echo 'static const ag_op none = {0}, *const ops[] = {&none, 0};' && plugin '.ops = ops'; } >plugin.c
+    { header && echo 'static const ag_op none = {0}, *const ops[] = {&none, 0};' &&
+        plugin '.ops = ops'; } >plugin.c
     gives 1 gradcheck --plugin plugin.c
     has 'the op number 0 lacks name, shape, forward, backward, sample'
     { header && echo 'static const data_task t = {.name = "hollow"}, *const tasks[] = {&t, 0};' &&

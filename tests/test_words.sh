@@ -22,7 +22,9 @@ run() {
 for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
     echo 'the cat sat on the mat, the dog sat on the log, and that was all there was to it.'
 done >text.txt
-for a in a b c d; do for b in a b c d; do for c in a b c d; do echo "$a $b ; $c => $a"; done; done; done >lines.txt
+for a in a b c d; do
+    for b in a b c d; do for c in a b c d; do echo "$a $b ; $c => $a"; done; done
+done >lines.txt
 sed 's/=> ./=> z/' lines.txt >nowhere.txt
 text="--task text --data text.txt --time 8 --d-model 16 --d-ff 0 --layers 1 --heads 1"
 run zero --scale zero
