@@ -72,10 +72,10 @@ static double time_node(char *error) {
         ag_node *x = ag_want_grad(ag_input(g, "x", tensor_dims(0)));
         for (int i = 0; i < LENGTH; i++) x = ag_scale(x, 1);
         if (!ag_error(g)) seconds = bench_time(replay, x, 0.2) / LENGTH;
-        ag_graph_free(g);
     }
+    if (seconds <= 0) qkv_io_fail(error, "%s", g && ag_error(g) ? ag_error(g) : "out of memory");
+    ag_graph_free(g);
     ag_params_free(params);
-    if (seconds <= 0) qkv_io_fail(error, "out of memory");
     return seconds;
 }
 
