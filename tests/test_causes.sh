@@ -81,8 +81,14 @@ metrics() {
     resume 3 && has "'r/metrics.csv' is damaged: its header has no end"
     rm r/metrics.csv && mkdir r/metrics.csv
     resume 1 && has "cannot read 'r/metrics.csv': Is a directory"
+    printf '<script type="application/json" id="run">null</script>\n' >page.html
+    gives 1 view r --page page.html
+    has "cannot read 'r/metrics.csv': Is a directory"
+    rmdir r/metrics.csv && printf '\377' >r/metrics.csv
+    gives 1 view r --page page.html
+    has "'r/metrics.csv' is no UTF-8 text"
     sed 's/^step/stop/' whole/metrics.csv >other
-    rm -r r/metrics.csv && mv other r/metrics.csv
+    mv other r/metrics.csv
     resume 3 && has 'its first line does not name the columns of this run'
     gives 3 plot r --only loss
     has "'r/metrics.csv' has no column named step"
