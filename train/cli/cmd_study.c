@@ -174,7 +174,7 @@ static void print_json(const qkv_study *s, const qkv_study_results *r, const cha
                         : verdict == QKV_STUDY_FAILS ? json_false()
                                                      : json_null());
     json_object_set_new(o, "seeds", json_integer(s->seeds));
-    json_object_set_new(o, "out", json_string(dir));
+    json_object_set_new(o, "out", cli_json_text(dir));
     json_object_set_new(o, "table", table);
     json_object_set_new(o, "bands", bands);
     json_object_set_new(o, "missing", json_integer(qkv_study_missing(s, r)));
