@@ -69,6 +69,7 @@ ag_node *ag_fail_graph(ag_graph *g, const char *format, ...) {
     va_start(args, format);
     vsnprintf(g->error, sizeof g->error, format, args);
     va_end(args);
+    if (!*g->error) snprintf(g->error, sizeof g->error, "an error was raised without a reason");
     g->failed = true;
     return &g->inert.node;
 }

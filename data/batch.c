@@ -115,10 +115,24 @@ static const char *misplaced(const data_spec *s, const data_example *e) {
     return NULL;
 }
 
+/* Each example has a row of logits for each of at most `scored` positions, and at least one. */
+static const char *miscounted(const data_spec *s, const data_example *e) {
+    int asked = 0;
+    for (int t = 0; t < s->side[DATA_SEQUENCE].T; t++) {
+        bool asks = false;
+        for (int r = 0; r < s->n_readouts; r++) asks = asks || e->target[r][t] >= 0;
+        asked += asks;
+    }
+    return asked == 0          ? "an example asks nothing: none of its positions has a target"
+           : asked > s->scored ? "an example has targets at more positions than spec->scored"
+                               : NULL;
+}
+
 static const char *wrong_after(const data_batch *b, const data_example *e) {
     if (!untouched(e->scratch + b->spec->scratch, b->margin))
         return "it uses more scratch memory than it asks for in spec->scratch";
-    return misplaced(b->spec, e);
+    const char *wrong = misplaced(b->spec, e);
+    return wrong ? wrong : miscounted(b->spec, e);
 }
 
 /* ---- filling ---- */
@@ -144,7 +158,7 @@ static void clear(const data_batch *b, const data_example *e, int row, int count
 }
 
 void data_fill(data_batch *b, uint64_t seed, const char *split, uint64_t first, int count) {
-    bool held_out = strcmp(split, "heldout") == 0;
+    const bool held_out = strcmp(split, "heldout") == 0, sound = !b->wrong;
     for (int row = 0; row < b->B; row++) {
         data_example e = row_of(b, row);
         clear(b, &e, row, count);
@@ -157,7 +171,8 @@ void data_fill(data_batch *b, uint64_t seed, const char *split, uint64_t first, 
         b->spec->task->example(b->spec, &r, &e);
         b->wrong = wrong_after(b, &e);
     }
-    if (!b->wrong) b->wrong = touched(b);
+    const char *beyond = sound ? touched(b) : NULL;
+    if (beyond) b->wrong = beyond;  // whatever else followed from it
 }
 
 bool data_try(const data_spec *spec, char *error, size_t size) {

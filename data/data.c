@@ -101,6 +101,16 @@ static bool in_range(const data_spec *s, char *error, size_t size) {
     return true;
 }
 
+/* A task that refuses its options should say why; one of somebody else's may not. */
+static bool refused(const data_task *task, char *error, size_t size) {
+    if (size && !*error)
+        snprintf(error, size,
+                 "the task '%s' refuses its options without a reason: its configure() returned "
+                 "false and left `error` empty",
+                 task->name);
+    return false;
+}
+
 bool data_configure(const data_task *task, const data_options *options, data_spec *spec,
                     char *error, size_t size) {
     return data_configure_from(task, options, NULL, spec, error, size);
@@ -120,7 +130,9 @@ bool data_configure_from(const data_task *task, const data_options *options,
             spec->options = *options;
         else
             data_options_reset(task->options, &spec->options);
-        if (!in_range(spec, error, size) || !task->configure(spec, error, size)) return false;
+        if (size) *error = '\0';
+        if (!in_range(spec, error, size)) return false;
+        if (!task->configure(spec, error, size)) return refused(task, error, size);
         data_retain(spec);
         if (spec->roles.key >= 0) {
             spec->asked[0].query = spec->roles.query;

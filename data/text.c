@@ -154,6 +154,10 @@ static bool load(const data_spec *s, options *o, data_text *t, char *error, size
     bool ok = data_sources_read(s->files, &source, 1, o->checksum, error, size) &&
               (o->unit == DATA_BYTES ||
                (data_source_is_text(&source, error, size) && check_text(&source, error, size)));
+    if (ok && !source.n) {
+        snprintf(error, size, "%s: the file is empty", o->data);
+        ok = false;
+    }
     if (ok) {
         t->ids = tensor_arena_take(t->arena, source.n, sizeof *t->ids);
         ok = t->ids && number(t, o->unit, source.text, source.n);

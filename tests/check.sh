@@ -103,6 +103,12 @@ check_shellcheck() {
 
 check_includes() { sources '*.c' '*.h' '*.cc' '*.def' | xargs awk -f tests/includes.awk; }
 
+# A number on its way to a person or to JSON takes the one way that knows what 0/0 is called.
+check_numbers() {
+    sources '*.c' | grep '^train/' | grep -vx -e train/io/words.c -e train/io/number.c -e train/cli/json.c \
+        -e train/config/json.c -e train/study/results.c | xargs awk -f tests/numbers.awk
+}
+
 # compiles LANGUAGE COMPILER...: does what stands on stdin compile?
 compiles() {
     language=$1
@@ -238,6 +244,7 @@ check lines 'at most 110 columns, no tabs, no blanks at the end, no marks of unf
 check scripts 'shell scripts parse'
 check javascript 'the page'\''s scripts parse'
 check shellcheck 'shell scripts have no known pitfalls'
+check numbers 'a real number becomes words, or JSON, where 0/0 has a name'
 check includes 'nobody includes up the list of rooms, or what is internal to another'
 check headers_c 'every header compiles alone, as C'
 check headers_cxx 'public headers compile alone, as C++'

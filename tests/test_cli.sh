@@ -276,7 +276,7 @@ damaged_files_are_exit_3() {
 
 missing_files_are_exit_1() {
     train whole_config 1 && mkdir bare && cp whole_config/config.json bare || return 1
-    refused 1 nowhere/config.json eval nowhere && refused 1 nowhere plot nowhere &&
+    refused 1 "no directory 'nowhere'" eval nowhere && refused 1 nowhere plot nowhere &&
         refused 1 nowhere.json train --config nowhere.json --out never2 && absent never2 &&
         refused 1 "no checkpoint" eval bare
 }

@@ -260,7 +260,7 @@ static void json_of_another_form_is_refused(void **state) {
                                       "{steps: 5}",
                                       "{\"lr\": 0x10}",
                                       "// note\n{}",
-                                      "\xef\xbb\xbf{}"};
+                                      "{}\xef\xbb\xbf"};
     qkv_config c;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (reads(bad[i], strlen(bad[i]), &c)) fail_msg("takes %s", bad[i]);

@@ -122,7 +122,7 @@ a_plugin_s_block() {
 
 mistakes_are_said() {
     plain && refused 2 'one run directory' info && refused 2 'one run directory' info plain plain &&
-        refused 1 'nowhere/config.json' info nowhere &&
+        refused 1 "no directory 'nowhere'" info nowhere &&
         refused 2 "did you mean '--json'" info plain --jsn &&
         refused 2 '--npy DIR or --csv DIR' export plain &&
         refused 2 'one run directory' export --csv x &&

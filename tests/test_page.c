@@ -301,6 +301,21 @@ static void examples_are_counted_as_they_are(void **state) {
     }
 }
 
+/* Vectors are neither right nor wrong; where nobody says where the answer stands, nobody looks there. */
+static void what_was_not_measured_is_null(void **state) {
+    (void)state;
+    qkv_page *p = page_with("task=recall\neval-examples=8");
+    go(p, 1);
+    assert_non_null(strstr(qkv_page_score(p, false), "\"accuracy\":null"));
+    assert_true(number(qkv_page_score(p, false), "attention") > 0);
+    qkv_page_close(p);
+    p = page_with("absent=1\neval-examples=8");
+    go(p, 1);
+    assert_non_null(strstr(qkv_page_score(p, false), "\"attention\":null"));
+    assert_null(strstr(qkv_page_score(p, false), "\"accuracy\":null"));
+    qkv_page_close(p);
+}
+
 /* ---- all tasks, and what cannot be ---- */
 
 static void every_task_can_be_looked_at(void **state) {
@@ -375,6 +390,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(questions_follow_their_keys),
     cmocka_unit_test(changes_of_the_model_are_undone),
     cmocka_unit_test(examples_are_counted_as_they_are),
+    cmocka_unit_test(what_was_not_measured_is_null),
     cmocka_unit_test(every_task_can_be_looked_at),
     cmocka_unit_test(says_what_cannot_be),
     cmocka_unit_test(divergence_is_said_and_can_be_left),

@@ -110,8 +110,8 @@ damaged_maps_are_exit_3() {
         rm -rf cut && cp -r pairs cut && sed -i "$change" cut/metrics.csv
         ran 3 plot cut --only loss --format svg && has err "'cut/metrics.csv' is damaged" || return 1
     done
-    rm -rf cut && cp -r pairs cut && truncate -s -1 cut/levels.csv
-    ran 3 plot cut --only loss --format svg && has err 'levels.csv ends within a row' || return 1
+    rm -rf cut && cp -r pairs cut && truncate -s -2 cut/levels.csv
+    ran 3 plot cut --only loss --format svg && has err "'cut/levels.csv' ends within a row" || return 1
     for change in '$d' '1s/{/[/' '2p'; do
         rm -rf cut && cp -r pairs cut && sed -i "$change" cut/config.json
         ran 3 plot cut --only loss --format svg && has err "'cut/config.json'" || return 1

@@ -355,7 +355,7 @@ output_not_written() {
 no_samples() {
     edited square.c 's/, .sample = sample//'
     gives 1 gradcheck --plugin plugin.c square
-    says 'lacks one of'
+    says "the op 'square' lacks sample; set it"
     alone
 }
 

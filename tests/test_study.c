@@ -36,7 +36,7 @@ static void refused(const char *text, const char *words) {
 
 static void mistakes_are_named(void **state) {
     (void)state;
-    refused("", "line 1");
+    refused("", "the file is empty");
     refused("[]", "a study must be an object");
     refused("{\"name\": \"s\",\n \"name\": \"t\"}", "line 2: duplicate object key");
     refused("{\"name\": \"s\"} x", "end of file expected");

@@ -155,7 +155,8 @@ static void run_case(const char *name, const char *model, int steps, bool fits) 
     behaviour before = behaviour_of(t, steps);
     error[0] = '\0';
     if (probe->run(t, &first, error) != fits) fail_msg("%s on '%s': %s", name, model, error);
-    assert_true(fits == (first.n > 0) && fits == (error[0] == '\0'));
+    const bool of_right_answers = strcmp(name, "exchange") == 0;  // there may be none
+    assert_true(fits == (error[0] == '\0') && (fits ? first.n > 0 || of_right_answers : !first.n));
     behaviour after = behaviour_of(t, steps);
     assert_same_bits(&after, &before, 1);
     assert_int_equal(after.hooks, 0);

@@ -67,7 +67,7 @@ int bench_gemm(double seconds, bool json) {
     for (int i = 0; i < 3 * MOST; i++) block[i] = (real)(i % 17 - 8) / 16;
     bench_peak peak = bench_measure_peak();
     if (!json) {
-        printf(
+        cli_print(
             "peak of one core: %.0f GFLOP/s; y [m,n] = x [m,k] w [k,n] and its gradients, in "
             "GFLOP/s\n\n",
             peak.flops / 1e9);
@@ -81,11 +81,12 @@ int bench_gemm(double seconds, bool json) {
         for (int f = 0; f < 3; f++) {
             double rate = flops / bench_time(forms[f].run, &p, seconds / (3 * N_SHAPES));
             if (json)
-                cli_print_json(json_pack("{s:s,s:i,s:i,s:i,s:s,s:f,s:f}", "shape", shapes[s].name,
+                cli_print_json(json_pack("{s:s,s:i,s:i,s:i,s:s,s:o,s:o}", "shape", shapes[s].name,
                                          "m", p.m, "n", p.n, "k", p.k, "form", forms[f].name,
-                                         "gflops", rate / 1e9, "of_peak", rate / peak.flops));
+                                         "gflops", cli_json_number(rate / 1e9), "of_peak",
+                                         cli_json_number(rate / peak.flops)));
             else
-                printf("      %5.0f %3.0f%%", rate / 1e9, 100 * rate / peak.flops);
+                cli_print("      %5.0f %3.0f%%", rate / 1e9, 100 * rate / peak.flops);
         }
         if (!json) printf("\n");
     }

@@ -167,11 +167,11 @@ static rate rate_of(double seconds, double flops, double bytes, bench_peak peak)
 
 static void print_cell(double seconds, rate r) {
     if (r.rate <= 0) {
-        printf(" %9.1f %11s %5s", 1e6 * seconds, "-", "-");
+        cli_print(" %9.1f %11s %5s", 1e6 * seconds, "-", "-");
         return;
     }
-    printf(" %9.1f %6.0f %s %4.0f%%", 1e6 * seconds, r.rate, r.flops ? "GF/s" : "GB/s",
-           100 * r.share);
+    cli_print(" %9.1f %6.0f %s %4.0f%%", 1e6 * seconds, r.rate, r.flops ? "GF/s" : "GB/s",
+              100 * r.share);
 }
 
 static void print(const cost *c, double whole, bench_peak peak, bool json) {
@@ -179,18 +179,23 @@ static void print(const cost *c, double whole, bench_peak peak, bool json) {
          b = rate_of(c->backward, c->flops_backward, c->bytes_backward, peak);
     double share = c->nodes ? (c->forward + c->backward) / whole : 0;
     if (json) {
-        cli_print_json(json_pack("{s:s,s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:s,s:f}", "op", c->name,
-                                 "nodes", c->nodes, "forward_us", 1e6 * c->forward, "backward_us",
-                                 1e6 * c->backward, "forward_rate", f.rate, "backward_rate", b.rate,
-                                 "forward_of_peak", f.share, "backward_of_peak", b.share, "unit",
-                                 f.flops ? "GFLOP/s" : "GB/s", "of_step", share));
+        cli_print_json(json_pack("{s:s,s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:s,s:o}", "op", c->name,
+                                 "nodes", c->nodes, "forward_us", cli_json_number(1e6 * c->forward),
+                                 "backward_us", cli_json_number(1e6 * c->backward), "forward_rate",
+                                 cli_json_number(f.rate), "backward_rate", cli_json_number(b.rate),
+                                 "forward_of_peak", cli_json_number(f.share), "backward_of_peak",
+                                 cli_json_number(b.share), "unit", f.flops ? "GFLOP/s" : "GB/s",
+                                 "of_step", cli_json_number(share)));
         return;
     }
     printf("%-14s", c->name);
     c->nodes ? printf(" %3d", c->nodes) : printf("   -");
     print_cell(c->forward, f);
     print_cell(c->backward, b);
-    c->nodes ? printf("  %5.1f%%\n", 100 * share) : printf("       -\n");
+    if (c->nodes)
+        cli_print("  %5.1f%%\n", 100 * share);
+    else
+        printf("       -\n");
 }
 
 static int dearest_first(const void *a, const void *b) {
@@ -221,17 +226,17 @@ int bench_ops(qkv_trainer *t, double seconds, bool json) {
             return cli_error(CLI_FAILED, "bench", "%s", error);
     }
     if (!json) {
-        printf(
+        cli_print(
             "peak of one core: %.0f GFLOP/s, %.0f GB/s read and written in the first-level cache\n",
             peak.flops / 1e9, peak.bytes / 1e9);
-        printf("a step: %.1f us; %d of %d sequences at a time\n\n", 1e6 * whole, z.B, c->batch);
+        cli_print("a step: %.1f us; %d of %d sequences at a time\n\n", 1e6 * whole, z.B, c->batch);
         printf("%-14s %3s %9s %11s %5s %9s %11s %5s  %6s\n", "op", "n", "forward us", "rate",
                "peak", "backward", "rate", "peak", "step");
     }
     for (int i = 0; i < n; i++) {
         if (i == in_step && !json)
-            printf("%-14s     %60s %5.1f%%\nalone, one call at [%d,%d,%d]:\n", "update, data", "",
-                   100 * (1 - sum / whole), z.B, z.T, z.D);
+            cli_print("%-14s     %60s %5.1f%%\nalone, one call at [%d,%d,%d]:\n", "update, data",
+                      "", 100 * (1 - sum / whole), z.B, z.T, z.D);
         print(&costs[i], whole, peak, json);
         sum += costs[i].forward + costs[i].backward;
     }

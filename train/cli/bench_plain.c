@@ -40,14 +40,16 @@ static bool measure(const ag_op *op, const ag_sizes *z, bool plain, double secon
 
 static void print_op(const char *name, const cost c[FORMS], bool json) {
     if (json)
-        cli_print_json(json_pack("{s:s,s:f,s:f,s:f,s:f}", "op", name, "forward_us",
-                                 1e6 * c[FAST].forward, "plain_forward_us", 1e6 * c[PLAIN].forward,
-                                 "backward_us", 1e6 * c[FAST].backward, "plain_backward_us",
-                                 1e6 * c[PLAIN].backward));
+        cli_print_json(json_pack("{s:s,s:o,s:o,s:o,s:o}", "op", name, "forward_us",
+                                 cli_json_number(1e6 * c[FAST].forward), "plain_forward_us",
+                                 cli_json_number(1e6 * c[PLAIN].forward), "backward_us",
+                                 cli_json_number(1e6 * c[FAST].backward), "plain_backward_us",
+                                 cli_json_number(1e6 * c[PLAIN].backward)));
     else
-        printf("%-16s %9.1f %9.1f %6.1f %11.1f %9.1f %6.1f\n", name, 1e6 * c[FAST].forward,
-               1e6 * c[PLAIN].forward, c[PLAIN].forward / c[FAST].forward, 1e6 * c[FAST].backward,
-               1e6 * c[PLAIN].backward, c[PLAIN].backward / c[FAST].backward);
+        cli_print("%-16s %9.1f %9.1f %6.1f %11.1f %9.1f %6.1f\n", name, 1e6 * c[FAST].forward,
+                  1e6 * c[PLAIN].forward, c[PLAIN].forward / c[FAST].forward,
+                  1e6 * c[FAST].backward, 1e6 * c[PLAIN].backward,
+                  c[PLAIN].backward / c[FAST].backward);
 }
 
 static double step_seconds(qkv_trainer *t, double seconds, char *error) {
@@ -73,7 +75,7 @@ int bench_plain(qkv_trainer *t, double seconds, bool json) {
     const double plain = again ? step_seconds(t, seconds / 4, error) : -1;
     if (plain < 0) return cli_error(CLI_FAILED, "bench", "%s", error);
     if (!json)
-        printf(
+        cli_print(
             "a step: %.1f us; by plain loops %.1f us, %.1f times as much\n\n%-16s %9s %9s %6s "
             "%11s %9s %6s\n",
             1e6 * fast, 1e6 * plain, plain / fast, "op", "forward", "plain", "times", "backward us",
@@ -87,6 +89,7 @@ int bench_plain(qkv_trainer *t, double seconds, bool json) {
         print_op(ag_ops[i]->name, each, json);
     }
     if (json)
-        cli_print_json(json_pack("{s:f,s:f}", "step_us", 1e6 * fast, "plain_step_us", 1e6 * plain));
+        cli_print_json(json_pack("{s:o,s:o}", "step_us", cli_json_number(1e6 * fast),
+                                 "plain_step_us", cli_json_number(1e6 * plain)));
     return CLI_OK;
 }

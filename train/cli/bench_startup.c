@@ -72,10 +72,10 @@ static double time_node(char *error) {
         ag_node *x = ag_want_grad(ag_input(g, "x", tensor_dims(0)));
         for (int i = 0; i < LENGTH; i++) x = ag_scale(x, 1);
         if (!ag_error(g)) seconds = bench_time(replay, x, 0.2) / LENGTH;
-        ag_graph_free(g);
     }
+    if (seconds <= 0) qkv_io_fail(error, "%s", g && ag_error(g) ? ag_error(g) : "out of memory");
+    ag_graph_free(g);
     ag_params_free(params);
-    if (seconds <= 0) qkv_io_fail(error, "out of memory");
     return seconds;
 }
 
@@ -93,13 +93,14 @@ int bench_startup(bool json) {
     if (node <= 0) return cli_error(CLI_FAILED, "bench", "%s", error);
     double p = 1e3 * median(process), m = 1e3 * median(make), s = 1e3 * median(step);
     if (json) {
-        cli_print_json(json_pack("{s:f,s:f,s:f,s:f}", "process_ms", p, "model_ms", m,
-                                 "first_step_ms", s, "node_ns", node));
+        cli_print_json(json_pack("{s:o,s:o,s:o,s:o}", "process_ms", cli_json_number(p), "model_ms",
+                                 cli_json_number(m), "first_step_ms", cli_json_number(s), "node_ns",
+                                 cli_json_number(node)));
         return CLI_OK;
     }
-    printf("a process that says its version        %7.3f ms\n", p);
-    printf("the default run's model and workers    %7.3f ms\n", m);
-    printf("its first step                         %7.3f ms\n", s);
-    printf("a node, replayed and differentiated    %7.1f ns\n", node);
+    cli_print("a process that says its version        %7.3f ms\n", p);
+    cli_print("the default run's model and workers    %7.3f ms\n", m);
+    cli_print("its first step                         %7.3f ms\n", s);
+    cli_print("a node, replayed and differentiated    %7.1f ns\n", node);
     return CLI_OK;
 }

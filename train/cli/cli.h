@@ -48,6 +48,9 @@ void cli_help(const char *command, const cli_option *options);
 int cli_error(int code, const char *command, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* printf() for words and tables with real numbers in them: see qkv_io_words(). Up to 4095 bytes. */
+void cli_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 enum { CLI_MAXOPTIONS = 256 };  // the most of a command
 
 /* Opens what --plugin names: a shared object, or a C file which is compiled first; what *out has

@@ -217,7 +217,7 @@ static void print(const request *r, const qkv_trainer *t, const samples *s, size
     double wall = s->wall[s->n / 2], cpu = s->cpu[s->n / 2];
     double rss = peak_memory();
     if (!r->json) {
-        printf(
+        cli_print(
             "B %g, T %g, D %g, heads %d, layers %g, V %g: %.4f ms a step (CPU %.4f ms), %.1f "
             "GFLOP/s, %.0f "
             "tokens/s, peak memory %.1f MiB\n",
@@ -225,12 +225,15 @@ static void print(const request *r, const qkv_trainer *t, const samples *s, size
         return;
     }
     json_t *o = json_pack(
-        "{s:s,s:f,s:f,s:f,s:i,s:i,s:f,s:i,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:I,s:f,s:f}", "peer",
-        "qkv", "B", B, "T", T, "d", D, "h", c->heads, "layers", c->layers, "V", V, "threads",
-        (int)r->threads, "steps", (json_int_t)s->n, "ms_median", 1e3 * wall, "ms_min",
-        1e3 * s->wall[0], "cpu_ms_median", 1e3 * cpu, "tokens_per_s", B * T / wall, "gflops",
-        flops / wall / 1e9, "gflops_cpu", flops / cpu / 1e9, "peak_rss_mib", rss, "params",
-        (json_int_t)params, "loss_first", s->loss_first, "loss_last", s->loss_last);
+        "{s:s,s:o,s:o,s:o,s:i,s:i,s:o,s:i,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:o,s:o}", "peer",
+        "qkv", "B", cli_json_number(B), "T", cli_json_number(T), "d", cli_json_number(D), "h",
+        c->heads, "layers", c->layers, "V", cli_json_number(V), "threads", (int)r->threads, "steps",
+        (json_int_t)s->n, "ms_median", cli_json_number(1e3 * wall), "ms_min",
+        cli_json_number(1e3 * s->wall[0]), "cpu_ms_median", cli_json_number(1e3 * cpu),
+        "tokens_per_s", cli_json_number(B * T / wall), "gflops",
+        cli_json_number(flops / wall / 1e9), "gflops_cpu", cli_json_number(flops / cpu / 1e9),
+        "peak_rss_mib", cli_json_number(rss), "params", (json_int_t)params, "loss_first",
+        cli_json_number(s->loss_first), "loss_last", cli_json_number(s->loss_last));
     cli_print_json(o);
 }
 

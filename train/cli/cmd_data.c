@@ -148,7 +148,7 @@ int cli_data(int argc, char **argv) {
         data_release(&spec);
         return cli_error(CLI_FAILED, "data", "out of memory");
     }
-    if (!r.json) cli_facts_words(&spec);
+    if (!r.json) cli_facts_words(&c, &spec);
     r.n = data_at_most(&spec, r.split, (int)r.n);
     if (r.check) code = cli_check_data(&c, &spec, &one);
     for (long e = 0; !r.check && e < r.n; e++) {

@@ -10,6 +10,7 @@
 #include "train/io/number.h"
 #include "train/probe/attention_map.h"
 #include "train/probe/interventions.h"
+#include "train/probe/look.h"
 
 static const cli_option options[] = {CLI_OPTION_AT,
                                      CLI_OPTION_WEIGHTS,
@@ -34,28 +35,37 @@ static int take_option(void *ctx, const char *name, const char *value) {
 }
 
 static void print_table(const qkv_probe_interventions *v) {
+    if (!v->examples) {
+        printf("Nothing is swapped: no example stores both what it asks for and a second entry.\n");
+        return;
+    }
     printf(
         "\nWhat follows from one change (t: the entry asked for, j: another one; %d examples)\n\n",
         v->examples);
     printf("%-36s looks at t      j  weight t      j   moved  says t's    j's\n", "");
     for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++) {
         const qkv_probe_intervention *c = &v->changed[i];
-        printf("%-36s %8.1f%% %5.1f%%  %8.3f %6.3f  %6.3f  %7.1f%% %5.1f%%\n", c->name,
-               100 * c->looks_at_t, 100 * c->looks_at_j, c->attention_t, c->attention_j, c->moved,
-               100 * c->says_t, 100 * c->says_j);
+        cli_print("%-36s %8.1f%% %5.1f%%  %8.3f %6.3f  %6.3f  %7.1f%% %5.1f%%\n", c->name,
+                  100 * c->looks_at_t, 100 * c->looks_at_j, c->attention_t, c->attention_j,
+                  c->moved, 100 * c->says_t, 100 * c->says_j);
     }
-    printf(
-        "\nScores (Q and K) of one example with the values (V) of another: the answer is what the "
-        "other example\n"
-        "stores where this one looks in %.1f %%; this one's own answer %.1f %%, the other's %.1f "
-        "%%.\n",
-        100 * v->cross.says_y_at_t, 100 * v->cross.says_x, 100 * v->cross.says_y);
+    if (!v->cross.pairs)
+        printf("\nScores and values of two examples are not joined: their entries never match.\n");
+    else
+        cli_print(
+            "\nScores (Q and K) of one example with the values (V) of another: the answer is what "
+            "the "
+            "other example\n"
+            "stores where this one looks in %.1f %%; this one's own answer %.1f %%, the other's "
+            "%.1f "
+            "%%.\n",
+            100 * v->cross.says_y_at_t, 100 * v->cross.says_x, 100 * v->cross.says_y);
     printf("\nEach part of the memory's embedding, hidden from K or from V\n\n");
     printf("%-12s %-12s %9s %9s %8s\n", "K sees", "V sees", "accuracy", "in context", "weight t");
     for (int i = 0; i < QKV_PROBE_ABLATIONS; i++)
-        printf("%-12s %-12s %8.1f%% %8.1f%% %8.3f\n", v->ablated[i].k_sees, v->ablated[i].v_sees,
-               100 * v->ablated[i].accuracy, 100 * v->ablated[i].in_context,
-               v->ablated[i].answer_attention);
+        cli_print("%-12s %-12s %8.1f%% %8.1f%% %8.3f\n", v->ablated[i].k_sees, v->ablated[i].v_sees,
+                  100 * v->ablated[i].accuracy, 100 * v->ablated[i].in_context,
+                  v->ablated[i].answer_attention);
 }
 
 static void print_exchanges(const qkv_probe_exchanges *x) {
@@ -70,8 +80,8 @@ static void print_exchanges(const qkv_probe_exchanges *x) {
         x->examples, "");
     for (int i = 0; i < QKV_PROBE_EXCHANGES; i++) {
         const qkv_probe_exchange *c = &x->changed[i];
-        printf("%-26s %11.3f %9.3f  %6.3f %6.1f%% %6.1f%% %6.1f%%\n", c->name, c->attention_t,
-               c->attention_j, c->moved, 100 * c->says_t, 100 * c->says_j, 100 * c->says_new);
+        cli_print("%-26s %11.3f %9.3f  %6.3f %6.1f%% %6.1f%% %6.1f%%\n", c->name, c->attention_t,
+                  c->attention_j, c->moved, 100 * c->says_t, 100 * c->says_j, 100 * c->says_new);
     }
 }
 
@@ -80,9 +90,12 @@ static json_t *json_exchanges(const qkv_probe_exchanges *x) {
     for (int i = 0; i < QKV_PROBE_EXCHANGES && x->examples; i++) {
         const qkv_probe_exchange *c = &x->changed[i];
         json_array_append_new(
-            changed, json_pack("{s:s,s:f,s:f,s:f,s:f,s:f,s:f}", "name", c->key, "attention_t",
-                               c->attention_t, "attention_j", c->attention_j, "moved", c->moved,
-                               "says_t", c->says_t, "says_j", c->says_j, "says_new", c->says_new));
+            changed,
+            json_pack("{s:s,s:o,s:o,s:o,s:o,s:o,s:o}", "name", c->key, "attention_t",
+                      cli_json_number(c->attention_t), "attention_j",
+                      cli_json_number(c->attention_j), "moved", cli_json_number(c->moved), "says_t",
+                      cli_json_number(c->says_t), "says_j", cli_json_number(c->says_j), "says_new",
+                      cli_json_number(c->says_new)));
     }
     json_object_set_new(o, "examples", json_integer(x->examples));
     json_object_set_new(o, "changed", changed);
@@ -94,23 +107,27 @@ static json_t *json_interventions(const qkv_probe_interventions *v) {
     for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++) {
         const qkv_probe_intervention *c = &v->changed[i];
         json_array_append_new(
-            changed, json_pack("{s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "name", c->name, "looks_at_t",
-                               c->looks_at_t, "looks_at_j", c->looks_at_j, "attention_t",
-                               c->attention_t, "attention_j", c->attention_j, "moved", c->moved,
-                               "says_t", c->says_t, "says_j", c->says_j));
+            changed,
+            json_pack("{s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "name", c->name, "looks_at_t",
+                      cli_json_number(c->looks_at_t), "looks_at_j", cli_json_number(c->looks_at_j),
+                      "attention_t", cli_json_number(c->attention_t), "attention_j",
+                      cli_json_number(c->attention_j), "moved", cli_json_number(c->moved), "says_t",
+                      cli_json_number(c->says_t), "says_j", cli_json_number(c->says_j)));
     }
     for (int i = 0; i < QKV_PROBE_ABLATIONS; i++) {
         const qkv_probe_ablation *k = &v->ablated[i];
         json_array_append_new(
-            ablated, json_pack("{s:s,s:s,s:f,s:f,s:f}", "k_sees", k->k_sees, "v_sees", k->v_sees,
-                               "accuracy", k->accuracy, "in_context", k->in_context,
-                               "answer_attention", k->answer_attention));
+            ablated,
+            json_pack("{s:s,s:s,s:o,s:o,s:o}", "k_sees", k->k_sees, "v_sees", k->v_sees, "accuracy",
+                      cli_json_number(k->accuracy), "in_context", cli_json_number(k->in_context),
+                      "answer_attention", cli_json_number(k->answer_attention)));
     }
     json_object_set_new(o, "examples", json_integer(v->examples));
     json_object_set_new(o, "changed", changed);
-    json_object_set_new(o, "activation_patching",
-                        json_pack("{s:f,s:f,s:f}", "says_y_at_t", v->cross.says_y_at_t, "says_x",
-                                  v->cross.says_x, "says_y", v->cross.says_y));
+    json_object_set_new(
+        o, "activation_patching",
+        json_pack("{s:o,s:o,s:o}", "says_y_at_t", cli_json_number(v->cross.says_y_at_t), "says_x",
+                  cli_json_number(v->cross.says_x), "says_y", cli_json_number(v->cross.says_y)));
     json_object_set_new(o, "ablated", ablated);
     return o;
 }
@@ -132,11 +149,11 @@ static void print_levels(const qkv_trainer_levels *l) {
     for (int i = 0; i < l->n; i++) {
         if (isnan(l->at[i].loss) && isnan(l->at[i].accuracy)) continue;
         printf("  %-30s", l->at[i].who);
-        if (!isnan(l->at[i].accuracy)) printf(" accuracy %.2f %%,", 100 * l->at[i].accuracy);
+        if (!isnan(l->at[i].accuracy)) cli_print(" accuracy %.2f %%,", 100 * l->at[i].accuracy);
         if (isnan(l->at[i].loss))
             printf(" no loss\n");
         else
-            printf(" loss %.4f\n", l->at[i].loss);
+            cli_print(" loss %.4f\n", l->at[i].loss);
     }
 }
 
@@ -148,11 +165,12 @@ static void print_text(const char *run, const request *r, const qkv_run_moment *
     printf("%s after %d steps, on %ld held-out examples: ",
            qkv_io_printable(run, shown, sizeof shown), m->step, r->examples);
     if (isnan(s->accuracy))
-        printf("squared error %.4f", s->loss);
+        cli_print("squared error %.4f", s->loss);
     else
-        printf("accuracy %.2f %%, loss %.4f", 100 * s->accuracy, s->loss);
-    if (!isnan(s->bits)) printf(", %.3f bits a character", s->bits);
-    if (!isnan(s->answer_attention)) printf(", attention on the answer %.3f", s->answer_attention);
+        cli_print("accuracy %.2f %%, loss %.4f", 100 * s->accuracy, s->loss);
+    if (!isnan(s->bits)) cli_print(", %.3f bits a character", s->bits);
+    if (!isnan(s->answer_attention))
+        cli_print(", attention on the answer %.3f", s->answer_attention);
     printf("\n");
     if (isnan(s->accuracy) || compared) print_levels(l);
     if (v) print_table(v);
@@ -160,17 +178,18 @@ static void print_text(const char *run, const request *r, const qkv_run_moment *
 }
 
 static int evaluate(qkv_trainer *t, int step, const char *run, request *r, tensor_arena *arena) {
-    char error[QKV_IO_ERROR] = "out of memory";
+    char error[QKV_IO_ERROR], why[QKV_IO_ERROR] = "";
     qkv_probe_interventions v;
     qkv_probe_exchanges x;
     qkv_trainer_levels levels;
-    bool roles = !qkv_probe_attention_missing(t),
-         words = !roles && qkv_trainer_spec(t)->scored < qkv_trainer_spec(t)->entries &&
+    bool asks = !qkv_probe_attention_missing(t), roles = asks && qkv_probe_has_nodes(t, "k v", why),
+         words = !asks && qkv_trainer_spec(t)->scored < qkv_trainer_spec(t)->entries &&
                  !qkv_probe_words_missing(t);
     qkv_run_moment m = qkv_run_moment_new(arena, t);
     r->examples = data_at_most(qkv_trainer_spec(t), "test", (int)r->examples);
     if (!qkv_run_moment_look(t, "test", (int)r->examples, step, &m, error) ||
-        !qkv_trainer_loss_levels(t, "test", (int)r->examples, &levels) ||
+        (!qkv_trainer_loss_levels(t, "test", (int)r->examples, &levels) &&
+         !qkv_trainer_fail(t, error)) ||
         (roles && !qkv_probe_intervene(t, "test", (int)r->examples, &v, error)) ||
         (words && !qkv_probe_exchange_words(t, "test", (int)r->examples, &x, error)))
         return cli_error(CLI_FAILED, "eval", "%s", error);
@@ -181,6 +200,7 @@ static int evaluate(qkv_trainer *t, int step, const char *run, request *r, tenso
     else
         print_text(run, r, &m, &levels, qkv_trainer_spec(t)->task->levels, roles ? &v : NULL,
                    words ? &x : NULL);
+    if (asks && !roles && !r->json) cli_print("Nothing is swapped: %s.\n", why);
     return CLI_OK;
 }
 

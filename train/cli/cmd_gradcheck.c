@@ -91,18 +91,19 @@ static int check_names(const subjects *all, int n, char **names) {
 
 static void print_row(const subject *s, const ag_check_report *r, bool json) {
     if (!json) {
-        printf("%-6s %-18s %8d %12ld %13d %12.1e  %s\n", s->kind, s->name, r->samples,
-               r->coordinates, r->inconclusive, r->worst, r->passed ? "ok" : "WRONG");
+        cli_print("%-6s %-18s %8d %12ld %13d %12.1e  %s\n", s->kind, s->name, r->samples,
+                  r->coordinates, r->inconclusive, r->worst, r->passed ? "ok" : "WRONG");
         if (!r->passed) printf("       %s\n", r->reason);
         if (r->passed && 2 * r->unmoved > r->coordinates)
             printf("       %ld of %ld numbers of the inputs move nothing in y\n", r->unmoved,
                    r->coordinates);
         return;
     }
-    json_t *o = json_pack("{s:s,s:s,s:i,s:I,s:I,s:i,s:f,s:b,s:s}", "kind", s->kind, "name", s->name,
-                          "samples", r->samples, "coordinates", (json_int_t)r->coordinates,
-                          "unmoved", (json_int_t)r->unmoved, "inconclusive", r->inconclusive,
-                          "worst", r->worst, "passed", r->passed, "reason", r->reason);
+    json_t *o =
+        json_pack("{s:s,s:s,s:i,s:I,s:I,s:i,s:o,s:b,s:s}", "kind", s->kind, "name", s->name,
+                  "samples", r->samples, "coordinates", (json_int_t)r->coordinates, "unmoved",
+                  (json_int_t)r->unmoved, "inconclusive", r->inconclusive, "worst",
+                  cli_json_number(r->worst), "passed", r->passed, "reason", r->reason);
     cli_print_json(o);
 }
 

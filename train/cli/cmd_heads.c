@@ -1,4 +1,5 @@
 /* cmd_heads.c - qkv heads: what each head of a run looks at, says, reads, and is needed for. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,8 +70,12 @@ static int report(const request *r, const char *run, int step, qkv_trainer *t,
         json_object_set_new(o, "step", json_integer(step));
         cli_print_json(o);
     } else {
-        printf("%s after %d steps, %d held-out examples: accuracy %.2f %%\n",
-               qkv_io_printable(run, shown, sizeof shown), step, h->examples, 100 * h->accuracy);
+        cli_print("%s after %d steps, %d held-out examples: ",
+                  qkv_io_printable(run, shown, sizeof shown), step, h->examples);
+        if (isnan(h->accuracy))
+            cli_print("squared error %.4f\n", h->loss);
+        else
+            cli_print("accuracy %.2f %%\n", 100 * h->accuracy);
         cli_heads_print(t, h, c);
         printf("\n");
     }
@@ -94,7 +99,7 @@ int cli_heads(int argc, char **argv) {
     qkv_probe_head_circuits circuits;
     tensor_arena *arena = tensor_arena_new(NULL);
     if (!arena || !qkv_probe_head_circuits_of(t, arena, &circuits))
-        code = cli_error(CLI_FAILED, "heads", "out of memory");
+        code = (qkv_trainer_fail(t, error), cli_error(CLI_FAILED, "heads", "%s", error));
     else if (!qkv_probe_heads_of(t, "test", (int)r.examples, parts, arena, &h, error))
         code = cli_error(CLI_FAILED, "heads", "%s", error);
     else

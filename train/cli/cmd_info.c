@@ -128,20 +128,23 @@ bool info_decays(const ag_param_entry *p) { return p->val.shape.rank >= 2 && !p-
 static void print_parameters(const info *i) {
     ag_params *params = qkv_trainer_params(i->t);
     const qkv_probe_account *a = &i->account;
+    bool finite = true;
     printf("\nParameters                      shape          count      norm  decays  frozen\n");
     for (int k = 0; k < ag_params_count(params); k++) {
         const ag_param_entry *p = ag_params_at(params, k);
         char name[256], shape[TENSOR_SHAPE_TEXT];
         qkv_io_printable(p->name, name, sizeof name);
+        finite = finite && isfinite(info_norm(&p->val));
         printf("  %-28s ", name);
         if (strlen(name) > 28) printf("\n%31s", "");
-        printf("%-12s %8zu %9.4g  %-6s  %s\n", tensor_shape_text(p->val.shape, shape), p->val.n,
-               info_norm(&p->val), info_decays(p) ? "yes" : "no", p->frozen ? "yes" : "no");
+        cli_print("%-12s %8zu %9.4g  %-6s  %s\n", tensor_shape_text(p->val.shape, shape), p->val.n,
+                  info_norm(&p->val), info_decays(p) ? "yes" : "no", p->frozen ? "yes" : "no");
     }
+    if (!finite) printf("  (norm -: the parameter has numbers that are not finite)\n");
     printf("  %-28s %-12s %8zu   %zu learn, %zu frozen\n", "all", "", a->total, a->learned,
            a->total - a->learned);
-    printf("  (decays: shrunk by --weight-decay, which is %.9g here)\n",
-           qkv_trainer_config(i->t)->weight_decay);
+    cli_print("  (decays: shrunk by --weight-decay, which is %.9g here)\n",
+              qkv_trainer_config(i->t)->weight_decay);
 }
 
 /* ---- the command ---- */
@@ -176,8 +179,8 @@ static void print_text(const info *i) {
     else
         printf("no checkpoint; the weights are the initial ones");
     if (i->progress.best_step >= 0)
-        printf("; lowest held-out loss %.4g at step %d", i->progress.best_loss,
-               i->progress.best_step);
+        cli_print("; lowest held-out loss %.4g at step %d", i->progress.best_loss,
+                  i->progress.best_step);
     printf("\n");
     print_config(qkv_trainer_config(i->t));
     print_parameters(i);

@@ -96,7 +96,7 @@ static void print_text(const qkv_probe_patching *p, char (*clean)[96], char (*ot
     for (int t = 0; t < p->T; t++) {
         printf("%-4d %s %s", t, qkv_io_fit(clean[t], 20, a, sizeof a),
                qkv_io_fit(other[t], 20, b, sizeof b));
-        for (int l = 0; l <= p->layers; l++) printf(" %9.3f", p->stream[l * p->T + t]);
+        for (int l = 0; l <= p->layers; l++) cli_print(" %9.3f", p->stream[l * p->T + t]);
         printf("\n");
     }
     printf("\nOne head's result, at all positions; and where it matters most\n\n");
@@ -104,9 +104,9 @@ static void print_text(const qkv_probe_patching *p, char (*clean)[96], char (*ot
         int at = 0;
         for (int t = 1; t < p->T; t++)
             if (p->head_at[i * p->T + t] > p->head_at[i * p->T + at]) at = t;
-        printf("%-13s head %d %9.3f", p->site[i / p->heads].name, i % p->heads, p->head[i]);
+        cli_print("%-13s head %d %9.3f", p->site[i / p->heads].name, i % p->heads, p->head[i]);
         if (p->site[i / p->heads].rows == DATA_SEQUENCE)
-            printf("    at %d: %.3f", at, p->head_at[i * p->T + at]);
+            cli_print("    at %d: %.3f", at, p->head_at[i * p->T + at]);
         printf("\n");
     }
 }
@@ -126,19 +126,14 @@ static void print_paths(const qkv_probe_patching *p) {
             any = true;
             printf("%-13s head %d -> %-13s head %d", p->site[a / p->heads].name, a % p->heads,
                    p->site[b / p->heads].name, b % p->heads);
-            for (int i = 0; i < 3; i++)
-                if (isnan(x[i]))
-                    printf("%10s", "-");
-                else
-                    printf("%10.3f", x[i]);
+            for (int i = 0; i < 3; i++) cli_print("%10.3f", x[i]);
             printf("\n");
         }
 }
 
 static json_t *numbers(const double *x, int n) {
     json_t *list = json_array();
-    for (int i = 0; i < n; i++)
-        json_array_append_new(list, isfinite(x[i]) ? json_real(x[i]) : json_null());
+    for (int i = 0; i < n; i++) json_array_append_new(list, cli_json_number(x[i]));
     return list;
 }
 
@@ -150,8 +145,7 @@ static void print_json(const qkv_probe_patching *p, int step) {
     for (int i = 0; i < n; i++) {
         json_t *head =
             json_pack("{s:s,s:i}", "site", p->site[i / p->heads].name, "head", i % p->heads);
-        json_object_set_new(head, "recovered",
-                            isfinite(p->head[i]) ? json_real(p->head[i]) : json_null());
+        json_object_set_new(head, "recovered", cli_json_number(p->head[i]));
         json_object_set_new(head, "at", numbers(p->head_at + i * p->T, p->T));
         json_array_append_new(heads, head);
     }
@@ -159,14 +153,14 @@ static void print_json(const qkv_probe_patching *p, int step) {
         if (isfinite(p->path[i]))
             json_array_append_new(
                 paths,
-                json_pack("{s:s,s:i,s:s,s:i,s:s#,s:f}", "from", p->site[i / n % n / p->heads].name,
+                json_pack("{s:s,s:i,s:s,s:i,s:s#,s:o}", "from", p->site[i / n % n / p->heads].name,
                           "from_head", i / n % n % p->heads, "to", p->site[i % n / p->heads].name,
                           "to_head", i % n % p->heads, "through", &"qkv"[i / n / n], 1, "recovered",
-                          p->path[i]));
+                          cli_json_number(p->path[i])));
     json_object_set_new(o, "step", json_integer(step));
     json_object_set_new(o, "position", json_integer(p->position));
-    json_object_set_new(o, "clean", json_real(p->clean));
-    json_object_set_new(o, "other", json_real(p->other));
+    json_object_set_new(o, "clean", cli_json_number(p->clean));
+    json_object_set_new(o, "other", cli_json_number(p->other));
     json_object_set_new(o, "stream", stream);
     json_object_set_new(o, "heads", heads);
     json_object_set_new(o, "paths", paths);
@@ -190,7 +184,7 @@ static int report(const request *r, const char *run, int step, qkv_trainer *t,
                    *b = data_answer(readout, p->other_answer, answer[1]);
         char shown[QKV_IO_PATH];
         printf("%s after %d steps\n", qkv_io_printable(run, shown, sizeof shown), step);
-        printf(
+        cli_print(
             "Clean is held-out example %ld, other %ld. Asked at position %d, clean's answer is "
             "'%s', the\nother's '%s'. logit('%s') - logit('%s') is %.2f on clean and %.2f on "
             "other. How much of the\nway from other to clean one part's value from clean leads "

@@ -198,21 +198,24 @@ static int plot_comparison(request *r, const char *const *runs, int n) {
 
 /* Is it the directory of a run, and its config.json whole? The task may be one of a plugin that is not
  * there: pictures do not need it. */
-static int check_run(const char *run) {
+static int check_run(const char *run, bool curves) {
     char path[QKV_IO_PATH], error[QKV_IO_ERROR], shown[QKV_IO_PATH];
     char *json;
     size_t n;
     if (!qkv_io_path(path, run, "metrics.csv", error))
         return cli_error(CLI_USAGE, "plot", "%s", error);
-    if (access(path, R_OK) != 0)
-        return cli_error(CLI_FAILED, "plot", "'%s' is no run: %s", run, strerror(errno));
     qkv_run_status s = qkv_run_config_text(&qkv_io_posix, run, &json, &n, error);
     if (s != QKV_RUN_DONE) return cli_error(cli_code(s), "plot", "%s", error);
     bool whole = qkv_config_is_object(json, n, error);
     tensor_malloc.release(NULL, json);
-    return whole ? CLI_OK
-                 : cli_error(CLI_DAMAGED, "plot", "'%s/config.json': %s",
-                             qkv_io_printable(run, shown, sizeof shown), error);
+    if (!whole)
+        return cli_error(CLI_DAMAGED, "plot", "'%s/config.json': %s",
+                         qkv_io_printable(run, shown, sizeof shown), error);
+    if (!curves || access(path, R_OK) == 0) return CLI_OK;
+    return cli_error(CLI_FAILED, "plot",
+                     "cannot read '%s': %s; without it there are no curves (--attention and "
+                     "--animate draw without it)",
+                     path, strerror(errno));
 }
 
 int cli_plot(int argc, char **argv) {
@@ -225,7 +228,8 @@ int cli_plot(int argc, char **argv) {
     const char *const *runs = (const char *const *)argv + first;
     code = check_options(&r, n);
     if (code != CLI_OK) return code;
-    for (int i = 0; i < n && code == CLI_OK; i++) code = check_run(runs[i]);
+    const bool curves = !r.animate && !r.attention;
+    for (int i = 0; i < n && code == CLI_OK; i++) code = check_run(runs[i], curves);
     if (code != CLI_OK) return code;
     if (r.animate) return plot_animation(&r, runs[0]);
     if (r.attention) return plot_example(&r, runs[0]);

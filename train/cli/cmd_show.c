@@ -90,13 +90,14 @@ static void print_table(const cli_shown *v, const qkv_probe_explanation *e) {
             printf("    %2d %s %9s %9s %8s\n", p, place, "-", "hidden", "0");
             continue;
         }
-        printf("%s%s %2d %s %9.3f %9.3f %8.3f  %s %.3f%s%s\n", right ? bold(v) : "",
-               right ? " > " : "   ", p, place, s->product, s->score, s->weight,
-               qkv_io_fit(cli_show_answer(v, s->says, symbol), SAID, said, sizeof said), s->length,
-               p == e->question && v->spec->store == DATA_SEQUENCE ? "   (the question itself)"
-               : p == e->distractor                                ? "   (the distractor)"
-                                                                   : "",
-               right ? plain(v) : "");
+        cli_print("%s%s %2d %s %9.3f %9.3f %8.3f  %s %.3f%s%s\n", right ? bold(v) : "",
+                  right ? " > " : "   ", p, place, s->product, s->score, s->weight,
+                  qkv_io_fit(cli_show_answer(v, s->says, symbol), SAID, said, sizeof said),
+                  s->length,
+                  p == e->question && v->spec->store == DATA_SEQUENCE ? "   (the question itself)"
+                  : p == e->distractor                                ? "   (the distractor)"
+                                                                      : "",
+                  right ? plain(v) : "");
     }
 }
 
@@ -107,11 +108,11 @@ static void print_answer(const cli_shown *v, const qkv_probe_explanation *e) {
     printf("\nAnswer");
     if (v->spec->n_readouts > 1) printf(" (%s)", v->spec->readout[v->readout].name);
     if (e->answer == e->target)
-        printf(": %s%s%s, with probability %.3f. That is right.\n", bold(v), said, plain(v),
-               e->confidence);
+        cli_print(": %s%s%s, with probability %.3f. That is right.\n", bold(v), said, plain(v),
+                  e->confidence);
     else
-        printf(": %s%s%s, with probability %.3f. Right would be %s.\n", bold(v), said, plain(v),
-               e->confidence, wanted);
+        cli_print(": %s%s%s, with probability %.3f. Right would be %s.\n", bold(v), said, plain(v),
+                  e->confidence, wanted);
 }
 
 /* Of a task with several answers: which one this is about, and how to see the others. */

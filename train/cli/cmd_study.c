@@ -10,6 +10,7 @@
 #include "train/cli/json.h"
 #include "train/cli/stop.h"
 #include "train/io/number.h"
+#include "train/io/words.h"
 #include "train/plot/plot.h"
 #include "train/run/files.h"
 #include "train/study/study.h"
@@ -139,8 +140,10 @@ static void show_progress(void *ctx, int done, int total, double seconds) {
     bar *b = ctx;
     if (!b->on_terminal) return;
     b->shown = true;
-    fprintf(stderr, "\r%s: %d of %d trainings, %.0f s left \033[K", b->name, done, total,
-            seconds / done * (total - done));
+    char left[32] = "", line[160];
+    if (done > 0) qkv_io_words(left, sizeof left, ", %.0f s left", seconds / done * (total - done));
+    snprintf(line, sizeof line, "\r%.80s: %d of %d trainings%s \033[K", b->name, done, total, left);
+    fputs(line, stderr);
 }
 
 static json_t *held(qkv_study_band_verdict verdict) {
@@ -157,10 +160,10 @@ static void print_json(const qkv_study *s, const qkv_study_results *r, const cha
             json_t *row = json_pack("{s:s,s:s,s:s,s:i,s:i}", "group", s->variant[v].group,
                                     "variant", s->variant[v].name, "measure", s->column[c].measure,
                                     "n", m.n, "failed", m.failed);
-            json_object_set_new(row, "mean", m.n ? json_real(m.mean) : json_null());
-            json_object_set_new(row, "sd", m.n ? json_real(m.sd) : json_null());
-            json_object_set_new(row, "least", m.n ? json_real(m.least) : json_null());
-            json_object_set_new(row, "most", m.n ? json_real(m.most) : json_null());
+            json_object_set_new(row, "mean", cli_json_number(m.mean));
+            json_object_set_new(row, "sd", cli_json_number(m.sd));
+            json_object_set_new(row, "least", cli_json_number(m.least));
+            json_object_set_new(row, "most", cli_json_number(m.most));
             json_array_append_new(table, row);
         }
     for (int i = 0; i < s->n_bands; i++) {
@@ -168,8 +171,8 @@ static void print_json(const qkv_study *s, const qkv_study_results *r, const cha
         json_t *row =
             json_pack("{s:s,s:s,s:s,s:o}", "group", b->group, "variant", b->variant, "measure",
                       b->measure, "holds", held(qkv_study_band_judge(s, r, b)));
-        if (isfinite(b->least)) json_object_set_new(row, "least", json_real(b->least));
-        if (isfinite(b->most)) json_object_set_new(row, "most", json_real(b->most));
+        if (isfinite(b->least)) json_object_set_new(row, "least", cli_json_number(b->least));
+        if (isfinite(b->most)) json_object_set_new(row, "most", cli_json_number(b->most));
         json_array_append_new(bands, row);
     }
     json_object_set_new(o, "study", json_string(s->name));
@@ -179,7 +182,7 @@ static void print_json(const qkv_study *s, const qkv_study_results *r, const cha
                         : verdict == QKV_STUDY_FAILS ? json_false()
                                                      : json_null());
     json_object_set_new(o, "seeds", json_integer(s->seeds));
-    json_object_set_new(o, "out", json_string(dir));
+    json_object_set_new(o, "out", cli_json_text(dir));
     json_object_set_new(o, "table", table);
     json_object_set_new(o, "bands", bands);
     json_object_set_new(o, "failed", json_integer(qkv_study_failed(s, r)));

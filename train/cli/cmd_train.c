@@ -1,4 +1,5 @@
 /* cmd_train.c - qkv train: options into a configuration, the run, and what it learned in words. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "train/cli/stop.h"
 #include "train/cli/train_summary.h"
 #include "train/io/number.h"
+#include "train/io/words.h"
 #include "train/plot/plot.h"
 #include "train/trainer/pool.h"
 
@@ -64,7 +66,6 @@ static int take_option(void *ctx, const char *name, const char *value) {
 
 /* What a resumed run may be given: more steps. */
 static int check_resume(const request *r) {
-    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
     if (!r->out) return cli_error(CLI_USAGE, "train", "--resume needs --out");
     if (r->force) return cli_error(CLI_USAGE, "train", "--resume and --force exclude each other");
     const char *other = r->config_file ? "config" : NULL;
@@ -77,10 +78,6 @@ static int check_resume(const request *r) {
                          "--%s: a resumed run stays what it is, only its --steps may change; "
                          "--from %s starts a new one with other options",
                          other, r->out);
-    if (!qkv_io_path(path, r->out, "config.json", error))
-        return cli_error(CLI_USAGE, "train", "%s", error);
-    if (access(path, F_OK) != 0)
-        return cli_error(CLI_FAILED, "train", "'%s' holds no run to resume", r->out);
     return CLI_OK;
 }
 
@@ -89,6 +86,7 @@ static int check_resume(const request *r) {
 static int read_base(const request *r, char **json, size_t *n, char path[QKV_IO_PATH]) {
     char error[QKV_IO_ERROR];
     void *text = NULL;
+    size_t length;
     qkv_run_status status = QKV_RUN_DONE;
     if (r->resume) {
         snprintf(path, QKV_IO_PATH, "%s/config.json", r->out);
@@ -99,7 +97,11 @@ static int read_base(const request *r, char **json, size_t *n, char path[QKV_IO_
         if (s != QKV_IO_OK) status = s == QKV_IO_DAMAGED ? QKV_RUN_DAMAGED : QKV_RUN_FAILED;
         *json = text;
     } else if (r->from) {
-        snprintf(path, QKV_IO_PATH, "%s", r->from);
+        qkv_config_from_step(r->from, &length);
+        if (qkv_config_from_is_file(r->from))
+            snprintf(path, QKV_IO_PATH, "%s", r->from);
+        else
+            snprintf(path, QKV_IO_PATH, "%.*s/config.json", (int)length, r->from);
         status = qkv_run_source_config(&qkv_io_posix, r->from, json, n, error);
     }
     return status == QKV_RUN_DONE ? CLI_OK : cli_error(cli_code(status), "train", "%s", error);
@@ -151,6 +153,7 @@ static int configure(const request *r, qkv_config *c, data_spec *spec) {
 /* ---- progress ---- */
 
 typedef struct {
+    const qkv_config *config;
     const data_spec *spec;
     bool shown, on_terminal;
     double began, last;
@@ -160,7 +163,8 @@ typedef struct {
 } bar;
 
 static void say_facts(void *ctx) {
-    cli_facts_words(((bar *)ctx)->spec);
+    const bar *b = ctx;
+    cli_facts_words(b->config, b->spec);
     fflush(stdout);
 }
 
@@ -176,8 +180,11 @@ static void show_progress(void *ctx, int step, int steps, double loss, double ac
     char done[WIDTH + 1];
     for (int i = 0; i < WIDTH; i++) done[i] = i < (int)((double)step / steps * WIDTH) ? '#' : '.';
     done[WIDTH] = '\0';
-    fprintf(stderr, "\r[%s] %d/%d  loss %.4f  accuracy %.3f  %.0f steps/s  %.0f s left \033[K",
-            done, step, steps, loss, accuracy, rate, (steps - step) / rate);
+    char score[32] = "", line[160];
+    if (isfinite(accuracy)) qkv_io_words(score, sizeof score, "  accuracy %.3f", accuracy);
+    qkv_io_words(line, sizeof line, "\r[%s] %d/%d  loss %.4f%s  %.0f steps/s  %.0f s left \033[K",
+                 done, step, steps, loss, score, rate, (steps - step) / rate);
+    fputs(line, stderr);
 }
 
 static void end_bar(bar *b) {
@@ -225,8 +232,10 @@ static int train(const request *r, const qkv_config *c, const data_spec *spec) {
     char error[QKV_IO_ERROR], prefix[QKV_CONFIG_TEXT_SIZE + 8];
     const char *pictures[MAX_PICTURES];
     qkv_run_summary summary = {0};
-    bar progress = {
-        .spec = spec, .on_terminal = cli_terminal(STDERR_FILENO) && !r->quiet, .first = -1};
+    bar progress = {.config = c,
+                    .spec = spec,
+                    .on_terminal = cli_terminal(STDERR_FILENO) && !r->quiet,
+                    .first = -1};
     snprintf(prefix, sizeof prefix, "runs/%s", c->task);
     list_pictures(pictures);
     qkv_run_options o = {.dir = r->out,

@@ -161,23 +161,37 @@ static json_t *files(const qkv_config *c) {
     return all;
 }
 
-/* {name, at, config, files, metrics, checkpoints}; "/" escaped, so that nothing ends the script it is in. */
-static char *describe(const char *dir, qkv_trainer *t, json_t *data, int latest, long at) {
+/* The run's metrics.csv; empty where there is none. NULL, having said why. */
+static json_t *metrics_of(const char *dir) {
     char path[QKV_IO_PATH], error[QKV_IO_ERROR], shown[QKV_IO_PATH];
-    void *metrics = NULL;
+    void *text = NULL;
     size_t n = 0;
+    qkv_io_status s = QKV_IO_UNREADABLE;
     if (qkv_io_path(path, dir, "metrics.csv", error))
-        qkv_io_read_file(&qkv_io_posix, NULL, path, (size_t)1 << 28, &metrics, &n, error);
+        s = qkv_io_read_file(&qkv_io_posix, NULL, path, (size_t)1 << 28, &text, &n, error);
+    if (s == QKV_IO_ABSENT) return json_string("");
+    json_t *whole = s == QKV_IO_OK ? json_stringn(text, n) : NULL;
+    if (text) tensor_malloc.release(NULL, text);
+    if (s != QKV_IO_OK)
+        cli_error(s == QKV_IO_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "view", "%s", error);
+    else if (!whole)
+        cli_error(CLI_FAILED, "view", "'%s' is no UTF-8 text",
+                  qkv_io_printable(path, shown, sizeof shown));
+    return whole;
+}
+
+/* {name, at, config, files, metrics, checkpoints}; "/" escaped, so that nothing ends the script it is in. */
+static char *describe(const char *dir, qkv_trainer *t, json_t *data, json_t *metrics, int latest,
+                      long at) {
+    char shown[QKV_IO_PATH];
     char *config = qkv_config_to_json(qkv_trainer_config(t));
     json_t *root = json_pack(
         "{s:s, s:I, s:o, s:o, s:o, s:o}", "name", qkv_io_printable(dir, shown, sizeof shown), "at",
         (json_int_t)(at < 0 ? latest : at), "config", config ? json_loads(config, 0, NULL) : NULL,
-        "files", data, "metrics", json_stringn(metrics ? metrics : "", n), "checkpoints",
-        checkpoints(dir, latest));
+        "files", data, "metrics", metrics, "checkpoints", checkpoints(dir, latest));
     char *text = root ? json_dumps(root, JSON_COMPACT | JSON_ESCAPE_SLASH) : NULL;
     json_decref(root);
     free(config);
-    if (metrics) tensor_malloc.release(NULL, metrics);
     return text;
 }
 
@@ -214,8 +228,9 @@ static int view(const char *dir, const request *r, qkv_trainer *t, int latest) {
     int code = read_page(r, &page, &at);
     if (!at) return code;
     json_t *data = files(qkv_trainer_config(t));
-    if (!data) return tensor_malloc.release(NULL, page), CLI_FAILED;
-    char *run = describe(dir, t, data, latest, r->at);
+    json_t *metrics = data ? metrics_of(dir) : NULL;
+    if (!metrics) return json_decref(data), tensor_malloc.release(NULL, page), CLI_FAILED;
+    char *run = describe(dir, t, data, metrics, latest, r->at);
     code = run ? write_view(r->out ? r->out : path, page, at, run)
                : cli_error(CLI_FAILED, "view", "out of memory");
     free(run);

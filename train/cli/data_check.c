@@ -99,10 +99,11 @@ static void print_classes(const data_spec *s, const findings *f) {
         least = f->classes[i] < least ? f->classes[i] : least;
         most = f->classes[i] > most ? f->classes[i] : most;
     }
-    printf("  classes                 %d; shares from %.2f to %.2f of an even one\n", classes,
-           (double)least * classes / (double)f->first, (double)most * classes / (double)f->first);
-    printf("  blind guess             %.4f; most frequent answer %.4f\n", s->chance,
-           (double)most / (double)f->first);
+    cli_print("  classes                 %d; shares from %.2f to %.2f of an even one\n", classes,
+              (double)least * classes / (double)f->first,
+              (double)most * classes / (double)f->first);
+    cli_print("  blind guess             %.4f; most frequent answer %.4f\n", s->chance,
+              (double)most / (double)f->first);
 }
 
 static void print_sources(const findings *f) {
@@ -139,8 +140,8 @@ static double print_splits(const qkv_config *c, const data_spec *s) {
     for (int i = 0; i < 2 + s->has_held_out; i++) {
         double share = data_seen(s, (uint64_t)c->seed, splits[i], CHECKED, CHECKED);
         const int there = data_at_most(s, splits[i], CHECKED);
-        printf("  %s in train%*s%.0f of %d\n", names[i], (int)(15 - strlen(names[i])), "",
-               share * there, there);
+        cli_print("  %s in train%*s%.0f of %d\n", names[i], (int)(15 - strlen(names[i])), "",
+                  share * there, there);
         most = share > most ? share : most;
     }
     return most;
@@ -166,7 +167,7 @@ int cli_check_data(const qkv_config *c, const data_spec *s, data_batch *b) {
     else if (!sound)
         printf("NO\n");
     else if (seen >= REMARKABLE)
-        printf("sound, but %.1f %% of a split are shown in training, too\n", 100 * seen);
+        cli_print("sound, but %.1f %% of a split are shown in training, too\n", 100 * seen);
     else
         printf("sound\n");
     free(f);

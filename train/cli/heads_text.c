@@ -3,6 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "train/cli/cli.h"
+#include "train/cli/json.h"
+
 static const char through[3] = {'Q', 'K', 'V'};
 
 char *cli_heads_jobs(const qkv_probe_heads *h, int site, int head, char *out, size_t size) {
@@ -15,12 +18,7 @@ char *cli_heads_jobs(const qkv_probe_heads *h, int site, int head, char *out, si
     return out;
 }
 
-static void print_number(double x) {
-    if (isnan(x))
-        printf("%10s", "-");
-    else
-        printf("%10.3f", x);
-}
+static void print_number(double x) { cli_print("%10.3f", x); }
 
 static void print_looks(const qkv_probe_heads *h) {
     char jobs[80];
@@ -58,19 +56,19 @@ static void print_attribution(const qkv_trainer *t, const qkv_probe_heads *h) {
         printf("\nWho says the answer: not defined, %s.\n", h->no_attribution);
         return;
     }
-    printf("\nWho says the answer: its logit, less the mean of all, is %.2f, of which\n\n",
-           h->logit);
-    printf("%-20s%10.2f\n", "embedding", h->from_embedding);
+    cli_print("\nWho says the answer: its logit, less the mean of all, is %.2f, of which\n\n",
+              h->logit);
+    cli_print("%-20s%10.2f\n", "embedding", h->from_embedding);
     for (int i = 0; i < h->n_sites * h->heads; i++) {
         const int at = loudest(h, i);
         if (h->site[i / h->heads].rows == DATA_MEMORY) continue;  // it writes to the memory alone
-        printf("%-13s head %d%10.2f    most of it from position %d (%.2f)\n",
-               h->site[i / h->heads].name, i % h->heads, h->from_head[i], at,
-               h->from_position[i * h->columns + at]);
+        cli_print("%-13s head %d%10.2f    most of it from position %d (%.2f)\n",
+                  h->site[i / h->heads].name, i % h->heads, h->from_head[i], at,
+                  h->from_position[i * h->columns + at]);
     }
     for (int l = 0; qkv_trainer_config(t)->d_ff && l < qkv_trainer_config(t)->layers; l++)
-        printf("layer%d.mlp%20.2f\n", l, h->from_mlp[l]);
-    printf("%-20s%10.2f\n", "rest (biases)", h->from_rest);
+        cli_print("layer%d.mlp%20.2f\n", l, h->from_mlp[l]);
+    cli_print("%-20s%10.2f\n", "rest (biases)", h->from_rest);
 }
 
 static void print_composition(const qkv_probe_heads *h) {
@@ -93,7 +91,8 @@ static void print_composition(const qkv_probe_heads *h) {
             printf("\n");
         }
     if (!any) return;
-    printf("%-43s%9.3f%10.3f%10.3f\n", "random matrices", h->random[0], h->random[1], h->random[2]);
+    cli_print("%-43s%9.3f%10.3f%10.3f\n", "random matrices", h->random[0], h->random[1],
+              h->random[2]);
     if (h->no_composition) printf("(Through Q and K not defined: %s.)\n", h->no_composition);
 }
 
@@ -105,7 +104,7 @@ static void print_ways(const char *name, const double *x) {
 
 static void print_ablation(const qkv_probe_heads *h, int layers) {
     char name[64];
-    printf("\nAccuracy without it (%.3f with all), replaced by\n\n%-20s", h->accuracy, "");
+    cli_print("\nAccuracy without it (%.3f with all), replaced by\n\n%-20s", h->accuracy, "");
     for (int way = 0; way < QKV_PROBE_WAYS; way++) printf("%10s", qkv_probe_way_names[way]);
     printf("\n");
     for (int i = 0; i < h->n_sites * h->heads; i++) {
@@ -147,7 +146,7 @@ static void print_circuits(const qkv_trainer *t, const qkv_probe_head_circuits *
         if (c->missing[r]) continue;
         printf("layer0.%-6s head %d  %-10.10s", qkv_trainer_looker(s), i / c->questions,
                s->readout[r].name);
-        printf("%10.3f%10.2f%10.3f%10.2f\n", x->qk_diag, x->qk_margin, x->ov_diag, x->ov_margin);
+        cli_print("%10.3f%10.2f%10.3f%10.2f\n", x->qk_diag, x->qk_margin, x->ov_diag, x->ov_margin);
     }
 }
 
@@ -162,11 +161,9 @@ void cli_heads_print(const qkv_trainer *t, const qkv_probe_heads *h,
 
 /* ---- JSON ---- */
 
-static json_t *number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
-
 static json_t *numbers(const double *x, int n) {
     json_t *list = json_array();
-    for (int i = 0; i < n; i++) json_array_append_new(list, number(x[i]));
+    for (int i = 0; i < n; i++) json_array_append_new(list, cli_json_number(x[i]));
     return list;
 }
 
@@ -181,16 +178,16 @@ static json_t *head_json(const qkv_probe_heads *h, int k, int head) {
     json_object_set_new(o, "does", does);
     for (int look = 0; look < QKV_PROBE_LOOKS; look++)
         json_object_set_new(o, qkv_probe_look_names[look],
-                            number(h->look[i * QKV_PROBE_LOOKS + look]));
+                            cli_json_number(h->look[i * QKV_PROBE_LOOKS + look]));
     if (h->from_head) {
-        json_object_set_new(o, "logit", number(h->from_head[i]));
+        json_object_set_new(o, "logit", cli_json_number(h->from_head[i]));
         json_object_set_new(o, "logit_from_position",
                             numbers(h->from_position + i * h->columns, h->columns));
     }
     for (int way = 0; h->ablated && way < QKV_PROBE_WAYS; way++) {
         char name[32];
         snprintf(name, sizeof name, "without_%s", qkv_probe_way_names[way]);
-        json_object_set_new(o, name, number(h->ablated[i * QKV_PROBE_WAYS + way]));
+        json_object_set_new(o, name, cli_json_number(h->ablated[i * QKV_PROBE_WAYS + way]));
     }
     return o;
 }
@@ -200,7 +197,7 @@ static json_t *site_json(const qkv_probe_heads *h, int k) {
     json_object_set_new(o, "site", json_string(h->site[k].name));
     for (int look = 0; look < QKV_PROBE_LOOKS; look++)
         json_object_set_new(chance, qkv_probe_look_names[look],
-                            number(h->chance[k * QKV_PROBE_LOOKS + look]));
+                            cli_json_number(h->chance[k * QKV_PROBE_LOOKS + look]));
     json_object_set_new(o, "evenly", chance);
     if (!h->no_sublayer) return o;
     json_object_set_new(o, "without", numbers(h->no_sublayer + k * QKV_PROBE_WAYS, QKV_PROBE_WAYS));
@@ -223,7 +220,8 @@ static json_t *composition_json(const qkv_probe_heads *h) {
             json_pack("{s:s,s:i,s:s,s:i}", "from", h->site[a / h->heads].name, "from_head",
                       a % h->heads, "to", h->site[b / h->heads].name, "to_head", b % h->heads);
         for (int c = 0; c < 3; c++)
-            json_object_set_new(o, (const char *[]){"q", "k", "v"}[c], number(h->composed[c][i]));
+            json_object_set_new(o, (const char *[]){"q", "k", "v"}[c],
+                                cli_json_number(h->composed[c][i]));
         json_array_append_new(list, o);
     }
     return list;
@@ -236,10 +234,10 @@ static json_t *circuits_json(const qkv_trainer *t, const qkv_probe_head_circuits
         if (c->missing[r]) continue;
         json_t *o = json_pack("{s:i,s:s}", "head", i / c->questions, "question",
                               qkv_trainer_spec(t)->readout[r].name);
-        json_object_set_new(o, "qk_diag", number(c->of[i].qk_diag));
-        json_object_set_new(o, "qk_margin", number(c->of[i].qk_margin));
-        json_object_set_new(o, "ov_diag", number(c->of[i].ov_diag));
-        json_object_set_new(o, "ov_margin", number(c->of[i].ov_margin));
+        json_object_set_new(o, "qk_diag", cli_json_number(c->of[i].qk_diag));
+        json_object_set_new(o, "qk_margin", cli_json_number(c->of[i].qk_margin));
+        json_object_set_new(o, "ov_diag", cli_json_number(c->of[i].ov_diag));
+        json_object_set_new(o, "ov_margin", cli_json_number(c->of[i].ov_margin));
         json_array_append_new(list, o);
     }
     return list;
@@ -254,16 +252,16 @@ json_t *cli_heads_json(const qkv_trainer *t, const qkv_probe_heads *h,
             json_array_append_new(heads, head_json(h, k, head));
     }
     json_object_set_new(o, "examples", json_integer(h->examples));
-    json_object_set_new(o, "accuracy", number(h->accuracy));
-    json_object_set_new(o, "loss", number(h->loss));
+    json_object_set_new(o, "accuracy", cli_json_number(h->accuracy));
+    json_object_set_new(o, "loss", cli_json_number(h->loss));
     json_object_set_new(o, "heads", heads);
     json_object_set_new(o, "sites", sites);
     if (h->from_head) {
-        json_object_set_new(o, "logit", number(h->logit));
-        json_object_set_new(o, "logit_from_embedding", number(h->from_embedding));
+        json_object_set_new(o, "logit", cli_json_number(h->logit));
+        json_object_set_new(o, "logit_from_embedding", cli_json_number(h->from_embedding));
         json_object_set_new(o, "logit_from_mlp",
                             numbers(h->from_mlp, qkv_trainer_config(t)->layers));
-        json_object_set_new(o, "logit_from_rest", number(h->from_rest));
+        json_object_set_new(o, "logit_from_rest", cli_json_number(h->from_rest));
     }
     json_object_set_new(o, "circuits", circuits_json(t, c));
     json_object_set_new(o, "composition", composition_json(h));

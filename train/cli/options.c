@@ -10,13 +10,24 @@
 #include "train/cli/cli.h"
 #include "train/config/plugin.h"
 #include "train/io/number.h"
+#include "train/io/words.h"
+
+void cli_print(const char *format, ...) {
+    char line[4096];
+    va_list args;
+    va_start(args, format);
+    qkv_io_vwords(line, sizeof line, format, args);
+    va_end(args);
+    fputs(line, stdout);
+}
 
 int cli_error(int code, const char *command, const char *format, ...) {
     char text[1024], shown[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    qkv_io_vwords(text, sizeof text, format, args);
     va_end(args);
+    if (!*text) snprintf(text, sizeof text, "failed, and what failed left no reason");
     fprintf(stderr, "qkv%s%s: %s\n", command ? " " : "", command ? command : "",
             qkv_io_printable(text, shown, sizeof shown));
     return code;

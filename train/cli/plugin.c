@@ -86,6 +86,61 @@ static const char *wrong_options(const data_task *task) {
     return wrong;
 }
 
+/* A member of a part that must not be NULL. */
+typedef struct {
+    const char *name;
+    bool there;
+} member;
+
+/* Are all members of a part there? Else an error that names the part and every missing one. */
+static int check_members(const char *command, const char *shown, const char *kind, int number,
+                         const char *name, const member *m) {
+    char which[80], missing[160] = "";
+    size_t n = 0;
+    if (name)
+        snprintf(which, sizeof which, "'%.60s'", name);
+    else
+        snprintf(which, sizeof which, "number %d", number);
+    for (; m->name; m++)
+        if (!m->there)
+            n += (size_t)snprintf(missing + n, sizeof missing - n, "%s%s", n ? ", " : "", m->name);
+    if (!n) return CLI_OK;
+    return cli_error(CLI_FAILED, command, "'%s': the %s %s lacks %s; set %s in its descriptor",
+                     shown, kind, which, missing, strchr(missing, ',') ? "them" : "it");
+}
+
+static int check_parts(const char *command, const char *shown, const qkv_config_plugin *p) {
+    int code = CLI_OK;
+    for (int i = 0; p->ops && p->ops[i] && code == CLI_OK; i++) {
+        const ag_op *op = p->ops[i];
+        code = check_members(command, shown, "op", i, op->name,
+                             (const member[]){{"name", op->name},
+                                              {"shape", op->shape},
+                                              {"forward", op->forward},
+                                              {"backward", op->backward},
+                                              {"sample", op->sample},
+                                              {NULL, false}});
+    }
+    for (int i = 0; p->blocks && p->blocks[i].name && code == CLI_OK; i++)
+        code = check_members(command, shown, "block", i, p->blocks[i].name,
+                             (const member[]){{"block", p->blocks[i].block}, {NULL, false}});
+    for (int i = 0; p->layers && p->layers[i].name && code == CLI_OK; i++)
+        code = check_members(command, shown, "layer", i, p->layers[i].name,
+                             (const member[]){{"sample", p->layers[i].sample}, {NULL, false}});
+    for (int i = 0; p->tasks && p->tasks[i] && code == CLI_OK; i++) {
+        const data_task *task = p->tasks[i];
+        code = check_members(command, shown, "task", i, task->name,
+                             (const member[]){{"name", task->name},
+                                              {"configure", task->configure},
+                                              {"example", task->example},
+                                              {NULL, false}});
+        if (code == CLI_OK && wrong_options(task))
+            code = cli_error(CLI_FAILED, command, "'%s': the task '%s': %s", shown, task->name,
+                             wrong_options(task));
+    }
+    return code;
+}
+
 static int open_object(const char *command, const char *path, const char *shown,
                        const qkv_config_plugin **out) {
     char absolute[QKV_IO_PATH];
@@ -109,20 +164,9 @@ static int open_object(const char *command, const char *path, const char *shown,
             "'%s' was compiled for another precision; this program works in %s (give the C file, "
             "or compile it %s -DQKV_DOUBLE)",
             shown, REAL_NAME, sizeof(real) == sizeof(double) ? "with" : "without");
-    for (const ag_op *const *op = p->ops; op && *op; op++)
-        if (!(*op)->name || !(*op)->shape || !(*op)->forward || !(*op)->backward || !(*op)->sample)
-            return cli_error(CLI_FAILED, command,
-                             "'%s': the op '%s' lacks one of shape, forward, backward, sample",
-                             shown, (*op)->name ? (*op)->name : "");
-    for (const data_task *const *task = p->tasks; task && *task; task++)
-        if (!(*task)->name || !(*task)->configure || !(*task)->example)
-            return cli_error(CLI_FAILED, command, "'%s': the task '%s' lacks configure or example",
-                             shown, (*task)->name ? (*task)->name : "");
-        else if (wrong_options(*task))
-            return cli_error(CLI_FAILED, command, "'%s': the task '%s': %s", shown, (*task)->name,
-                             wrong_options(*task));
-    *out = p;
-    return CLI_OK;
+    const int code = check_parts(command, shown, p);
+    if (code == CLI_OK) *out = p;
+    return code;
 }
 
 /* ---- where the object lies while it is opened ---- */

@@ -25,14 +25,15 @@ static void exchange(cli_shown *v, int stream, int i, int j) {
 static void print_place(const cli_shown *v, const qkv_probe_explanation *e, int p) {
     char text[128], place[CLI_SHOW_PLACE * 4];
     cli_show_position(v, v->spec->store, p, text, sizeof text);
-    printf("    %2d %s  score %8.3f   weight %.3f\n", p,
-           qkv_io_fit(text, CLI_SHOW_PLACE, place, sizeof place), e->at[p].score, e->at[p].weight);
+    cli_print("    %2d %s  score %8.3f   weight %.3f\n", p,
+              qkv_io_fit(text, CLI_SHOW_PLACE, place, sizeof place), e->at[p].score,
+              e->at[p].weight);
 }
 
 static void print_said(const cli_shown *v, const qkv_probe_explanation *e) {
     char said[DATA_SYMBOL];
-    printf("    answer %s, with probability %.3f\n", cli_show_answer(v, e->answer, said),
-           e->confidence);
+    cli_print("    answer %s, with probability %.3f\n", cli_show_answer(v, e->answer, said),
+              e->confidence);
 }
 
 /* The same example with two positions exchanged: a line for each of the two, and what followed. */

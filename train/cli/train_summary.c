@@ -7,6 +7,7 @@
 #include "train/cli/json.h"
 #include "train/cli/train_summary.h"
 #include "train/io/text.h"
+#include "train/io/words.h"
 
 double cli_summary_seen(const qkv_config *c, const data_spec *spec, bool *all) {
     enum { ASKED = 500, TRAINED = 10000 };
@@ -36,7 +37,7 @@ static void print_wrapped(const char *format, ...) {
     char words[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(words, sizeof words, format, args);
+    qkv_io_vwords(words, sizeof words, format, args);
     va_end(args);
     tensor_arena *arena = tensor_arena_new(NULL);
     qkv_io_text text = {.arena = arena, .failed = !arena};
@@ -54,10 +55,11 @@ static void list_levels(const qkv_trainer_levels *l, bool vector, char *out, siz
         const data_level *k = &l->at[i];
         const char *has = n ? "" : " has", *comma = n ? ", " : "; ";
         if (vector)
-            n += (size_t)snprintf(out + n, size - n, "%s%s%s %.4f", comma, k->who, has, k->loss);
+            n +=
+                (size_t)qkv_io_words(out + n, size - n, "%s%s%s %.4f", comma, k->who, has, k->loss);
         else if (!isnan(k->accuracy))
-            n += (size_t)snprintf(out + n, size - n, "%s%s%s %.1f %%", comma, k->who, has,
-                                  100 * k->accuracy);
+            n += (size_t)qkv_io_words(out + n, size - n, "%s%s%s %.1f %%", comma, k->who, has,
+                                      100 * k->accuracy);
     }
 }
 
@@ -67,8 +69,8 @@ static void print_text_score(const qkv_run_summary *s) {
     char more[512] = "";
     size_t n = 0;
     for (int i = 0; i < s->levels.n && n < sizeof more; i++)
-        n += (size_t)snprintf(more + n, sizeof more - n, "%s%s %.3f", n ? ", " : ". By ",
-                              s->levels.at[i].who, s->levels.at[i].loss);
+        n += (size_t)qkv_io_words(more + n, sizeof more - n, "%s%s %.3f", n ? ", " : ". By ",
+                                  s->levels.at[i].who, s->levels.at[i].loss);
     print_wrapped(
         "After %d steps (%.2f s) the held-out text costs %.3f nats a token, %.3f bits a character; "
         "%.1f %% of its tokens are predicted right%s.",
@@ -97,7 +99,7 @@ static void print_score(const qkv_run_summary *s) {
 
 /* ---- before training ---- */
 
-void cli_facts_words(const data_spec *spec) {
+void cli_facts_words(const qkv_config *c, const data_spec *spec) {
     data_fact fact[DATA_MAXFACTS];
     data_level level[DATA_MAXLEVELS];
     char text[1024] = "";
@@ -105,18 +107,20 @@ void cli_facts_words(const data_spec *spec) {
     const int facts = data_facts(spec, fact);
     for (int i = 0; i < facts && n < sizeof text; i++)
         if (fact[i].number > 0)
-            n += (size_t)snprintf(text + n, sizeof text - n, "%s%.0f %s",
-                                  n ? ", " : "Data: ", fact[i].number, fact[i].words);
+            n += (size_t)qkv_io_words(text + n, sizeof text - n, "%s%.0f %s",
+                                      n ? ", " : "Data: ", fact[i].number, fact[i].words);
     if (!n) return;
     print_wrapped("%s.", text);
+    if (c->readout == NN_READOUT_VECTOR) return;  // its errors are squares, not nats
     const int levels = data_levels(spec, DATA_TEST, level);
     n = 0;
     for (int i = 0; i < levels && n < sizeof text; i++) {
         const bool share = !isnan(level[i].accuracy);
         if (!share && isnan(level[i].loss)) continue;
-        n += (size_t)snprintf(text + n, sizeof text - n, share ? "%s%s %.1f %%" : "%s%s %.4f nats",
-                              n ? ", " : "What can be had without looking: ", level[i].who,
-                              share ? 100 * level[i].accuracy : level[i].loss);
+        n += (size_t)qkv_io_words(text + n, sizeof text - n,
+                                  share ? "%s%s %.1f %%" : "%s%s %.4f nats",
+                                  n ? ", " : "What can be had without looking: ", level[i].who,
+                                  share ? 100 * level[i].accuracy : level[i].loss);
     }
     if (n) print_wrapped("%s.", text);
 }
@@ -151,31 +155,40 @@ static void print_task(const qkv_config *c, const data_spec *spec) {
         print_wrapped("As the task %s recommends: %s.", c->task, list);
 }
 
+/* "values steer 3.0 % as much as keys"; where there is nothing to divide by, why. */
+static const char *compared(double ratio, const char *format, const char *why, char out[160]) {
+    if (isfinite(ratio))
+        qkv_io_words(out, 160, format, 100 * ratio);
+    else
+        snprintf(out, 160, "%s", why);
+    return out;
+}
+
+static void print_roles(const qkv_run_moment *m) {
+    const qkv_probe_circuits *k = &m->circuits;
+    char more[400] = "", ratio[160];
+    if (m->has_circuits)
+        qkv_io_words(
+            more, sizeof more, "; %.0f of %d keys are what their own question matches best, %s",
+            k->qk_diag * k->asked, k->asked,
+            compared(k->qk_ratio, "values steer %.1f %% as much as keys",
+                     "and no key changes a score: there is nothing to compare values with", ratio));
+    print_wrapped("Q and K: %.1f %% of the attention is on the entry that holds the answer%s.",
+                  100 * m->scores.answer_attention, more);
+    if (m->has_circuits)
+        print_wrapped(
+            "V and O: %.0f of %d values, once fetched, are said as themselves; %s.",
+            k->ov_diag * k->rows[QKV_PROBE_OV_VALUE], k->rows[QKV_PROBE_OV_VALUE],
+            compared(k->ov_ratio, "keys leak into the answer %.1f %% as much",
+                     "no value changes an answer: there is nothing to compare keys with", ratio));
+}
+
 void cli_summary_words(const qkv_run_summary *s, const qkv_config *c, const data_spec *spec) {
-    const qkv_trainer_scores *r = &s->last.scores;
-    const qkv_probe_circuits *k = &s->last.circuits;
     char shown[QKV_IO_PATH];
     print_score(s);
     print_task(c, spec);
     if (s->ended_early) printf("It ended there by --until-accuracy or --patience.\n");
     if (s->steps99 >= 0) printf("99 %% was first reached at step %d.\n", s->steps99);
-    if (isnan(r->answer_attention)) {
-        printf("The run is in %s\n", qkv_io_printable(s->dir, shown, sizeof shown));
-        return;
-    }
-    char more[160] = "";
-    if (s->last.has_circuits)
-        snprintf(more, sizeof more,
-                 "; %.0f of %d keys are what their own question matches best, values steer "
-                 "%.1f %% as much as keys",
-                 k->qk_diag * k->asked, k->asked, 100 * k->qk_ratio);
-    print_wrapped("Q and K: %.1f %% of the attention is on the entry that holds the answer%s.",
-                  100 * r->answer_attention, more);
-    if (s->last.has_circuits)
-        print_wrapped(
-            "V and O: %.0f of %d values, once fetched, are said as themselves; keys leak into the "
-            "answer %.1f %% as much.",
-            k->ov_diag * k->rows[QKV_PROBE_OV_VALUE], k->rows[QKV_PROBE_OV_VALUE],
-            100 * k->ov_ratio);
+    if (!isnan(s->last.scores.answer_attention)) print_roles(&s->last);
     printf("The run is in %s\n", qkv_io_printable(s->dir, shown, sizeof shown));
 }

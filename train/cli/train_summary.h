@@ -7,7 +7,7 @@
 
 /* What was counted in the task's data, and what can be had without looking; nothing of tasks that
  * read none. */
-void cli_facts_words(const data_spec *spec);
+void cli_facts_words(const qkv_config *c, const data_spec *spec);
 void cli_facts_json(json_t *o, const data_spec *spec);
 
 void cli_summary_json(const qkv_run_summary *s, const qkv_config *c, const data_spec *spec);

@@ -86,6 +86,8 @@ static bool set_from(qkv_config *c, const char *key, const json_t *value, char *
 /* The object that the text is; NULL with a sentence. */
 static json_t *object_of(const char *text, size_t n, char *error) {
     json_error_t where;
+    const char *wrong = qkv_io_begin_text(&text, &n);
+    if (wrong) return qkv_io_fail(error, "the file %s", wrong), NULL;
     json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &where);
     if (json_is_object(root)) return root;
     if (root)
@@ -120,6 +122,7 @@ bool qkv_config_from_json(qkv_config *c, const char *text, size_t n, char *error
 }
 
 bool qkv_config_same_build(const char *text, size_t n) {
+    qkv_io_begin_text(&text, &n);
     json_t *root = json_loadb(text, n, 0, NULL);
     bool same = root != NULL;
     for (int i = 0; remarks[i].name; i++) {

@@ -51,10 +51,13 @@ static bool is_whole(const qkv_config *c, const qkv_config_parts *p, char *error
     return !missing || qkv_io_fail(error, "it lacks '%s'", missing);
 }
 
-qkv_config_status qkv_config_make(const qkv_config_parts *p, qkv_config *c, data_spec *spec,
+qkv_config_status qkv_config_make(const qkv_config_parts *parts, qkv_config *c, data_spec *spec,
                                   char *error) {
-    if (!QKV_IO_GIVEN(error, p, c, spec) || (p->n_given > 0 && !QKV_IO_GIVEN(error, p->given)))
+    if (!QKV_IO_GIVEN(error, parts, c, spec) ||
+        (parts->n_given > 0 && !QKV_IO_GIVEN(error, parts->given)))
         return QKV_CONFIG_UNFIT;
+    qkv_config_parts behind_mark = *parts, *p = &behind_mark;
+    if (p->json) qkv_io_begin_text(&p->json, &p->n);
     qkv_config_default(c);
     qkv_config_use_plugin(c, p->plugin);
     if (!name_task(c, p, error)) return QKV_CONFIG_BAD_JSON;

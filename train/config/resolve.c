@@ -130,11 +130,45 @@ static bool resolve_ending(qkv_config *c, char *error) {
     return true;
 }
 
+/* The embedding's table that answers in a readout: of the stream of that name. */
+static const data_stream *answering(const data_spec *s, const char *readout) {
+    for (int side = 0; side < DATA_SIDES; side++)
+        for (int i = 0; s->side[side].T && i < s->side[side].n_streams; i++)
+            if (strcmp(s->side[side].stream[i].name, readout) == 0) return &s->side[side].stream[i];
+    return NULL;
+}
+
+/* --tie-unembedding needs a table for each readout, as large as its answers. */
+static bool can_tie(const qkv_config *c, const data_spec *s, char *error) {
+    if (!c->tie_unembedding || c->readout == NN_READOUT_VECTOR) return true;
+    if (c->readout == NN_READOUT_LOCAL && s->n_readouts > 1)
+        return qkv_io_fail(
+            error,
+            "--tie-unembedding: an embedding is %d wide, and with --readout local an "
+            "answer reads %d of that; choose one of the two",
+            c->d_model, c->d_model / s->n_readouts);
+    for (int r = 0; r < s->n_readouts; r++) {
+        const data_readout *out = &s->readout[r];
+        const data_stream *table = answering(s, out->name);
+        if (!table)
+            return qkv_io_fail(error,
+                               "--tie-unembedding: the task '%s' answers with a '%.60s' and embeds "
+                               "none, so there is no table to tie to",
+                               c->task, out->name);
+        if (table->vocab < out->classes)
+            return qkv_io_fail(error,
+                               "--tie-unembedding: the task '%s' has %d answers '%.60s', and an "
+                               "embedding of %d; they cannot be one table",
+                               c->task, out->classes, out->name, table->vocab);
+    }
+    return true;
+}
+
 bool qkv_config_resolve(qkv_config *c, data_spec *spec, char *error) {
     if (!QKV_IO_GIVEN(error, c, spec)) return false;
     if (!resolve_task(c, spec, error)) return false;
     if (resolve_schedule(c, error) && resolve_ending(c, error) && fits_task(c, spec, error) &&
-        resolve_heads(c, error) && resolve_projections(c, error))
+        resolve_heads(c, error) && resolve_projections(c, error) && can_tie(c, spec, error))
         return true;
     data_release(spec);
     return false;

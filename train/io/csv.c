@@ -11,7 +11,7 @@ static void *arena_alloc(void *arena, size_t size) { return tensor_arena_take(ar
 static void arena_release(void *arena, void *block) { (void)arena, (void)block; }
 
 /* The field that starts at *p, unquoted in place; *p moves behind it and *end is the character that
- * ended it. */
+ * ended it; at the end of the file '"' within quotes, else 0. */
 static const char *field(char **p, char *end) {
     char *start = *p, *from = *p, *to = *p;
     bool quoted = *from == '"';
@@ -26,14 +26,14 @@ static const char *field(char **p, char *end) {
         }
         *to++ = *from;
     }
-    *end = *from;
+    *end = *from ? *from : quoted ? '"' : '\0';
     *p = *from ? from + 1 : from;
     if (*end != ',' && to > start && to[-1] == '\r') to--;
     *to = '\0';
     return start;
 }
 
-/* One line into cells[most]. Returns the number of fields; *end is '\n', or 0 for a torn line. */
+/* One line into cells[most]. Returns the number of fields; *end is '\n', or what ended a torn line. */
 static int line(char **p, const char **cells, int most, char *end) {
     int n = 0;
     *end = ',';
@@ -61,6 +61,7 @@ static qkv_io_status read_rows(qkv_io_table *t, char *p, const char *path, char 
         const char **row = t->cell + (size_t)(t->rows + 1) * (size_t)t->cols;
         fields = line(&p, row, t->cols, &end);
         t->torn = end != '\n';
+        t->last_row = !end && fields == t->cols;
         if (t->torn || (fields == 1 && !*row[0])) continue;
         if (fields == t->cols)
             t->rows++;
@@ -80,13 +81,15 @@ qkv_io_status qkv_io_table_read(qkv_io_table *t, const qkv_io *io, tensor_arena 
     *t = (qkv_io_table){.cols = 1};
     qkv_io_status status = qkv_io_read_file(io, &in_arena, path, LARGEST, &text, &n, error);
     if (status != QKV_IO_OK) return status;
-    if (!n || strlen(text) != n) return damaged(path, n ? "is not text" : "is empty", error);
-    for (const char *p = text; (p = strchr(p, '\n')); p++) lines++;
-    for (const char *p = text; *p && *p != '\n'; p++) t->cols += *p == ',';
+    const char *begin = text, *wrong = qkv_io_begin_text(&begin, &n);
+    if (!wrong && strlen(begin) != n) wrong = "is not text";
+    if (wrong) return damaged(path, wrong, error);
+    for (const char *p = begin; (p = strchr(p, '\n')); p++) lines++;
+    for (const char *p = begin; *p && *p != '\n'; p++) t->cols += *p == ',';
     if (t->cols > MOST_COLUMNS) return damaged(path, "has more than 4096 columns", error);
     t->cell = tensor_arena_take(arena, lines * (size_t)t->cols, sizeof *t->cell);
     if (!t->cell) return qkv_io_fail(error, "out of memory"), QKV_IO_UNREADABLE;
-    return read_rows(t, text, path, error);
+    return read_rows(t, (char *)text + (begin - (const char *)text), path, error);
 }
 
 const char *qkv_io_table_cell(const qkv_io_table *t, int row, int col) {

@@ -12,7 +12,8 @@ extern "C" {
 typedef struct {
     const char **cell;  // header and rows, row-major, unquoted
     int rows, cols;     // rows after the header
-    bool torn;          // the last line had no end and was left out: a writer was killed
+    bool torn;          // the last line had no end and was left out: a writer was killed, or
+    bool last_row;      // an editor left its end away: row `rows` is there, with all its fields
 } qkv_io_table;
 
 /* Reads the file into the arena. Damaged: no text, longer than 256 MiB, more than 4096 columns, or

@@ -88,6 +88,10 @@ char *qkv_io_printable(const char *text, char *out, size_t size);
  * and what reverses the direction of writing. */
 size_t qkv_io_character(const char *s);
 
+/* Moves *text behind a byte order mark, which some editors write at the beginning of a file. NULL, or
+ * what is wrong with the whole text: it is empty, or encoded as UTF-16. */
+const char *qkv_io_begin_text(const char **text, size_t *n);
+
 /* A text in so many columns of a terminal, filled up with blanks at its right (columns < 0: at its left);
  * what is longer ends in an ellipsis. `size` should be 4 bytes a column. Returns out. */
 char *qkv_io_fit(const char *text, int columns, char *out, size_t size);

@@ -7,11 +7,12 @@
 #include "data/visible.h"
 #include "train/io/given.h"
 #include "train/io/io.h"
+#include "train/io/words.h"
 
 bool qkv_io_fail(char *error, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    if (error) vsnprintf(error, QKV_IO_ERROR, format, args);
+    if (error) qkv_io_vwords(error, QKV_IO_ERROR, format, args);
     va_end(args);
     return false;
 }
@@ -46,6 +47,14 @@ char *qkv_io_printable(const char *text, char *out, size_t size) {
     }
     out[n] = '\0';
     return out;
+}
+
+const char *qkv_io_begin_text(const char **text, size_t *n) {
+    const unsigned char *at = (const unsigned char *)*text;
+    if (*n >= 2 && ((at[0] == 0xff && at[1] == 0xfe) || (at[0] == 0xfe && at[1] == 0xff)))
+        return "is encoded as UTF-16; save it as UTF-8";
+    if (*n >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) *text += 3, *n -= 3;
+    return *n ? NULL : "is empty";
 }
 
 /* The bytes of as many characters, from the beginning, as take no more columns than `most`. */

@@ -7,6 +7,7 @@
 
 #include "train/io/given.h"
 #include "train/io/safetensors.h"
+#include "train/io/words.h"
 
 static const qkv_io_dtype REAL_DTYPE = sizeof(real) == 8 ? QKV_IO_F64 : QKV_IO_F32;
 
@@ -81,8 +82,8 @@ static bool holds(const qkv_io_safetensors *file, const qkv_io_stored *from, cha
     for (size_t i = 0; i < n; i++) {
         double x = number(from, i);
         if (!isfinite(x) || isfinite((real)x)) continue;
-        snprintf(what, sizeof what, "'%s' holds %.4g, more than a %s can",
-                 qkv_io_printable(from->name, shown, sizeof shown), x, REAL_NAME);
+        qkv_io_words(what, sizeof what, "'%s' holds %.4g, more than a %s can",
+                     qkv_io_printable(from->name, shown, sizeof shown), x, REAL_NAME);
         return misfit(file, what, error);
     }
     return true;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "train/io/number.h"
+#include "train/io/words.h"
 
 static bool make_room(qkv_io_text *t, size_t more) {
     char *at = t->failed ? NULL : tensor_arena_grow(t->arena, t->at, t->n, more, &t->room, 1);
@@ -24,11 +25,11 @@ void qkv_io_text_put(qkv_io_text *t, const char *bytes, size_t n) {
 void qkv_io_text_add(qkv_io_text *t, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(NULL, 0, format, args);
+    int n = qkv_io_vwords(NULL, 0, format, args);
     va_end(args);
     if (n < 0 || !make_room(t, (size_t)n + 1)) return;
     va_start(args, format);
-    vsnprintf(t->at + t->n, (size_t)n + 1, format, args);
+    qkv_io_vwords(t->at + t->n, (size_t)n + 1, format, args);
     va_end(args);
     t->n += (size_t)n;
 }

@@ -18,6 +18,8 @@ typedef struct {
 } qkv_io_text;
 
 void qkv_io_text_put(qkv_io_text *t, const char *bytes, size_t n);
+
+/* As qkv_io_words(). */
 void qkv_io_text_add(qkv_io_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Words, where each blank may become the end of a line of at most `width` characters, the next of

@@ -107,7 +107,7 @@ const char *qkv_page_look(qkv_page *p, bool changed, int head) {
          ok = qkv_probe_replay(qkv_trainer_any_worker(r->t));
     qkv_page_undo(&a);
     if (!ok) {
-        qkv_io_fail(p->error, "%s", ag_error(qkv_trainer_any_worker(r->t)->graph));
+        qkv_trainer_fail(r->t, p->error);
         return NULL;
     }
     qkv_io_text_add(&out, "{\"step\":%d,\"question\":%d,\"head\":%d,", r->step, r->question, which);
@@ -206,7 +206,7 @@ const real *qkv_page_circuit(qkv_page *p, bool changed, int head, int which) {
 typedef struct {
     qkv_page *p;
     bool changed;
-    long right, scored, sourced;
+    long right, answered, sourced;
     double attention;
 } tally;
 
@@ -222,7 +222,7 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
         for (int k = 0; k < s->n_readouts; k++) {
             if (w->target[k][n] < 0) continue;
             if (w->out.logits[k]) {  // a vector is not right or wrong
-                sum->scored++;
+                sum->answered++;
                 sum->right += qkv_probe_answer(t, w, k, n) == w->target[k][n];
             }
             if (w->source[k][n] < 0 || !qkv_trainer_has_attention(t)) continue;
@@ -245,9 +245,9 @@ const char *qkv_page_score(qkv_page *p, bool changed) {
     if (!qkv_probe_see(r->t, "test", examples, 0, count, &sum, p->error)) return NULL;
     qkv_io_text out = qkv_page_text_new(p);
     qkv_io_text_add(&out, "{\"examples\":%d,\"accuracy\":", examples);
-    qkv_page_text_real(&out, sum.scored ? (double)sum.right / (double)sum.scored : (double)NAN);
+    qkv_page_text_real(&out, (double)sum.right / (double)sum.answered);
     qkv_io_text_add(&out, ",\"attention\":");
-    qkv_page_text_real(&out, sum.sourced ? sum.attention / (double)sum.sourced : (double)NAN);
+    qkv_page_text_real(&out, sum.attention / (double)sum.sourced);
     qkv_io_text_add(&out, "}");
     return qkv_page_text_end(p, &out);
 }

@@ -119,7 +119,7 @@ qkv_plot_status qkv_plot_columns_read(qkv_plot_columns *c, tensor_arena *arena, 
     if (status != QKV_PLOT_OK) return status;
     c->step = qkv_io_table_column(&c->table, "step");
     if (c->step < 0)
-        return qkv_io_fail(why, "%.200s/metrics.csv has no column named step", run),
+        return qkv_io_fail(why, "'%.200s/metrics.csv' has no column named step", run),
                QKV_PLOT_DAMAGED;
     if (!check_rows(c, run, why)) return QKV_PLOT_DAMAGED;
     return find(c, arena, source) ? QKV_PLOT_OK

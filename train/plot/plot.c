@@ -181,7 +181,7 @@ static qkv_plot_status draw(const job *j, int plot, char *picture, char *why) {
 static qkv_plot_status draw_and_report(const job *j, int plot) {
     char picture[STEM] = "", why[QKV_IO_ERROR] = "", path[QKV_IO_PATH], ignored[QKV_IO_ERROR];
     qkv_plot_status status = draw(j, plot, picture, why);
-    const char *text = why;
+    const char *text = *why ? why : "it could not be drawn, and nothing says why";
     if (status == QKV_PLOT_OK) text = qkv_io_path(path, j->dir, picture, ignored) ? path : picture;
     if (j->report) j->report(j->ctx, list[plot].name, status, text);
     return status;

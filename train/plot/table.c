@@ -11,14 +11,16 @@ qkv_plot_status qkv_plot_table_read(qkv_io_table *t, tensor_arena *arena, const 
                                               [QKV_IO_ABSENT] = QKV_PLOT_SKIPPED,
                                               [QKV_IO_UNREADABLE] = QKV_PLOT_FAILED,
                                               [QKV_IO_DAMAGED] = QKV_PLOT_DAMAGED};
-    char stem[QKV_IO_PATH], path[QKV_IO_PATH];
+    char stem[QKV_IO_PATH], path[QKV_IO_PATH], shown[256];
     *t = (qkv_io_table){.rows = 0};
     if (!qkv_io_path(stem, dir, name, why) ||
         snprintf(path, sizeof path, "%s.csv", stem) >= (int)sizeof path)
         return QKV_PLOT_FAILED;
     qkv_plot_status status = meaning[qkv_io_table_read(t, &qkv_io_posix, arena, path, why)];
     if (status != QKV_PLOT_OK || !t->torn || strcmp(name, "metrics") == 0) return status;
-    return qkv_io_fail(why, "%s.csv ends within a row", name), QKV_PLOT_DAMAGED;
+    if (t->last_row) return t->rows++, QKV_PLOT_OK;  // written whole, or not at all
+    return qkv_io_fail(why, "'%s' ends within a row", qkv_io_printable(path, shown, sizeof shown)),
+           QKV_PLOT_DAMAGED;
 }
 
 /* gnuplot 5.4 ends a text at a comma even within quotes: U+201A looks the same. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/io/words.h"
 #include "train/probe/look.h"
 #include "train/probe/observe.h"
 
@@ -159,12 +160,15 @@ static void add_title(qkv_io_text *out, int row, int col, const char *title) {
 static void finding(const qkv_probe_circuits *c, qkv_probe_circuit i, char *out, size_t size) {
     int rows = c->rows[i];
     if (i == QKV_PROBE_QK_KEY)
-        snprintf(out, size, "%.0f of %d queries find their key", c->qk_diag * c->asked, c->asked);
+        qkv_io_words(out, size, "%.0f of %d queries find their key", c->qk_diag * c->asked,
+                     c->asked);
     else if (i == QKV_PROBE_OV_VALUE)
-        snprintf(out, size, "%.0f of %d values are answered", c->ov_diag * rows, rows);
+        qkv_io_words(out, size, "%.0f of %d values are answered", c->ov_diag * rows, rows);
+    else if (isfinite(i == QKV_PROBE_QK_VALUE ? c->qk_ratio : c->ov_ratio))
+        qkv_io_words(out, size, "%.2g of the variance beside it",
+                     i == QKV_PROBE_QK_VALUE ? c->qk_ratio : c->ov_ratio);
     else
-        snprintf(out, size, "%.2g of the variance beside it",
-                 i == QKV_PROBE_QK_VALUE ? c->qk_ratio : c->ov_ratio);
+        snprintf(out, size, "beside it nothing varies");
 }
 
 void qkv_probe_circuit_map(const qkv_probe_circuits *c, qkv_probe_circuit i, qkv_io_text *out) {

@@ -172,7 +172,7 @@ bool qkv_probe_attribute(qkv_trainer *t, const char *split, int count, tensor_ar
     if ((out->no_attribution = not_defined(t))) return true;
     if (!prepare(t, arena, out, &sum)) return qkv_io_fail(error, "out of memory");
     if (!qkv_probe_see(t, split, count, 0, see, &sum, error)) return false;
-    const double rows = sum.rows ? (double)sum.rows : 1;
+    const double rows = sum.rows ? (double)sum.rows : (double)NAN;
     const int heads = out->n_sites * out->heads;
     out->logit /= rows, out->from_embedding /= rows, out->from_rest /= rows;
     for (int i = 0; i < heads; i++) out->from_head[i] /= rows;

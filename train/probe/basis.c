@@ -116,5 +116,5 @@ bool qkv_probe_run_basis(qkv_trainer *t, qkv_probe_measures *out, char *error) {
             qkv_probe_measure_add(out, e.in_context, "basis.%s.in_context", cases[i].name);
     }
     tensor_arena_free(arena);
-    return ok || qkv_io_fail(error, "out of memory");
+    return ok || qkv_trainer_fail(t, error);
 }

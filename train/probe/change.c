@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "train/io/given.h"
+#include "train/io/words.h"
 #include "train/probe/attention_map.h"
 #include "train/probe/explain.h"
 #include "train/probe/interventions.h"
@@ -78,7 +79,7 @@ static void remark(qkv_trainer *t, tensor_arena *arena, const char *when, int re
     snprintf(out, 96, "%s", when);
     if (!qkv_probe_explain(t, arena, 0, readout, &e, error)) return;  // it answers with no class
     data_answer(&qkv_trainer_spec(t)->readout[readout], e.answer, said);
-    snprintf(out, 96, "%s, says %s %.2f", when, said, e.confidence);
+    qkv_io_words(out, 96, "%s, says %s %.2f", when, said, e.confidence);
 }
 
 int qkv_probe_changed_maps(qkv_trainer *t, int readout, const char *change, int most,
@@ -92,7 +93,7 @@ int qkv_probe_changed_maps(qkv_trainer *t, int readout, const char *change, int 
     if (!pair) return qkv_io_fail(error, "out of memory"), -1;
     const int n =
         qkv_probe_example_maps(t, &(qkv_probe_maps_of){readout, last, most / 2, said}, arena, pair);
-    if (n < 0) qkv_io_fail(error, "%s", ag_error(qkv_trainer_any_worker(t)->graph));
+    if (n < 0) qkv_trainer_fail(t, error);
     if (n < 0 || !qkv_probe_change(t, change, &changed, error)) return -1;
     remark(t, arena, "changed", readout, said);
     qkv_probe_example_maps(t, &(qkv_probe_maps_of){-1, last, n, said}, arena, pair + n);

@@ -5,6 +5,7 @@
  * original referent's, and the other noun's. Then the sentence itself, "the red animal did not
  * cross the blue street because it was tired" and "... wide". What the matrices say of words is in
  * coref_circuits.c. */
+#include <math.h>
 #include <string.h>
 
 #include "data/coref.h"
@@ -98,7 +99,7 @@ static bool in_sentences(qkv_trainer *t, data_coref_places at, qkv_probe_measure
     for (int c = 0; c < CHANGES; c++) {
         tally sum = {.at = at, .change = c};
         if (!qkv_probe_see(t, "test", EXAMPLES, 0, count, &sum, error)) return false;
-        double rows = sum.rows ? (double)sum.rows : 1;
+        double rows = sum.rows ? (double)sum.rows : (double)NAN;
         const char *name = changes[c].name;
         qkv_probe_measure_add(out, sum.score_ref / rows, "coref.%s.score_ref", name);
         qkv_probe_measure_add(out, sum.score_other / rows, "coref.%s.score_other", name);

@@ -6,6 +6,7 @@
  * order
  *
  * Fractions of the questions. */
+#include <math.h>
 #include <string.h>
 
 #include "tensor/rng.h"
@@ -115,7 +116,7 @@ bool qkv_probe_run_cross(qkv_trainer *t, qkv_probe_measures *out, char *error) {
         sum.change = changes[i];
         if (!qkv_probe_see(t, "test", EXAMPLES, 0, count, &sum, error)) return false;
     }
-    double rows = sum.rows ? (double)sum.rows / 3 : 1;
+    double rows = sum.rows ? (double)sum.rows / 3 : (double)NAN;
     qkv_probe_measure_add(out, sum.unchanged / rows, "cross.permuted.unchanged");
     qkv_probe_measure_add(out, sum.looks_same / rows, "cross.values.looks_same");
     qkv_probe_measure_add(out, sum.says_new / rows, "cross.values.says_new");

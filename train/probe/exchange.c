@@ -66,7 +66,7 @@ bool qkv_probe_run_exchange(qkv_trainer *t, qkv_probe_measures *out, char *error
         return qkv_io_fail(error, "the model has no attention, or no classes");
     tally sum = {0};
     if (!qkv_probe_see(t, "test", EXAMPLES, 0, count, &sum, error)) return false;
-    const double rows = sum.rows ? (double)sum.rows : 1;
+    const double rows = sum.rows ? (double)sum.rows : (double)NAN;
     qkv_probe_measure_add(out, sum.turned / rows, "exchange.turned");
     qkv_probe_measure_add(out, sum.kept / rows, "exchange.kept");
     return true;

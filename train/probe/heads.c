@@ -164,8 +164,7 @@ bool qkv_probe_heads_of(qkv_trainer *t, const char *split, int n, qkv_probe_head
     n = data_at_most(qkv_trainer_spec(t), split, n);
     *out = (qkv_probe_heads){.heads = qkv_trainer_config(t)->heads, .examples = n};
     out->site = qkv_probe_sites(t, w, arena, &out->n_sites);
-    if (out->site && !out->n_sites)
-        return qkv_io_fail(error, "the model has no attention of the kind that can be looked at");
+    if (out->site && !out->n_sites) return qkv_probe_no_sites(t, error);
     if (!out->site || !room(out, arena, &sum)) return qkv_io_fail(error, "out of memory");
     if (!qkv_probe_see(t, split, n, 0, count, &sum, error)) return false;
     divide(out, &sum);

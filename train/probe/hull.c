@@ -70,7 +70,7 @@ bool qkv_probe_run_hull(qkv_trainer *t, qkv_probe_measures *out, char *error) {
                            mix->name);
     tally sum = {.random = rng_stream((uint64_t)qkv_trainer_config(t)->seed, "hull", 0)};
     if (!qkv_probe_see(t, "test", EXAMPLES, 0, count, &sum, error)) return false;
-    double tests = sum.tests > 0 ? sum.tests : 1;
+    double tests = sum.tests > 0 ? sum.tests : (double)NAN;
     qkv_probe_measure_add(out, sum.inside / tests, "hull.inside");
     qkv_probe_measure_add(out, sum.width / tests, "hull.width");
     return true;

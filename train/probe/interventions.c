@@ -9,6 +9,7 @@
 #include "train/io/given.h"
 #include "train/probe/attention_map.h"
 #include "train/probe/bench.h"
+#include "train/probe/look.h"
 
 /* One loaded micro-batch under test. */
 typedef struct {
@@ -158,7 +159,7 @@ static bool run_cross(tensor_arena *arena, bench *b, const char *split, uint64_t
 static void divide(qkv_probe_interventions *out) {
     for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++)
         out->changed[i].key = changes[i].key, out->changed[i].name = changes[i].name;
-    double n = out->examples ? out->examples : 1;
+    const double n = out->examples ? out->examples : (double)NAN;
     for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++) {
         qkv_probe_intervention *c = &out->changed[i];
         double *all[] = {&c->looks_at_t, &c->looks_at_j, &c->attention_t, &c->attention_j,
@@ -170,7 +171,7 @@ static void divide(qkv_probe_interventions *out) {
         out->ablated[i].in_context /= n;
         out->ablated[i].answer_attention /= n;
     }
-    double pairs = out->cross.pairs ? out->cross.pairs : 1;
+    const double pairs = out->cross.pairs ? out->cross.pairs : (double)NAN;
     out->cross.says_y_at_t /= pairs;
     out->cross.says_x /= pairs;
     out->cross.says_y /= pairs;
@@ -184,6 +185,7 @@ bool qkv_probe_intervene(qkv_trainer *t, const char *split, int count, qkv_probe
     if (qkv_probe_attention_missing(t))
         return qkv_io_fail(error, "%s: nothing can be swapped: %s", s->task->name,
                            qkv_probe_attention_missing(t));
+    if (!qkv_probe_has_nodes(t, "k v", error)) return false;
     tensor_arena *arena = tensor_arena_new(NULL), *scratch = tensor_arena_new(NULL);
     bench b;
     bool ok = arena && scratch && bench_new(arena, t, out, &b);
@@ -198,7 +200,7 @@ bool qkv_probe_intervene(qkv_trainer *t, const char *split, int count, qkv_probe
              run_cross(scratch, &b, split, (uint64_t)first, distance, &out->cross) &&
              qkv_probe_ablate(scratch, t, b.on.w, b.right, out);
     }
-    if (!ok) qkv_io_fail(error, "out of memory during interventions");
+    if (!ok) qkv_trainer_fail(t, error);
     divide(out);
     tensor_arena_free(scratch);
     tensor_arena_free(arena);

@@ -29,8 +29,7 @@ bool qkv_probe_see(qkv_trainer *t, const char *split, int count, double total,
         tensor_arena_reset(arena);
     }
     tensor_arena_free(arena);
-    const char *why = ag_error(w->graph);
-    return ok || qkv_io_fail(error, "%s", why ? why : "out of memory during a probe");
+    return ok || qkv_trainer_fail(t, error);
 }
 
 int qkv_probe_rows(const qkv_trainer_worker *w) {

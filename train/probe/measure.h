@@ -25,7 +25,7 @@ typedef struct {
     bool failed;  // memory ran out
 } qkv_probe_measures;
 
-/* Adds a number under a formatted name. */
+/* Adds a number under a formatted name; what is 0/0, or infinite, was not measured and is left out. */
 void qkv_probe_measure_add(qkv_probe_measures *m, double x, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

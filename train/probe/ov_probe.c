@@ -3,6 +3,7 @@
  * question looked at it and nothing else. "ov_probe.embedding": how often the answer is the pair's
  * value when the token is its embedding alone; "ov_probe.after_first": with what the earlier layers
  * added to it; "ov_probe.first_only": from that addition alone. */
+#include <math.h>
 #include <string.h>
 
 #include "train/probe/contextual.h"
@@ -75,7 +76,8 @@ bool qkv_probe_run_ov_probe(qkv_trainer *t, qkv_probe_measures *out, char *error
         return qkv_io_fail(error, "the model has no W^O and unembedding of its own");
     if (!qkv_probe_see(t, "test", EXAMPLES, 0, count, &sum, error)) return false;
     for (int i = 0; i < STREAMS; i++)
-        qkv_probe_measure_add(out, (double)sum.right[i] / (double)(sum.rows ? sum.rows : 1),
+        qkv_probe_measure_add(out,
+                              (double)sum.right[i] / (sum.rows ? (double)sum.rows : (double)NAN),
                               "ov_probe.%s", names[i]);
     return true;
 }

@@ -46,12 +46,17 @@ static int row_at(const job *j, int position, int *target) {
     return -1;
 }
 
-static double difference(const job *j) {
-    const int V = qkv_trainer_spec(j->t)->readout[0].classes;
+/* The logits there; NULL: it is not scored in this example. */
+static const real *logits_of(const job *j) {
     int target;
     const int row = row_at(j, j->out->position, &target);
-    if (row < 0) return (double)NAN;
-    const real *logits = j->w->out.logits[0]->val.x + (ptrdiff_t)row * V;
+    const ptrdiff_t V = qkv_trainer_spec(j->t)->readout[0].classes;
+    return row < 0 ? NULL : j->w->out.logits[0]->val.x + row * V;
+}
+
+static double difference(const job *j) {
+    const real *logits = logits_of(j);
+    if (!logits) return (double)NAN;
     return (double)logits[j->out->clean_answer] - (double)logits[j->out->other_answer];
 }
 
@@ -251,6 +256,27 @@ static bool patch_paths(job *j) {
 
 /* ---- all of it ---- */
 
+/* Does `other`, which was replayed last, differ from clean by more than rounding? */
+static bool differs(const job *j) {
+    const qkv_probe_patching *o = j->out;
+    const real *logits = logits_of(j);
+    if (!logits) return true;
+    const double size =
+        fmax(fabs((double)logits[o->clean_answer]), fabs((double)logits[o->other_answer]));
+    return fabs(o->clean - o->other) > 4 * (double)REAL_EPSILON * size;
+}
+
+static bool no_way(const job *j, char *error) {
+    const qkv_probe_patching *o = j->out;
+    const data_readout *readout = &qkv_trainer_spec(j->t)->readout[0];
+    char a[DATA_SYMBOL], b[DATA_SYMBOL];
+    return qkv_io_fail(error,
+                       "logit('%.100s') - logit('%.100s') is %.3g on both examples, so no part can "
+                       "lead back from one to the other; choose another --other, or train more",
+                       data_answer(readout, o->clean_answer, a),
+                       data_answer(readout, o->other_answer, b), o->clean);
+}
+
 static bool room(job *j, tensor_arena *arena, qkv_probe_patching *o) {
     const size_t T = (size_t)o->T, layers = (size_t)o->layers, sites = (size_t)o->n_sites,
                  heads = sites * (size_t)o->heads;
@@ -296,8 +322,7 @@ bool qkv_probe_patching_of(qkv_trainer *t, const char *split, uint64_t clean, ui
     if (!w->out.logits[0]) return qkv_io_fail(error, "the answer is a vector, not a class");
     out->site = qkv_probe_sites(t, w, arena, &out->n_sites);
     if (!out->site || !room(&j, arena, out)) return qkv_io_fail(error, "out of memory");
-    if (!out->n_sites || !find_streams(&j))
-        return qkv_io_fail(error, "the model has no attention of the kind that can be looked at");
+    if (!out->n_sites || !find_streams(&j)) return qkv_probe_no_sites(t, error);
     if (!c->residual || (c->post_norm && c->norm != NN_NORM_NONE))
         out->no_path = "the stream is no sum of what heads write";
     bool ok = choose(&j, split, clean, other);
@@ -306,9 +331,9 @@ bool qkv_probe_patching_of(qkv_trainer *t, const char *split, uint64_t clean, ui
     ok = ok && take_clean(&j, split, clean) && run(&j, split, other);
     if (ok) {
         out->other = difference(&j);
+        if (!differs(&j)) return no_way(&j, error);
         patch_activations(&j);
         ok = run(&j, split, other) && patch_paths(&j);
     }
-    const char *why = ag_error(w->graph);
-    return ok || qkv_io_fail(error, "%s", why ? why : "out of memory");
+    return ok || qkv_trainer_fail(t, error);
 }

@@ -58,7 +58,7 @@ bool qkv_probe_run_pointer(qkv_trainer *t, qkv_probe_measures *out, char *error)
         return qkv_io_fail(error, "this probe is of the task 'pointer', not of '%s'", task);
     if (!qkv_probe_has_nodes(t, "weights scores logits", error)) return false;
     if (!qkv_probe_see(t, "test", EXAMPLES, 0, count, &sum, error)) return false;
-    double rows = sum.rows ? (double)sum.rows : 1;
+    double rows = sum.rows ? (double)sum.rows : (double)NAN;
     qkv_probe_measure_add(out, sum.target / rows, "pointer.target");
     qkv_probe_measure_add(out, sum.reverse / rows, "pointer.reverse");
     qkv_probe_measure_add(out, sum.self / rows, "pointer.self");

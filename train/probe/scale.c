@@ -74,7 +74,8 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
 
 static void report(const tally *sum, qkv_probe_measures *out, const char *probe,
                    const char *entropy) {
-    double rows = sum->rows ? (double)sum->rows : 1, seen = sum->seen ? (double)sum->seen : 1;
+    double rows = sum->rows ? (double)sum->rows : (double)NAN,
+           seen = sum->seen ? (double)sum->seen : (double)NAN;
     double mean = sum->score / seen, variance = sum->square / seen - mean * mean;
     qkv_probe_measure_add(out, sqrt(variance > 0 ? variance : 0), "%s.score_std", probe);
     qkv_probe_measure_add(out, sum->entropy / rows, "%s.%s", probe, entropy);

@@ -47,6 +47,16 @@ qkv_probe_site *qkv_probe_sites(qkv_trainer *t, qkv_trainer_worker *w, tensor_ar
     return at;
 }
 
+bool qkv_probe_no_sites(const qkv_trainer *t, char *error) {
+    const char *looker = qkv_trainer_looker(qkv_trainer_spec(t));
+    return qkv_io_fail(
+        error,
+        "no layer of the block '%.60s' has attention that can be looked at: the nodes "
+        "LAYER.%s.weights [B,H,T,S] and LAYER.%s.mix, made of weights and values "
+        "[B,S,G*E]; a block of your own names them with ag_name()",
+        qkv_trainer_config(t)->block, looker, looker);
+}
+
 ag_param_entry *qkv_probe_site_param(qkv_trainer *t, const qkv_probe_site *site, const char *name) {
     char full[64];
     snprintf(full, sizeof full, "%s.%s", site->name, name);

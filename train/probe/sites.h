@@ -25,6 +25,9 @@ typedef struct {
  * out. */
 qkv_probe_site *qkv_probe_sites(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, int *n);
 
+/* The sentence for a model without a site. Returns false. */
+bool qkv_probe_no_sites(const qkv_trainer *t, char *error);
+
 /* A parameter of the site, or of its layer: "wq", "wo"; NULL if there is none. */
 ag_param_entry *qkv_probe_site_param(qkv_trainer *t, const qkv_probe_site *site, const char *name);
 

@@ -3,6 +3,7 @@
  * "slots.head0.first": what head 0 of the last layer pays to where that readout's answer stands.
  * "slots.best": the attention on an answer by the head that has most there, mean over readouts.
  * "slots.apart": 1 if each readout's answer has the most attention from another head, else 0. */
+#include <math.h>
 #include <stdio.h>
 
 #include "train/probe/look.h"
@@ -60,11 +61,12 @@ static void report(qkv_trainer *t, const tally *sum, qkv_probe_measures *out) {
     const data_spec *s = qkv_trainer_spec(t);
     double asked[DATA_MAXREADOUTS] = {0};
     for (int r = 0; r < s->n_readouts; r++) {
-        asked[r] = sum->asked[r] ? (double)sum->asked[r] : 1;
+        asked[r] = sum->asked[r] ? (double)sum->asked[r] : (double)NAN;
         qkv_probe_measure_add(out, (double)sum->right[r] / asked[r], "slots.%.30s",
                               s->readout[r].name);
     }
-    qkv_probe_measure_add(out, (double)sum->all / (double)(sum->rows ? sum->rows : 1), "slots.all");
+    qkv_probe_measure_add(out, (double)sum->all / (sum->rows ? (double)sum->rows : (double)NAN),
+                          "slots.all");
     if (!qkv_trainer_has_attention(t) || !sum->attention) return;
     double best;
     qkv_probe_measure_add(out, are_apart(t, sum, asked, &best), "slots.apart");

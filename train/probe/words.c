@@ -169,14 +169,14 @@ bool qkv_probe_exchange_words(qkv_trainer *t, const char *split, int count,
         qkv_trainer_load(t, b.on.w, split, (uint64_t)first, n, n);
         ok = run(&b);
     }
-    if (!ok) qkv_io_fail(error, "out of memory while words were exchanged");
+    if (!ok) qkv_trainer_fail(t, error);
     for (int i = 0; i < QKV_PROBE_EXCHANGES; i++) {
         qkv_probe_exchange *c = &out->changed[i];
         double *all[] = {&c->attention_t, &c->attention_j, &c->moved,
                          &c->says_t,      &c->says_j,      &c->says_new};
         c->key = changes[i].key, c->name = changes[i].name;
         for (size_t k = 0; k < sizeof all / sizeof *all; k++)
-            *all[k] /= out->examples ? out->examples : 1;
+            *all[k] /= out->examples ? out->examples : (double)NAN;
     }
     tensor_arena_free(arena);
     return ok;

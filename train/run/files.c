@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/io/words.h"
 #include "train/probe/attention_map.h"
 
 /* ---- what describes the run ---- */
@@ -22,7 +23,7 @@ static void label_of(const data_spec *s, const data_level *l, char out[64]) {
     const bool even = fabs(l->loss + s->n_readouts * log(l->accuracy)) < 1e-9;
     if (s->n_readouts > 1) snprintf(times, sizeof times, "%d ", s->n_readouts);
     if (even)
-        snprintf(out, 64, "%s (%sln %.0f)", l->label, times, 1 / l->accuracy);
+        qkv_io_words(out, 64, "%s (%sln %.0f)", l->label, times, 1 / l->accuracy);
     else
         snprintf(out, 64, "%s", l->label);
 }
@@ -72,7 +73,7 @@ bool qkv_run_write_descriptions(const qkv_io *io, qkv_trainer *t, const char *di
     bool ok = add_levels(t, &levels);
     add_facts(qkv_trainer_spec(t), &facts);
     ok = ok && !levels.failed && !config.failed && !facts.failed;
-    if (!ok) qkv_io_fail(error, "out of memory");
+    if (!ok) qkv_trainer_fail(t, error);
     ok = ok && write_text(io, dir, "config.json", config.at, config.n, error);
     ok = ok && write_text(io, dir, "levels.csv", levels.at, levels.n, error);
     if (ok && facts.n) ok = write_text(io, dir, "data.csv", facts.at, facts.n, error);
@@ -103,7 +104,7 @@ bool qkv_run_is_probe(const char *name) {
 static bool write_attention(const qkv_io *io, qkv_trainer *t, qkv_probe_map_change change,
                             const char *dir, const char *name, qkv_io_text *out, char *error) {
     out->n = 0;
-    return qkv_probe_attention_map(t, change, out) &&
+    return (qkv_probe_attention_map(t, change, out) || qkv_trainer_fail(t, error)) &&
            write_text(io, dir, name, out->at, out->n, error);
 }
 
@@ -167,6 +168,7 @@ bool qkv_run_write_example(const qkv_io *io, qkv_trainer *t, const char *run, in
             : change ? qkv_probe_changed_maps(t, readout, change, MOST, arena, map, error)
                      : qkv_probe_example_maps(
                            t, &(qkv_probe_maps_of){.readout = readout, .most = MOST}, arena, map);
+    if (n < 0 && arena && !change) qkv_trainer_fail(t, error);
     if (n == 0) qkv_io_fail(error, "this model has no attention weights to be drawn");
     bool ok = n > 0;
     for (int k = 0; ok && k < MOST; k++) {

@@ -38,12 +38,12 @@ static bool add_attention(frame *f) {
     if (!qkv_probe_attention_missing(f->t))
         return qkv_probe_attention_map(f->t, QKV_PROBE_MAP_PLAIN, map)
                    ? add_map(f, "attention", map)
-                   : qkv_io_fail(f->error, "out of memory");
+                   : qkv_trainer_fail(f->t, f->error);
     qkv_trainer_load(f->t, qkv_trainer_any_worker(f->t), "test", 0, 1, 1);
     int n = qkv_probe_example_maps(f->t, &(qkv_probe_maps_of){.most = HEADS}, f->maps, map);
     for (int i = 0; i < n; i++)
         if (!add_map(f, "attention", &map[i])) return false;
-    return n >= 0 || qkv_io_fail(f->error, "%s", ag_error(qkv_trainer_any_worker(f->t)->graph));
+    return n >= 0 || qkv_trainer_fail(f->t, f->error);
 }
 
 static bool add_circuits(frame *f) {

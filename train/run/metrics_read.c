@@ -6,18 +6,20 @@
 #include "train/io/number.h"
 #include "train/run/metrics.h"
 
-/* A line of the file, without its end. */
+/* A line of the file, without its end, which may be that of Windows; the next one begins at `next`. */
 typedef struct {
-    const char *at, *end;
+    const char *at, *end, *next;
     int number;
 } line;
 
 /* The next whole line; false: there is none, only a part of one or nothing. */
 static bool next_line(const char *text, const char *end, line *l) {
-    const char *at = l->at ? l->end + 1 : text,
+    size_t left = (size_t)(end - text);
+    if (!l->at) qkv_io_begin_text(&text, &left);
+    const char *at = l->at ? l->next : text,
                *stop = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
     if (!stop) return false;
-    *l = (line){at, stop, l->number + 1};
+    *l = (line){at, stop > at && stop[-1] == '\r' ? stop - 1 : stop, stop + 1, l->number + 1};
     return true;
 }
 
@@ -94,10 +96,14 @@ static bool check_header(qkv_trainer *t, const char *text, size_t n, line *heade
     qkv_io_text want = {.arena = arena, .failed = !arena};
     if (arena) qkv_run_metrics_header(t, &want);
     bool ok = !want.failed;
-    next_line(text, text + n, header);
     if (!ok) qkv_io_fail(error, "out of memory");
-    if (ok && memcmp(text, want.at, n < want.n ? n : want.n) != 0)
-        ok = qkv_io_fail(error, "its first line does not name the columns of this run");
+    const bool whole = ok && next_line(text, text + n, header);
+    const char *at = whole ? header->at : text;
+    const size_t has = whole ? (size_t)(header->end - at) : n, wants = ok ? want.n - 1 : 0;
+    if (ok && (whole ? has != wants : has > wants)) ok = false;
+    if (ok && memcmp(at, want.at, has) != 0) ok = false;
+    if (!ok && !want.failed)
+        qkv_io_fail(error, "its first line does not name the columns of this run");
     tensor_arena_free(arena);
     return ok;
 }
@@ -113,13 +119,14 @@ bool qkv_run_metrics_read(qkv_trainer *t, const char *text, size_t n, int first,
     int columns = header.at ? fields(&header) : 0;
     bool whole = header.at && next_line(text, text + n, &l);
     long every = c->eval_every, due = (first + every - 1) / every * every;
-    if (header.at) out->keep = (size_t)(header.end + 1 - text);
+    if (header.at) out->keep = (size_t)(header.next - text);
     for (; due < step; due += every) {
+        if (!header.at) return qkv_io_fail(error, n ? "its header has no end" : "it is empty");
         if (!whole || !is_row(&l, columns, due))
             return qkv_io_fail(error, "line %d is not the row of step %ld",
                                whole ? l.number : l.number + 1, due);
         note(&header, &l, c, (int)due, &out->before, &out->seconds);
-        out->keep = (size_t)(l.end + 1 - text);
+        out->keep = (size_t)(l.next - text);
         whole = next_line(text, text + n, &l);
     }
     out->with = out->before;
@@ -142,15 +149,15 @@ bool qkv_run_clock_read(const char *text, size_t n, int step, qkv_run_past *out,
     double x = 0;
     while (at <= step && next_line(text, text + n, &l)) {
         if (!is_text(&l)) break;  // a hole that a power loss left
-        const bool whole = l.number == 1
-                               ? n >= header && memcmp(text, QKV_RUN_CLOCK_HEADER, header) == 0
-                               : fields(&l) == 2 && field(&l, 0, field_of_step) &&
-                                     qkv_io_parse_int(field_of_step, &at) && number(&l, 1, &x) &&
-                                     isfinite(x);
+        const bool whole = l.number == 1 ? (size_t)(l.end - l.at) + 1 == header &&
+                                               memcmp(l.at, QKV_RUN_CLOCK_HEADER, header - 1) == 0
+                                         : fields(&l) == 2 && field(&l, 0, field_of_step) &&
+                                               qkv_io_parse_int(field_of_step, &at) &&
+                                               number(&l, 1, &x) && isfinite(x);
         if (!whole) return qkv_io_fail(error, "line %d is not a step and its seconds", l.number);
         if (at > step) break;
         if (x > out->seconds) out->seconds = x;
-        out->keep_clock = (size_t)(l.end + 1 - text);
+        out->keep_clock = (size_t)(l.next - text);
     }
     return true;
 }

@@ -1,4 +1,6 @@
 /* open.c - a run's configuration, and its state at any step it has behind it. */
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +16,20 @@ qkv_run_status qkv_run_status_of(qkv_io_status s) {
 
 /* ---- the configuration ---- */
 
+/* Says why DIR has no config.json: there is no such directory, or it holds no run. */
+static void no_run(const qkv_io *io, const char *dir, char *error) {
+    char shown[256];
+    int fd = qkv_io_open(io, dir, O_RDONLY | O_DIRECTORY), why = errno;
+    if (fd >= 0) qkv_io_close(io, fd);
+    qkv_io_printable(dir, shown, sizeof shown);
+    if (fd >= 0)
+        qkv_io_fail(error, "'%s' holds no run: config.json is missing", shown);
+    else if (why == ENOTDIR)
+        qkv_io_fail(error, "'%s' is a file; a run is a directory", shown);
+    else if (why == ENOENT)
+        qkv_io_fail(error, "there is no directory '%s'", shown);
+}
+
 qkv_run_status qkv_run_config_text(const qkv_io *io, const char *dir, char **text, size_t *n,
                                    char *error) {
     if (!QKV_IO_GIVEN(error, io, dir, text, n)) return QKV_RUN_FAILED;
@@ -22,6 +38,7 @@ qkv_run_status qkv_run_config_text(const qkv_io *io, const char *dir, char **tex
     *text = NULL;
     if (!qkv_io_path(path, dir, "config.json", error)) return QKV_RUN_FAILED;
     qkv_io_status s = qkv_io_read_file(io, NULL, path, 1 << 20, &data, n, error);
+    if (s == QKV_IO_ABSENT || (s == QKV_IO_UNREADABLE && errno == ENOTDIR)) no_run(io, dir, error);
     *text = data;
     return qkv_run_status_of(s);
 }

@@ -50,9 +50,15 @@ bool qkv_run_record_close(qkv_run_record *r, char *error) {
 
 /* ---- going on ---- */
 
+/* A run of no steps has a schedule of no length; the length is set when steps are added. */
+static bool not_yet_set(const data_option *o, int step, const char *there) {
+    return step == 0 && strcmp(there, "0") == 0 &&
+           (strcmp(o->field, "schedule_steps") == 0 || strcmp(o->field, "decay") == 0);
+}
+
 /* Is the checkpoint of this configuration? A config.json that was changed by hand is another run's. */
 static qkv_run_status same_config(const qkv_io *io, const qkv_config *c, const char *checkpoint,
-                                  char *error) {
+                                  const qkv_run_progress *p, char *error) {
     qkv_config of;
     char here[QKV_CONFIG_TEXT_SIZE], there[QKV_CONFIG_TEXT_SIZE], shown[160];
     qkv_io_status s = qkv_run_checkpoint_config(io, NULL, checkpoint, c->plugin, &of, error);
@@ -68,12 +74,12 @@ static qkv_run_status same_config(const qkv_io *io, const qkv_config *c, const c
             continue;  // it may have been moved; what is in it the checksum tells
         qkv_config_get(c, o, here, sizeof here);
         qkv_config_get(&of, o, there, sizeof there);
-        if (strcmp(here, there) == 0) continue;
-        qkv_io_fail(
-            error,
-            "'%s' was trained with --%s %.60s, and config.json says %.60s; a run with other "
-            "options is a new one, --from this",
-            qkv_io_printable(checkpoint, shown, sizeof shown), o->option, there, here);
+        if (strcmp(here, there) == 0 || not_yet_set(o, p->step, there)) continue;
+        qkv_io_fail(error,
+                    "'%s' was trained with --%s %.60s, and the run's options now say %.60s; a run "
+                    "with other "
+                    "options is a new one, --from this",
+                    qkv_io_printable(checkpoint, shown, sizeof shown), o->option, there, here);
         return QKV_RUN_DAMAGED;
     }
     return QKV_RUN_DONE;
@@ -99,9 +105,14 @@ static qkv_run_status read_metrics(const qkv_io *io, qkv_trainer *t, const char 
     qkv_run_status s = text_of(io, dir, "metrics.csv", path, &text, &n, error);
     if (s != QKV_RUN_DONE) return s;
     bool ok = qkv_run_metrics_read(t, text ? text : "", n, first, step, past, why);
-    if (!ok)
-        qkv_io_fail(error, "'%s' is damaged: %.280s", qkv_io_printable(path, shown, sizeof shown),
-                    text ? why : "it is missing");
+    qkv_io_printable(path, shown, sizeof shown);
+    if (!ok && !text)
+        qkv_io_fail(error,
+                    "'%s' is missing, and a run goes on only with it; --from begins a new run with "
+                    "this one's state",
+                    shown);
+    else if (!ok)
+        qkv_io_fail(error, "'%s' is damaged: %.280s", shown, why);
     if (text) tensor_malloc.release(NULL, text);
     return ok ? QKV_RUN_DONE : QKV_RUN_DAMAGED;
 }
@@ -125,7 +136,7 @@ qkv_run_status qkv_run_past_read(const qkv_io *io, qkv_trainer *t, const char *d
                                  const char *checkpoint, const qkv_run_progress *p,
                                  qkv_run_past *past, char *error) {
     char best[QKV_IO_PATH];
-    qkv_run_status s = same_config(io, qkv_trainer_config(t), checkpoint, error);
+    qkv_run_status s = same_config(io, qkv_trainer_config(t), checkpoint, p, error);
     if (s == QKV_RUN_DONE) s = read_metrics(io, t, dir, p->step, past, error);
     if (s == QKV_RUN_DONE) s = read_clock(io, dir, p->step, past, error);
     if (s != QKV_RUN_DONE || p->best_step < 0) return s;

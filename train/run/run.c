@@ -276,7 +276,7 @@ qkv_run_status qkv_run_train(const qkv_io *io, const qkv_config *c, const data_s
     if (s == QKV_RUN_DONE) s = qkv_run_open_directory(io, o, l.dir, &lock, error);
     if (s == QKV_RUN_DONE) s = run_in(&l, out);
     if (s == QKV_RUN_DONE && !qkv_trainer_loss_levels(l.t, "test", TEST_EXAMPLES, &out->levels))
-        s = (qkv_io_fail(error, "out of memory"), QKV_RUN_FAILED);
+        s = (qkv_trainer_fail(l.t, error), QKV_RUN_FAILED);
     qkv_trainer_free(l.t);
     tensor_arena_free(l.row_arena);
     tensor_arena_free(l.arena);

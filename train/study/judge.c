@@ -29,7 +29,7 @@ qkv_study_summary qkv_study_summarise(const qkv_study *s, const qkv_study_result
         if (!one) continue;
         out.failed += one->error != NULL;
         double x = qkv_study_result_value(one, measure);
-        if (isnan(x)) continue;
+        if (!isfinite(x)) continue;
         out.n++;
         sum += x;
         out.least = fmin(out.least, x);
@@ -39,7 +39,7 @@ qkv_study_summary qkv_study_summarise(const qkv_study *s, const qkv_study_result
     for (int seed = s->first_seed; seed < s->first_seed + s->seeds; seed++) {
         const qkv_study_result *one = qkv_study_results_find(r, variant, seed);
         double x = one ? qkv_study_result_value(one, measure) : (double)NAN;
-        if (!isnan(x)) squares += (x - out.mean) * (x - out.mean);
+        if (isfinite(x)) squares += (x - out.mean) * (x - out.mean);
     }
     out.sd = out.n > 1 ? sqrt(squares / (out.n - 1)) : out.n ? 0 : (double)NAN;
     return out;
@@ -54,7 +54,7 @@ qkv_study_count qkv_study_counted(const qkv_study *s, const qkv_study_results *r
         if (!one) continue;
         const double x = qkv_study_result_value(one, measure);
         out.n++;
-        out.inside += x >= least && x <= most;
+        out.inside += isfinite(x) && x >= least && x <= most;
     }
     if (!out.n) return out;
     const double n = out.n, share = out.inside / n, middle = share + z * z / (2 * n);

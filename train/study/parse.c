@@ -260,6 +260,8 @@ static bool parse_root(qkv_study *s, json_t *root, char *error) {
 qkv_study *qkv_study_parse(const char *text, size_t n, char *error) {
     if (!QKV_IO_GIVEN(error, text)) return NULL;
     json_error_t where;
+    const char *wrong = qkv_io_begin_text(&text, &n);
+    if (wrong) return qkv_io_fail(error, "the file %s", wrong), NULL;
     json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &where);
     if (!root) return qkv_io_fail(error, "line %d: %.200s", where.line, where.text), NULL;
     tensor_arena *arena = tensor_arena_new(NULL);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/io/words.h"
 #include "train/study/words.h"
 
 bool qkv_study_is_shown(const qkv_study *s, int variant) {
@@ -115,7 +116,7 @@ typedef struct {
 /* The measure's name with x for its #. */
 static void at_x(const char *measure, double x, char out[QKV_PROBE_MEASURE]) {
     const char *hash = strchr(measure, '#');
-    snprintf(out, QKV_PROBE_MEASURE, "%.*s%.0f%s", (int)(hash - measure), measure, x, hash + 1);
+    qkv_io_words(out, QKV_PROBE_MEASURE, "%.*s%.0f%s", (int)(hash - measure), measure, x, hash + 1);
 }
 
 /* The variant's value of an option, as its JSON says, or of a measure. */

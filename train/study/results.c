@@ -86,7 +86,9 @@ qkv_io_status qkv_study_results_read(const qkv_io *io, const char *path, const q
     qkv_io_status status = qkv_io_read_file(io, NULL, path, (size_t)1 << 30, &text, &n, error);
     if (status == QKV_IO_ABSENT) return QKV_IO_OK;
     if (status != QKV_IO_OK) return status;
-    const char *line = text, *end = line + n;
+    const char *line = text;
+    qkv_io_begin_text(&line, &n);
+    const char *end = line + n;
     bool ok = true;
     while (ok && line < end) {
         const char *line_end = memchr(line, '\n', (size_t)(end - line));

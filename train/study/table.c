@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "data/visible.h"
+#include "train/io/words.h"
 
 #include "train/study/words.h"
 
@@ -28,8 +29,8 @@ static const char *cell(const table *t, int variant, int column, char out[CELL])
     if (shown->counted) {
         const qkv_study_count k =
             qkv_study_counted(t->s, t->r, variant, measure, shown->least, shown->most);
-        snprintf(out, CELL, k.n ? "%d of %d (%.0f-%.0f %%)" : "-", k.inside, k.n, 100 * k.low,
-                 100 * k.high);
+        qkv_io_words(out, CELL, k.n ? "%d of %d (%.0f-%.0f %%)" : "-", k.inside, k.n, 100 * k.low,
+                     100 * k.high);
         return out;
     }
     qkv_study_summary m = qkv_study_summarise(t->s, t->r, variant, measure);
@@ -38,9 +39,9 @@ static const char *cell(const table *t, int variant, int column, char out[CELL])
     if (m.n == 0)
         snprintf(out, CELL, "%s", m.failed ? "failed" : steps ? "never" : "-");
     else if (m.least == m.most)
-        n = snprintf(out, CELL, "%.*f", decimals, m.mean);
+        n = qkv_io_words(out, CELL, "%.*f", decimals, m.mean);
     else
-        n = snprintf(out, CELL, "%.*f ± %.*f", decimals, m.mean, decimals, m.sd);
+        n = qkv_io_words(out, CELL, "%.*f ± %.*f", decimals, m.mean, decimals, m.sd);
     if (m.n > 0 && m.n < t->s->seeds)
         snprintf(out + n, CELL - (size_t)n, " (%d/%d)", m.n, t->s->seeds);
     return out;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "train/io/number.h"
+#include "train/io/words.h"
 #include "train/study/words.h"
 
 static void add_failures(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
@@ -53,9 +54,9 @@ static void add_bands(const qkv_study *s, const qkv_study_results *r, qkv_io_tex
                  below ? "" : least, below || above ? "" : ", ", above ? "" : most,
                  below || above ? "" : "]");
         if (b->seeds_least < 1)
-            snprintf(said + strlen(said), sizeof said - strlen(said),
-                     ", with %.0f to %.0f %% of the seeds", 100 * b->seeds_least,
-                     100 * b->seeds_most);
+            qkv_io_words(said + strlen(said), sizeof said - strlen(said),
+                         ", with %.0f to %.0f %% of the seeds", 100 * b->seeds_least,
+                         100 * b->seeds_most);
         if (!all && b->set)
             snprintf(said + strlen(said), sizeof said - strlen(said), " (%s)", set[b->set]);
         qkv_io_text_add(out, "  %-12s ", words[qkv_study_band_judge(s, r, b)]);
@@ -124,7 +125,7 @@ static void add_placeholder(const qkv_study *s, const qkv_study_results *r, cons
     const char *measure = place.measure, *format = place.format;
     const int v = place.variant;
     double x = wrong ? (double)NAN : qkv_study_summarise(s, r, v, measure).mean;
-    if (isnan(x))
+    if (!isfinite(x))
         qkv_io_text_add(out, "(not measured)");
     else if (format && is_limit(format))
         add_count(s, r, v, measure, format, out);

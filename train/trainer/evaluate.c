@@ -140,11 +140,12 @@ static void conclude(qkv_trainer *t, const job *j, int micro_batches, qkv_traine
         all.distractor += one->distractor;
         for (int h = 0; h < heads; h++) t->head_attention[h] += one->head_attention[h];
     }
-    double scored = all.scored ? (double)all.scored : 1;
+    const double scored = all.scored ? (double)all.scored : (double)NAN;
     bool answers = t->config.readout != NN_READOUT_VECTOR, stores = t->spec.roles.value >= 0;
     *out = (qkv_trainer_scores){
         .loss = all.loss,
-        .bits = t->spec.characters > 0 ? all.loss / log(2) / t->spec.characters : (double)NAN,
+        .bits = answers && t->spec.characters > 0 ? all.loss / log(2) / t->spec.characters
+                                                  : (double)NAN,
         .accuracy = answers ? (double)all.right / scored : (double)NAN,
         .all_right = answers ? (double)all.all_right / j->count : (double)NAN,
         .in_context = answers && stores ? (double)all.in_context / scored : (double)NAN,
@@ -179,7 +180,6 @@ bool qkv_trainer_evaluate(qkv_trainer *t, const char *split, uint64_t first, int
     tensor_arena_free(arena);
     if (!room) return qkv_io_fail(error, "out of memory");
     for (int i = 0; i < qkv_trainer_pool_size(t->pool); i++)
-        if (ag_error(t->workers[i].graph))
-            return qkv_io_fail(error, "%s", ag_error(t->workers[i].graph));
+        if (ag_error(t->workers[i].graph)) return qkv_trainer_fail(t, error);
     return true;
 }

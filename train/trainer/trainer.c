@@ -243,6 +243,13 @@ void qkv_trainer_free(qkv_trainer *t) {
     tensor_arena_free(t->arena);
 }
 
+bool qkv_trainer_fail(const qkv_trainer *t, char *error) {
+    for (int i = 0; i < qkv_trainer_pool_size(t->pool); i++)
+        if (ag_error(t->workers[i].graph))
+            return qkv_io_fail(error, "%s", ag_error(t->workers[i].graph));
+    return qkv_io_fail(error, "out of memory");
+}
+
 bool qkv_trainer_plain(qkv_trainer *t, char *error) {
     for (int i = 0; i < qkv_trainer_pool_size(t->pool); i++) {
         ag_graph_reset(t->workers[i].graph);

@@ -123,6 +123,10 @@ typedef struct {
 } qkv_trainer_levels;
 bool qkv_trainer_loss_levels(qkv_trainer *t, const char *split, int count, qkv_trainer_levels *out);
 
+/* Why something that records, replays or allocates came to nothing: the first error of the workers'
+ * graphs; without one, memory. Returns false. */
+bool qkv_trainer_fail(const qkv_trainer *t, char *error);
+
 /* What the model does on held-out examples. */
 enum { QKV_TRAINER_MAXHEADS = 4096 };  // layers * heads
 typedef struct {
