@@ -48,6 +48,16 @@ void cli_help(const char *command, const cli_option *options);
 int cli_error(int code, const char *command, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The file calls of every command, once cli_begin_files() was called: those of the system, and what is only
+ * there for a moment is known to cli_remove_temporaries(). */
+extern qkv_io cli_files;
+void cli_begin_files(void);
+
+/* A file, or an empty directory, that a signal which ends the program removes; and no longer. */
+void cli_temporary(const char *path);
+void cli_not_temporary(const char *path);
+void cli_remove_temporaries(void);  // may be called by a handler of signals
+
 enum { CLI_MAXOPTIONS = 256 };  // the most of a command
 
 /* Opens what --plugin names: a shared object, or a C file which is compiled first; what *out has

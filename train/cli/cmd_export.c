@@ -58,7 +58,7 @@ int cli_export(int argc, char **argv) {
         return cli_error(CLI_USAGE, "export", "--npy DIR or --csv DIR is needed");
     qkv_trainer *t = cli_open_run("export", run, &r.state, false, &progress, &code);
     if (!t) return code;
-    if (qkv_run_export(&qkv_io_posix, t, &r.o, &exported, error))
+    if (qkv_run_export(&cli_files, t, &r.o, &exported, error))
         report(&r, &exported);
     else
         code = cli_error(CLI_FAILED, "export", "%s", error);

@@ -152,9 +152,9 @@ static int open_run(const char *run, const struct qkv_config_plugin *plugin, inf
     qkv_config c;
     data_spec spec;
     int skipped;
-    qkv_run_status status = qkv_run_open_config(&qkv_io_posix, run, plugin, &c, &spec, error);
+    qkv_run_status status = qkv_run_open_config(&cli_files, run, plugin, &c, &spec, error);
     if (status != QKV_RUN_DONE) return cli_error(cli_code(status), "info", "%s", error);
-    qkv_io_status f = qkv_run_latest(&qkv_io_posix, NULL, run, path, &skipped, error);
+    qkv_io_status f = qkv_run_latest(&cli_files, NULL, run, path, &skipped, error);
     if (f == QKV_IO_OK || f == QKV_IO_ABSENT) {
         out->t = qkv_trainer_new(NULL, &c, &spec, 1, error);
         data_release(&spec);
@@ -162,7 +162,7 @@ static int open_run(const char *run, const struct qkv_config_plugin *plugin, inf
     }
     out->trained = f == QKV_IO_OK;
     out->progress = qkv_run_progress_start();
-    if (out->trained) f = qkv_run_restore(&qkv_io_posix, out->t, &out->progress, path, error);
+    if (out->trained) f = qkv_run_restore(&cli_files, out->t, &out->progress, path, error);
     if (out->trained && f == QKV_IO_OK && *error) cli_error(CLI_OK, "info", "note: %s", error);
     if (f == QKV_IO_OK || f == QKV_IO_ABSENT) return CLI_OK;
     return cli_error(f == QKV_IO_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "info", "%s", error);

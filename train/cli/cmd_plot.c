@@ -122,7 +122,7 @@ static void copy_to_stdout(const char *path) {
     char error[QKV_IO_ERROR];
     void *text;
     size_t n;
-    if (qkv_io_read_file(&qkv_io_posix, NULL, path, 1 << 20, &text, &n, error) != QKV_IO_OK) return;
+    if (qkv_io_read_file(&cli_files, NULL, path, 1 << 20, &text, &n, error) != QKV_IO_OK) return;
     for (size_t i = 0; i < n; i++)
         if (((char *)text)[i] != '\f') putchar(((char *)text)[i]);  // gnuplot's end of a page
     tensor_malloc.release(NULL, text);
@@ -167,7 +167,7 @@ static int plot_example(request *r, const char *run) {
     if (!t) return code;
     int readout = cli_readout("plot", qkv_trainer_spec(t), r->answer);
     bool written = readout >= 0 && load_example(r, t, error) &&
-                   qkv_run_write_example(&qkv_io_posix, t, run, readout, r->change, error);
+                   qkv_run_write_example(&cli_files, t, run, readout, r->change, error);
     qkv_trainer_free(t);
     if (readout < 0) return CLI_USAGE;
     if (!written) return cli_error(CLI_FAILED, "plot", "%s", error);
@@ -180,7 +180,7 @@ static int plot_animation(request *r, const char *run) {
     qkv_run_opening o = {
         .dir = run, .plugin = r->state.plugin, .threads = 1, .at = (int)r->state.at};
     qkv_run_status status =
-        qkv_run_write_frames(&qkv_io_posix, &o, r->frames < 0 ? FRAMES : (int)r->frames, error);
+        qkv_run_write_frames(&cli_files, &o, r->frames < 0 ? FRAMES : (int)r->frames, error);
     if (status != QKV_RUN_DONE) return cli_error(cli_code(status), "plot", "%s", error);
     if (*error) cli_error(CLI_OK, "plot", "note: %s", error);
     return code_of(qkv_plot_animation(run, report, r));
@@ -190,7 +190,7 @@ static int plot_animation(request *r, const char *run) {
 static int plot_comparison(request *r, const char *const *runs, int n) {
     char error[QKV_IO_ERROR];
     const char *out = r->out ? r->out : "runs/compare";
-    if (!qkv_io_make_directory(&qkv_io_posix, out, error))
+    if (!qkv_io_make_directory(&cli_files, out, error))
         return cli_error(CLI_FAILED, "plot", "%s", error);
     return code_of(qkv_plot_compare(runs, n, out, r->format, report, r));
 }
@@ -205,7 +205,7 @@ static int check_run(const char *run) {
         return cli_error(CLI_USAGE, "plot", "%s", error);
     if (access(path, R_OK) != 0)
         return cli_error(CLI_FAILED, "plot", "'%s' is no run: %s", run, strerror(errno));
-    qkv_run_status s = qkv_run_config_text(&qkv_io_posix, run, &json, &n, error);
+    qkv_run_status s = qkv_run_config_text(&cli_files, run, &json, &n, error);
     if (s != QKV_RUN_DONE) return cli_error(cli_code(s), "plot", "%s", error);
     bool whole = qkv_config_is_object(json, n, error);
     tensor_malloc.release(NULL, json);

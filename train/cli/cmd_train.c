@@ -92,15 +92,15 @@ static int read_base(const request *r, char **json, size_t *n, char path[QKV_IO_
     qkv_run_status status = QKV_RUN_DONE;
     if (r->resume) {
         snprintf(path, QKV_IO_PATH, "%s/config.json", r->out);
-        status = qkv_run_config_text(&qkv_io_posix, r->out, json, n, error);
+        status = qkv_run_config_text(&cli_files, r->out, json, n, error);
     } else if (r->config_file) {
         snprintf(path, QKV_IO_PATH, "%s", r->config_file);
-        qkv_io_status s = qkv_io_read_file(&qkv_io_posix, NULL, path, 1 << 20, &text, n, error);
+        qkv_io_status s = qkv_io_read_file(&cli_files, NULL, path, 1 << 20, &text, n, error);
         if (s != QKV_IO_OK) status = s == QKV_IO_DAMAGED ? QKV_RUN_DAMAGED : QKV_RUN_FAILED;
         *json = text;
     } else if (r->from) {
         snprintf(path, QKV_IO_PATH, "%s", r->from);
-        status = qkv_run_source_config(&qkv_io_posix, r->from, json, n, error);
+        status = qkv_run_source_config(&cli_files, r->from, json, n, error);
     }
     return status == QKV_RUN_DONE ? CLI_OK : cli_error(cli_code(status), "train", "%s", error);
 }
@@ -246,7 +246,7 @@ static int train(const request *r, const qkv_config *c, const data_spec *spec) {
                          .warn = warn,
                          .ctx = &progress};
     cli_catch_signals();
-    qkv_run_status status = qkv_run_train(&qkv_io_posix, c, spec, &o, &summary, error);
+    qkv_run_status status = qkv_run_train(&cli_files, c, spec, &o, &summary, error);
     cli_release_signals();
     end_bar(&progress);
     end_warnings(&progress);

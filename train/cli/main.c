@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "train/cli/cli.h"
+#include "train/cli/stop.h"
 #include "train/config/version.h"
 
 static const struct {
@@ -46,6 +47,8 @@ static int help_of(char *name) {
 
 int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error of write(), not a death
+    cli_begin_files();
+    cli_clean_on_signals();
     if (argc < 2) {
         help();
         return cli_finish(CLI_USAGE);

@@ -31,7 +31,7 @@ qkv_trainer *cli_open_run(const char *command, const char *run, const cli_state 
     qkv_run_status status;
     qkv_run_opening o = {
         .dir = run, .plugin = s->plugin, .threads = 1, .at = (int)s->at, .weights = s->weights};
-    qkv_trainer *t = qkv_run_open_at(&qkv_io_posix, &o, progress, &status, error);
+    qkv_trainer *t = qkv_run_open_at(&cli_files, &o, progress, &status, error);
     if (!t) {
         *code = cli_error(cli_code(status), command, "%s", error);
         return NULL;

@@ -147,10 +147,14 @@ static int load(const char *command, const char *path, const qkv_config_plugin *
     int code = make_directory(command, directory);
     if (code != CLI_OK) return code;
     snprintf(object, sizeof object, "%s/plugin.so", directory);
+    cli_temporary(object);
+    cli_temporary(directory);
     code = compile(command, path, object);
     if (code == CLI_OK) code = open_object(command, object, path, out);
     unlink(object);
     rmdir(directory);
+    cli_not_temporary(object);
+    cli_not_temporary(directory);
     return code;
 }
 

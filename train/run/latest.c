@@ -11,8 +11,7 @@
 
 enum { DIGITS = 8 };
 
-/* The step in "step-00000600.safetensors"; -1 for any other name, "step-600.safetensors" too. */
-static long step_of(const char *name) {
+long qkv_run_checkpoint_step(const char *name) {
     long step = 0;
     char again[64];
     size_t n = strlen(PREFIX);
@@ -37,7 +36,7 @@ typedef struct {
 
 static bool look_at(void *ctx, const char *name) {
     search *s = ctx;
-    long step = step_of(name);
+    long step = qkv_run_checkpoint_step(name);
     if (step < s->below && step > s->newest) s->newest = step;
     return true;
 }
@@ -82,20 +81,6 @@ qkv_io_status qkv_run_latest(const qkv_io *io, const tensor_allocator *mem, cons
 
 /* ---- pruning ---- */
 
-typedef struct {
-    const qkv_io *io;
-    const char *dir;
-    int failed;  // errno of the first file that could not be removed
-} sweep;
-
-static bool sweep_temporary(void *ctx, const char *name) {
-    sweep *s = ctx;
-    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
-    if (!qkv_io_is_temporary(name) || !qkv_io_path(path, s->dir, name, error)) return true;
-    if (s->io->unlink(s->io->ctx, path) < 0 && errno != ENOENT && !s->failed) s->failed = errno;
-    return true;
-}
-
 bool qkv_run_prune(const qkv_io *io, const tensor_allocator *mem, const char *dir, int keep,
                    char *error) {
     char path[QKV_IO_PATH];
@@ -113,8 +98,7 @@ bool qkv_run_prune(const qkv_io *io, const tensor_allocator *mem, const char *di
         qkv_io_error(error, "remove", path, errno);
         return false;
     }
-    sweep s = {io, dir, 0};
-    if (io->list(io->ctx, dir, sweep_temporary, &s) < 0) s.failed = errno;
-    if (s.failed) qkv_io_error(error, "remove a temporary file from", dir, s.failed);
-    return !s.failed;
+    int failed = qkv_io_sweep(io, dir);
+    if (failed) qkv_io_error(error, "remove a temporary file from", dir, failed);
+    return !failed;
 }
