@@ -51,12 +51,11 @@ static int configure(const request *r, const char *task, qkv_config *c, data_spe
     qkv_config_status s = qkv_config_make(&parts, c, spec, error);
     if (s == QKV_CONFIG_NO_TASK) return cli_unknown_task("data", task, c->plugin);
     if (s != QKV_CONFIG_OK) return cli_error(CLI_USAGE, "data", "%s", error);
-    if (strcmp(r->split, "heldout") == 0 && !spec->has_held_out)
-        return cli_error(
-            CLI_USAGE, "data",
-            "--split heldout: this task holds nothing out (pairs does with --hold-out, "
-            "coref does)");
-    return CLI_OK;
+    if (strcmp(r->split, "heldout") != 0 || spec->has_held_out) return CLI_OK;
+    data_release(spec);
+    return cli_error(CLI_USAGE, "data",
+                     "--split heldout: this task holds nothing out (pairs does with --hold-out, "
+                     "coref does)");
 }
 
 /* ---- showing ---- */

@@ -155,11 +155,10 @@ static int open_run(const char *run, const struct qkv_config_plugin *plugin, inf
     qkv_run_status status = qkv_run_open_config(&cli_files, run, plugin, &c, &spec, error);
     if (status != QKV_RUN_DONE) return cli_error(cli_code(status), "info", "%s", error);
     qkv_io_status f = qkv_run_latest(&cli_files, NULL, run, path, &skipped, error);
-    if (f == QKV_IO_OK || f == QKV_IO_ABSENT) {
-        out->t = qkv_trainer_new(NULL, &c, &spec, 1, error);
-        data_release(&spec);
-        if (!out->t) return cli_error(CLI_FAILED, "info", "%s", error);
-    }
+    bool readable = f == QKV_IO_OK || f == QKV_IO_ABSENT;
+    if (readable) out->t = qkv_trainer_new(NULL, &c, &spec, 1, error);
+    data_release(&spec);
+    if (readable && !out->t) return cli_error(CLI_FAILED, "info", "%s", error);
     out->trained = f == QKV_IO_OK;
     out->progress = qkv_run_progress_start();
     if (out->trained) f = qkv_run_restore(&cli_files, out->t, &out->progress, path, error);

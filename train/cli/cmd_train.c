@@ -11,7 +11,7 @@
 #include "train/plot/plot.h"
 #include "train/trainer/pool.h"
 
-enum { MAX_PICTURES = 64, KEEP = 2, KEEP_LOG = 64 };
+enum { MAX_PICTURES = 64, KEEP = 2, KEEP_LOG = 64, NOT_GIVEN = -2 };
 
 /* The options that are no part of the configuration. */
 static const cli_option own[] = {
@@ -22,8 +22,8 @@ static const cli_option own[] = {
     {"plugin", "FILE", "your own tasks and blocks: a .c file or a shared object", NULL},
     {"config", "FILE", "start from a config.json", NULL},
     {"save-every", "N|log", "steps between checkpoints; 0: only at the end; log: 1, 2, 4, 8 ...",
-     "0"},
-    {"keep", "N", "checkpoints that stay, at least 2", "2; all of log"},
+     "0; of --resume and --config the run's"},
+    {"keep", "N", "checkpoints that stay, at least 2", "2; all of log; or the run's"},
     {"threads", "N", "threads; 0: one for each processor it may use. Never changes a result", "0"},
     {"detect-anomaly", NULL,
      "look for numbers that are not finite at every node of every step; slower", NULL},
@@ -138,11 +138,28 @@ static int make_config(const request *r, const char *json, size_t n, const char 
     return cli_error(CLI_USAGE, "train", "%s", error);
 }
 
-static int configure(const request *r, qkv_config *c, data_spec *spec) {
+/* How often it saves, and what it keeps: as given, else as the run did that goes on or is repeated. */
+static int choose_saving(request *r, const char *json, size_t n, const char *path) {
+    char error[QKV_IO_ERROR];
+    qkv_config_saving s = {.every = 0};
+    if (json && (r->resume || r->config_file) && !qkv_config_read_saving(json, n, &s, error))
+        return damaged(path, error);
+    const bool as_before = r->save_every == NOT_GIVEN;
+    if (as_before) r->save_every = s.every;
+    if (r->keep && !r->save_every && !r->resume)
+        return cli_error(CLI_USAGE, "train", "--keep belongs to --save-every, which is 0 here");
+    if (r->keep) return CLI_OK;
+    const int usual = r->save_every == QKV_RUN_SAVE_LOG ? KEEP_LOG : KEEP;
+    r->keep = s.keep && (as_before || s.keep > usual) ? s.keep : usual;
+    return CLI_OK;
+}
+
+static int configure(request *r, qkv_config *c, data_spec *spec) {
     char path[QKV_IO_PATH] = "", *json = NULL;
     size_t n = 0;
     int code = r->resume ? check_resume(r) : CLI_OK;
     if (code == CLI_OK) code = read_base(r, &json, &n, path);
+    if (code == CLI_OK) code = choose_saving(r, json, n, path);
     if (code == CLI_OK) code = make_config(r, json, n, path, c, spec);
     if (json) tensor_malloc.release(NULL, json);
     return code;
@@ -236,9 +253,7 @@ static int train(const request *r, const qkv_config *c, const data_spec *spec) {
                          .force = r->force,
                          .resume = r->resume,
                          .save_every = (int)r->save_every,
-                         .keep = (int)(r->keep                             ? r->keep
-                                       : r->save_every == QKV_RUN_SAVE_LOG ? KEEP_LOG
-                                                                           : KEEP),
+                         .keep = (int)r->keep,
                          .detect_anomaly = r->detect_anomaly,
                          .stop = &cli_stop,
                          .begun = r->quiet || r->json ? NULL : say_facts,
@@ -264,7 +279,7 @@ static int train(const request *r, const qkv_config *c, const data_spec *spec) {
 }
 
 int cli_train(int argc, char **argv) {
-    request r = {.keep = 0};
+    request r = {.save_every = NOT_GIVEN};
     qkv_config c;
     data_spec spec;
     int first = 0;
@@ -276,8 +291,6 @@ int cli_train(int argc, char **argv) {
     if (first < argc)
         return cli_error(CLI_USAGE, "train", "'%s' is no option; qkv train takes none but options",
                          argv[first]);
-    if (r.keep && !r.save_every && !r.resume)
-        return cli_error(CLI_USAGE, "train", "--keep belongs to --save-every, which is 0 here");
     code = configure(&r, &c, &spec);
     if (code != CLI_OK) return code;
     code = train(&r, &c, &spec);

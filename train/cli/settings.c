@@ -151,12 +151,12 @@ static const data_option *option_of(const qkv_config *c, const char *name) {
     return qkv_config_option_named(c, strncmp(name, "no-", 3) == 0 ? name + 3 : name);
 }
 
-int cli_settings_used(const cli_settings *s, const qkv_config *c, const data_spec *spec) {
+int cli_settings_used(const cli_settings *s, const qkv_config *c, data_spec *spec) {
     char error[QKV_IO_ERROR];
     for (int i = 0; i < s->n_given; i++) {
         const data_option *o = option_of(c, s->given[i].name);
         if (o && !qkv_config_is_used(c, spec, o, error))
-            return cli_error(CLI_USAGE, s->command, "%s", error);
+            return data_release(spec), cli_error(CLI_USAGE, s->command, "%s", error);
     }
     return CLI_OK;
 }

@@ -82,10 +82,10 @@ static bool replace(const qkv_io *io, const char *path, const char *to, const vo
         if (fd < 0) return fail(error, "create a temporary file beside", path);
         const char *failed = fill(io, fd, name, to, data, n);
         if (!failed) return sync_directory_of(io, to, error);
-        if (strcmp(failed, "replace") == 0 && errno == ENOENT && ++tries < SWEPT) continue;
-        fail(error, failed, path);
+        bool swept = strcmp(failed, "replace") == 0 && errno == ENOENT && ++tries < SWEPT;
+        if (!swept) fail(error, failed, path);
         if (strcmp(failed, "close") != 0) io->unlink(io->ctx, name);
-        return false;
+        if (!swept) return false;
     }
 }
 
@@ -105,6 +105,7 @@ static bool write_to(const qkv_io *io, const char *path, bool output, const void
                      bool *device, char *error) {
     char to[QKV_IO_PATH];
     if (strlen(path) >= QKV_IO_PATH) return errno = ENAMETOOLONG, fail(error, "write", path);
+    if (!*path) return errno = ENOENT, fail(error, "write", path);
     int target = io->target ? io->target(io->ctx, path, to) : (strcpy(to, path), QKV_IO_PLAIN);
     if (target < 0) return fail(error, "write", path);
     if (device) *device = target == QKV_IO_DEVICE;

@@ -20,8 +20,9 @@ bool qkv_run_is_probe(const char *name);
 /* The status of a run whose file was read so. */
 qkv_run_status qkv_run_status_of(qkv_io_status s);
 
-/* config.json, levels.csv and data.csv. */
-bool qkv_run_write_descriptions(const qkv_io *io, qkv_trainer *t, const char *dir, char *error);
+/* config.json, which says how the run saves, levels.csv and data.csv. */
+bool qkv_run_write_descriptions(const qkv_io *io, qkv_trainer *t, const qkv_config_saving *saving,
+                                const char *dir, char *error);
 
 /* The files of probe/ ending in -WHEN.csv, WHEN being "before" or "after": attention and circuits;
  * after training also attention with keys and with values swapped. circuits may be NULL. Tasks

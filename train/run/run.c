@@ -225,8 +225,9 @@ static bool look_at_the_end(run *l, int step, qkv_run_summary *out) {
 
 static qkv_run_status train_and_probe(run *l, const qkv_run_past *past, qkv_run_summary *out) {
     bool starts_anew = !l->resumed && *l->c->from && !l->o->resume;
+    const qkv_config_saving saving = {l->o->save_every, l->o->keep < 1 ? 1 : l->o->keep};
     if ((starts_anew && !save_as(l, QKV_RUN_START)) ||
-        !qkv_run_write_descriptions(l->io, l->t, l->dir, l->error) ||
+        !qkv_run_write_descriptions(l->io, l->t, &saving, l->dir, l->error) ||
         !qkv_run_record_open(&l->record, l->io, l->t, l->dir, past, l->error))
         return QKV_RUN_FAILED;
     if (!l->resumed && !write_beginning(l)) return QKV_RUN_FAILED;
