@@ -13,6 +13,7 @@ static const cli_option options[] = {
     {"force", NULL, "write into a directory that is not empty", NULL},
     CLI_OPTION_AT,
     CLI_OPTION_WEIGHTS,
+    CLI_OPTION_DATA,
     CLI_OPTION_PLUGIN,
     {NULL, NULL, NULL, NULL}};
 

@@ -18,7 +18,8 @@ static const cli_option own[] = {
     {"", NULL, "Run", NULL},
     {"out", "DIR", "the run's directory", "runs/TASK-N"},
     {"force", NULL, "replace an earlier run in it", NULL},
-    {"resume", NULL, "go on with the run in --out; of what it is only --steps may grow", NULL},
+    {"resume", NULL,
+     "go on with the run in --out; of what it is only --steps may grow, and --data move", NULL},
     {"plugin", "FILE", "your own tasks and blocks: a .c file or a shared object", NULL},
     {"config", "FILE", "start from a config.json", NULL},
     {"save-every", "N|log", "steps between checkpoints; 0: only at the end; log: 1, 2, 4, 8 ...",
@@ -62,14 +63,16 @@ static int take_option(void *ctx, const char *name, const char *value) {
     return cli_settings_take(&r->settings, name, value);
 }
 
-/* What a resumed run may be given: more steps. */
+/* What a resumed run may be given: more steps, and where its files are now. */
 static int check_resume(const request *r) {
     char path[QKV_IO_PATH], error[QKV_IO_ERROR];
     if (!r->out) return cli_error(CLI_USAGE, "train", "--resume needs --out");
     if (r->force) return cli_error(CLI_USAGE, "train", "--resume and --force exclude each other");
     const char *other = r->config_file ? "config" : NULL;
-    for (int i = 0; i < r->settings.n_given && !other; i++)
-        if (strcmp(r->settings.given[i].name, "steps") != 0) other = r->settings.given[i].name;
+    for (int i = 0; i < r->settings.n_given && !other; i++) {
+        const char *name = r->settings.given[i].name;
+        if (data_choice_index("steps|data|data-valid|data-test", name) < 0) other = name;
+    }
     if (other && strcmp(other, "from") == 0)
         return cli_error(CLI_USAGE, "train", "--resume and --from exclude each other");
     if (other)

@@ -14,12 +14,14 @@ enum { MOST_BYTES = 48 << 20, MOST_STATES = 64, MOST_PAGE = 64 << 20 };
 static const cli_option options[] = {
     {"out", "FILE", "the file to write", "RUN/view.html"},
     {"at", "STEP", "the step at which it opens", "the newest"},
+    CLI_OPTION_DATA,
     {"page", "FILE", "the page without a run, as `make page` builds it", "beside the program"},
     {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     const char *out, *page;
-    long at;  // -1: the newest
+    cli_state state;  // its newest; where its data are
+    long at;          // -1: the newest
 } request;
 
 static int take_option(void *ctx, const char *name, const char *value) {
@@ -28,6 +30,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
         if (qkv_io_parse_int(value, &r->at) && r->at >= 0) return CLI_OK;
         return cli_error(CLI_USAGE, "view", "--at: '%s' is no number of steps", value);
     }
+    if (strcmp(name, "data") == 0) return r->state.data = value, CLI_OK;
     *(strcmp(name, "out") == 0 ? &r->out : &r->page) = value;
     return CLI_OK;
 }
@@ -221,14 +224,15 @@ static int view(const char *dir, const request *r, qkv_trainer *t, int latest) {
 
 int cli_view(int argc, char **argv) {
     char error[QKV_IO_ERROR];
-    request r = {NULL, NULL, -1};
+    request r = {.state = CLI_STATE_NEWEST, .at = -1};
     const char *run;
     bool done;
     int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
     if (code != CLI_OK || done) return code;
     qkv_run_progress progress;
     qkv_run_status status;
-    qkv_trainer *t = qkv_run_open(&cli_files, run, NULL, 1, &progress, &status, error);
+    const qkv_run_opening o = cli_opening(run, &r.state);
+    qkv_trainer *t = qkv_run_open_at(&cli_files, &o, &progress, &status, error);
     if (!t) return cli_error(cli_code(status), "view", "%s", error);
     code = view(run, &r, t, progress.step);
     qkv_trainer_free(t);

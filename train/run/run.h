@@ -76,13 +76,9 @@ qkv_run_status qkv_run_train(const qkv_io *io, const qkv_config *c, const data_s
 
 /* ---- opening a run ---- */
 
-/* config.json of a run directory, as text (released by tensor_malloc.release) and resolved (plugin
- * may be NULL). Every option must stand in it. */
+/* config.json of a run directory, as text (released by tensor_malloc.release). */
 qkv_run_status qkv_run_config_text(const qkv_io *io, const char *dir, char **text, size_t *n,
                                    char *error);
-qkv_run_status qkv_run_open_config(const qkv_io *io, const char *dir,
-                                   const struct qkv_config_plugin *plugin, qkv_config *c,
-                                   data_spec *spec, char *error);
 
 enum { QKV_RUN_NEWEST = -1 };
 
@@ -92,7 +88,13 @@ typedef struct {
     int threads;
     int at;               // the state after so many steps, or QKV_RUN_NEWEST
     const char *weights;  // a safetensors file whose parameters replace the run's own; may be NULL
+    const char *data;     // where the file that its task reads is now, or the directory with all of
+                          // them, which must be what the run was trained on; NULL: where it was
 } qkv_run_opening;
+
+/* config.json, resolved; every option must stand in it. */
+qkv_run_status qkv_run_open_config(const qkv_io *io, const qkv_run_opening *o, qkv_config *c,
+                                   data_spec *spec, char *error);
 
 /* A trainer with a run's state: of the newest checkpoint, or of any step that it has behind it, by
  * the nearest earlier checkpoint, or none, and training on from there. NULL with status and error.
