@@ -64,6 +64,12 @@ enum { CLI_MAXOPTIONS = 256 };  // the most of a command
  * already, of other files, stays beside it. An exit code, and a message. */
 int cli_load_plugin(const char *command, const char *path, const struct qkv_config_plugin **out);
 
+/* Has a plugin that is complete names of its own only, and all its functions? Else a message. */
+bool cli_plugin_fits(const char *command, const char *shown, const struct qkv_config_plugin *p);
+
+/* What the two commands take beside the options of a configuration. */
+extern const cli_option cli_train_options[], cli_data_options[];
+
 /* The exit code for what the library said. */
 int cli_code(qkv_run_status s);
 

@@ -17,7 +17,7 @@ typedef struct {
     cli_settings settings;
 } request;
 
-static const cli_option own[] = {
+const cli_option cli_data_options[] = {
     {"", NULL, "Examples", NULL},
     {"seed", "N", "of the examples", "1"},
     {"n", "N", "how many examples (not with --check)", "3"},
@@ -131,7 +131,7 @@ int cli_data(int argc, char **argv) {
     data_spec spec = {0};
     int first = 0;
     bool done = false;
-    int code = cli_settings_begin(&r.settings, argc, argv, false, own);
+    int code = cli_settings_begin(&r.settings, argc, argv, false, cli_data_options);
     if (code == CLI_OK)
         code = cli_parse(argc, argv, r.settings.option, take_option, &r, &first, &done);
     if (code != CLI_OK || done) return code;

@@ -14,7 +14,7 @@
 enum { MAX_PICTURES = 64, KEEP = 2, KEEP_LOG = 64, NOT_GIVEN = -2 };
 
 /* The options that are no part of the configuration. */
-static const cli_option own[] = {
+const cli_option cli_train_options[] = {
     {"", NULL, "Run", NULL},
     {"out", "DIR", "the run's directory", "runs/TASK-N"},
     {"force", NULL, "replace an earlier run in it", NULL},
@@ -287,7 +287,7 @@ int cli_train(int argc, char **argv) {
     data_spec spec;
     int first = 0;
     bool done = false;
-    int code = cli_settings_begin(&r.settings, argc, argv, true, own);
+    int code = cli_settings_begin(&r.settings, argc, argv, true, cli_train_options);
     if (code == CLI_OK)
         code = cli_parse(argc, argv, r.settings.option, take_option, &r, &first, &done);
     if (code != CLI_OK || done) return code;

@@ -76,15 +76,6 @@ static int compile(const char *command, const char *source, const char *object) 
     return cli_error(CLI_FAILED, command, "the plugin '%s' does not compile", source);
 }
 
-/* What is wrong with the options that a task declares, or NULL. */
-static const char *wrong_options(const data_task *task) {
-    const char *wrong = data_options_wrong(task->options);
-    for (const data_option *o = task->options; !wrong && o && o->option; o++)
-        if (data_option_find(qkv_config_options, o->field))
-            wrong = "an option has the name of one that every run has";
-    return wrong;
-}
-
 static int open_object(const char *command, const char *path, const char *shown,
                        const qkv_config_plugin **out) {
     char absolute[QKV_IO_PATH];
@@ -115,9 +106,10 @@ static int open_object(const char *command, const char *path, const char *shown,
         if (!(*task)->name || !(*task)->configure || !(*task)->example)
             return cli_error(CLI_FAILED, command, "'%s': the task '%s' lacks configure or example",
                              shown, (*task)->name ? (*task)->name : "");
-        else if (wrong_options(*task))
+        else if (data_options_wrong((*task)->options))
             return cli_error(CLI_FAILED, command, "'%s': the task '%s': %s", shown, (*task)->name,
-                             wrong_options(*task));
+                             data_options_wrong((*task)->options));
+    if (!cli_plugin_fits(command, shown, p)) return CLI_FAILED;
     *out = p;
     return CLI_OK;
 }
@@ -213,8 +205,8 @@ int cli_load_plugin(const char *command, const char *path, const qkv_config_plug
     if (code != CLI_OK || !one) return code;
     const char *twice = append(one);
     if (twice)
-        return cli_error(CLI_USAGE, command, "--plugin %s: another plugin has a '%s', too", path,
-                         twice);
+        return cli_error(CLI_USAGE, command, "--plugin %s: there is a '%s' of a plugin already",
+                         path, twice);
     *out = &loaded.all;
     return CLI_OK;
 }

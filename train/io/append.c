@@ -12,6 +12,7 @@ static bool fail(qkv_io_appender *a, const char *doing, char *error) {
 
 bool qkv_io_append_open(qkv_io_appender *a, const qkv_io *io, const char *path, uint64_t keep,
                         char *error) {
+    io = qkv_io_of(io);
     *a = (qkv_io_appender){
         .io = io, .path = path, .fd = qkv_io_open(io, path, O_WRONLY | O_CREAT | O_APPEND)};
     if (a->fd < 0) return fail(a, "open", error);

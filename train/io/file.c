@@ -11,6 +11,7 @@ enum { TRIES = 1000, CHUNK = 1 << 30 };
 static bool again(int *tries) { return errno == EINTR && ++*tries < TRIES; }
 
 int qkv_io_open(const qkv_io *io, const char *path, int flags) {
+    io = qkv_io_of(io);
     int tries = 0, fd;
     do fd = io->open(io->ctx, path, flags);
     while (fd < 0 && again(&tries));
@@ -20,6 +21,7 @@ int qkv_io_open(const qkv_io *io, const char *path, int flags) {
 /* Only an interruption is tried again. After any other error the kernel may have dropped the pages
  * and forgotten it: a second fsync would succeed and mean nothing. */
 int qkv_io_sync(const qkv_io *io, int fd) {
+    io = qkv_io_of(io);
     int tries = 0, r;
     do r = io->sync(io->ctx, fd);
     while (r < 0 && again(&tries));
@@ -29,11 +31,13 @@ int qkv_io_sync(const qkv_io *io, int fd) {
 /* Once, whatever it says: an interrupted close has closed (Linux), and the number may be another
  * thread's by now. */
 int qkv_io_close(const qkv_io *io, int fd) {
+    io = qkv_io_of(io);
     int r = io->close(io->ctx, fd);
     return r < 0 && errno == EINTR ? 0 : r;
 }
 
 bool qkv_io_write_all(const qkv_io *io, int fd, const void *data, size_t n) {
+    io = qkv_io_of(io);
     const char *at = data;
     for (int tries = 0; n > 0;) {
         ssize_t wrote = io->write(io->ctx, fd, at, n < CHUNK ? n : CHUNK);
@@ -48,6 +52,7 @@ bool qkv_io_write_all(const qkv_io *io, int fd, const void *data, size_t n) {
 }
 
 ssize_t qkv_io_read_up_to(const qkv_io *io, int fd, void *to, size_t n) {
+    io = qkv_io_of(io);
     size_t got = 0;
     for (int tries = 0; got < n;) {
         ssize_t r = io->read(io->ctx, fd, (char *)to + got, n - got < CHUNK ? n - got : CHUNK);
@@ -70,6 +75,9 @@ static bool fail(char *error, const char *doing, const char *path) {
 /* O_NONBLOCK: opening a pipe that nobody writes would wait for ever, before its size is asked. */
 qkv_io_status qkv_io_open_file(const qkv_io *io, const char *path, int *fd, uint64_t *size,
                                char *error) {
+    io = qkv_io_of(io);
+    if (!path)
+        return *fd = -1, qkv_io_fail(error, "cannot read: the path is NULL"), QKV_IO_UNREADABLE;
     *fd = qkv_io_open(io, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0) {
         qkv_io_status status = errno == ENOENT ? QKV_IO_ABSENT : QKV_IO_UNREADABLE;

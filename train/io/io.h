@@ -64,7 +64,9 @@ typedef struct {
     void *ctx;
 } qkv_io;
 
-extern const qkv_io qkv_io_posix;  // the system itself
+extern const qkv_io qkv_io_posix;  // the system itself; a NULL qkv_io means this one, everywhere
+
+static inline const qkv_io *qkv_io_of(const qkv_io *io) { return io ? io : &qkv_io_posix; }
 
 /* How tasks read files: whole, up to 4 GiB. */
 extern const data_files qkv_io_data;

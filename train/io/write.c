@@ -103,7 +103,9 @@ static bool write_through(const qkv_io *io, const char *path, const char *to, bo
 
 static bool write_to(const qkv_io *io, const char *path, bool output, const void *data, size_t n,
                      bool *device, char *error) {
+    io = qkv_io_of(io);
     char to[QKV_IO_PATH];
+    if (!path) return qkv_io_fail(error, "cannot write: the path is NULL");
     if (strlen(path) >= QKV_IO_PATH) return errno = ENAMETOOLONG, fail(error, "write", path);
     if (!*path) return errno = ENOENT, fail(error, "write", path);
     int target = io->target ? io->target(io->ctx, path, to) : (strcpy(to, path), QKV_IO_PLAIN);
@@ -153,12 +155,14 @@ static bool sweep_one(void *ctx, const char *name) {
 }
 
 int qkv_io_sweep(const qkv_io *io, const char *dir) {
+    io = qkv_io_of(io);
     sweep s = {io, dir, 0};
     if (io->list(io->ctx, dir, sweep_one, &s) < 0 && !s.failed) s.failed = errno;
     return s.failed;
 }
 
 bool qkv_io_make_directory(const qkv_io *io, const char *path, char *error) {
+    io = qkv_io_of(io);
     char part[QKV_IO_PATH];
     size_t n = strlen(path);
     if (n >= QKV_IO_PATH) return errno = ENAMETOOLONG, fail(error, "make the directory", path);

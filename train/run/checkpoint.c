@@ -21,6 +21,11 @@ qkv_run_progress qkv_run_progress_start(void) {
 
 bool qkv_run_save(const qkv_io *io, const qkv_trainer *t, const qkv_run_progress *p,
                   const char *path, char *error) {
+    if (!t || !p || !path)
+        return qkv_io_fail(error, "cannot save: the %s is NULL",
+                           !t   ? "trainer"
+                           : !p ? "progress"
+                                : "path");
     qkv_run_layout_state s = {
         .step = p->step, .best_step = p->best_step, .best_loss = p->best_loss};
     qkv_run_layout l;
@@ -147,6 +152,12 @@ static qkv_io_status read_state(const qkv_io_safetensors *file, qkv_run_layout_s
 qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress *p,
                               const char *path, char *error) {
     qkv_io_safetensors file;
+    if (!t || !p || !path)
+        return qkv_io_fail(error, "cannot restore: the %s is NULL",
+                           !t   ? "trainer"
+                           : !p ? "progress"
+                                : "path"),
+               QKV_IO_UNREADABLE;
     qkv_io_status status = open_checkpoint(&file, io, qkv_trainer_allocator(t), path, error);
     if (status != QKV_IO_OK) return status;
     qkv_run_layout_state s = {0};

@@ -134,6 +134,7 @@ static bool is_free(const qkv_io *io, const qkv_run_options *o, const char *dir,
 /* ---- making and locking ---- */
 
 bool qkv_run_lock(const qkv_io *io, const char *dir, const char *who, int *lock, char *error) {
+    io = qkv_io_of(io);
     char path[QKV_IO_PATH], shown[256];
     if (!qkv_io_path(path, dir, ".lock", error)) return false;
     *lock = qkv_io_open(io, path, O_RDWR | O_CREAT);
@@ -167,6 +168,7 @@ static bool make_numbered(const qkv_io *io, const char *prefix, char dir[QKV_IO_
 
 qkv_run_status qkv_run_open_directory(const qkv_io *io, const qkv_run_options *o,
                                       char dir[QKV_IO_PATH], int *lock, char *error) {
+    io = qkv_io_of(io);
     *lock = -1;
     if (!o->dir && !make_numbered(io, o->prefix, dir, error)) return QKV_RUN_FAILED;
     if (o->dir &&
@@ -183,5 +185,6 @@ qkv_run_status qkv_run_open_directory(const qkv_io *io, const qkv_run_options *o
 }
 
 void qkv_run_close_directory(const qkv_io *io, int lock) {
+    io = qkv_io_of(io);
     if (lock >= 0) io->close(io->ctx, lock);
 }

@@ -157,6 +157,7 @@ bool qkv_run_write_probes(const qkv_io *io, qkv_trainer *t, const qkv_probe_circ
 
 bool qkv_run_write_example(const qkv_io *io, qkv_trainer *t, const char *run, int readout,
                            const char *change, char *error) {
+    io = qkv_io_of(io);
     enum { MOST = MAPS_OF_EXAMPLE };
     char dir[QKV_IO_PATH], path[QKV_IO_PATH], name[32];
     qkv_io_text map[MOST];

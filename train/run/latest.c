@@ -46,6 +46,7 @@ static bool look_at(void *ctx, const char *name) {
  * cannot be listed. */
 static bool next_older(const qkv_io *io, const char *dir, long *step, char path[QKV_IO_PATH],
                        char *error) {
+    io = qkv_io_of(io);
     search s = {*step, -1};
     if (io->list(io->ctx, dir, look_at, &s) < 0) {
         qkv_io_error(error, "list", dir, errno);
@@ -83,6 +84,7 @@ qkv_io_status qkv_run_latest(const qkv_io *io, const tensor_allocator *mem, cons
 
 bool qkv_run_prune(const qkv_io *io, const tensor_allocator *mem, const char *dir, int keep,
                    char *error) {
+    io = qkv_io_of(io);
     char path[QKV_IO_PATH];
     long step = LONG_MAX;
     for (int valid = 0; valid < (keep < 1 ? 1 : keep);) {
