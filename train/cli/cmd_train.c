@@ -157,6 +157,31 @@ static int choose_saving(request *r, const char *json, size_t n, const char *pat
     return CLI_OK;
 }
 
+/* A checkpoint brings its task and options along: what it says of the task, and nobody said here. */
+static void note_options(const request *r, const qkv_config *c) {
+    char list[400] = "", is[QKV_CONFIG_TEXT_SIZE + 64], usual[sizeof is];
+    size_t n = 0;
+    const data_option *o;
+    for (int i = 0; (o = qkv_config_option_at(c, i)); i++) {
+        qkv_config plain = *c;
+        bool given = false;
+        for (int k = 0; k < r->settings.n_given; k++)
+            given = given || strcmp(r->settings.given[k].name, o->option) == 0;
+        if (!o->of_task || given) continue;
+        qkv_config_reset(&plain, o);
+        qkv_config_get(c, o, is, sizeof is);
+        if (strcmp(is, qkv_config_get(&plain, o, usual, sizeof usual)) == 0) continue;
+        const bool flag = o->kind == DATA_KIND_FLAG;
+        if (n < sizeof list)
+            n += (size_t)snprintf(list + n, sizeof list - n, " --%s%s%s%s",
+                                  flag && *is == 'f' ? "no-" : "", o->option, flag ? "" : " ",
+                                  flag ? "" : is);
+    }
+    cli_error(CLI_OK, "train",
+              "note: the task %s and every option that you do not give come from '%s'%s%s", c->task,
+              r->from, *list ? ":" : "", list);
+}
+
 static int configure(request *r, qkv_config *c, data_spec *spec) {
     char path[QKV_IO_PATH] = "", *json = NULL;
     size_t n = 0;
@@ -164,6 +189,8 @@ static int configure(request *r, qkv_config *c, data_spec *spec) {
     if (code == CLI_OK) code = read_base(r, &json, &n, path);
     if (code == CLI_OK) code = choose_saving(r, json, n, path);
     if (code == CLI_OK) code = make_config(r, json, n, path, c, spec);
+    if (code == CLI_OK && json && !r->resume && !r->config_file && qkv_config_from_is_file(r->from))
+        note_options(r, c);
     if (json) tensor_malloc.release(NULL, json);
     return code;
 }
@@ -173,7 +200,8 @@ static int configure(request *r, qkv_config *c, data_spec *spec) {
 typedef struct {
     const data_spec *spec;
     bool shown, on_terminal;
-    double began, last;
+    qkv_io_watch watch;         // since its first step
+    double last;                // read when it was drawn
     int first;                  // steps that an earlier leg had done
     char warned[QKV_IO_ERROR];  // the last warning
     int repeated;               // how often it came again
@@ -187,12 +215,12 @@ static void say_facts(void *ctx) {
 static void show_progress(void *ctx, int step, int steps, double loss, double accuracy) {
     enum { WIDTH = 24 };
     bar *b = ctx;
-    double now = qkv_io_seconds();
-    if (b->first < 0) b->first = step - 1, b->began = now;
+    if (b->first < 0) b->first = step - 1, b->watch = qkv_io_watch_start();
+    double now = qkv_io_watch_read(&b->watch);
     if (!b->on_terminal || (now - b->last < 0.1 && step < steps)) return;
     b->last = now;
     b->shown = true;
-    double rate = (step - b->first) / (now - b->began + 1e-9);
+    double rate = (step - b->first) / (now + 1e-9);
     char done[WIDTH + 1];
     for (int i = 0; i < WIDTH; i++) done[i] = i < (int)((double)step / steps * WIDTH) ? '#' : '.';
     done[WIDTH] = '\0';
@@ -245,8 +273,10 @@ static int train(const request *r, const qkv_config *c, const data_spec *spec) {
     char error[QKV_IO_ERROR], prefix[QKV_CONFIG_TEXT_SIZE + 8];
     const char *pictures[MAX_PICTURES];
     qkv_run_summary summary = {0};
-    bar progress = {
-        .spec = spec, .on_terminal = cli_terminal(STDERR_FILENO) && !r->quiet, .first = -1};
+    bar progress = {.spec = spec,
+                    .on_terminal = cli_terminal(STDERR_FILENO) && !r->quiet,
+                    .first = -1,
+                    .last = -1};
     snprintf(prefix, sizeof prefix, "runs/%s", c->task);
     list_pictures(pictures);
     qkv_run_options o = {.dir = r->out,

@@ -82,7 +82,14 @@ typedef enum {
 /* ---- the clock ---- */
 
 double qkv_io_clock(clockid_t clock);  // a clock's reading in seconds
-double qkv_io_seconds(void);           // of the one that only goes forward
+double qkv_io_seconds(void);           // of the one that nobody sets
+
+/* Seconds since it was started; a clock that jumps back, as in a machine that is moved, adds none. */
+typedef struct {
+    double last, sum;
+} qkv_io_watch;
+qkv_io_watch qkv_io_watch_start(void);
+double qkv_io_watch_read(qkv_io_watch *w);
 
 /* ---- names and messages ---- */
 

@@ -27,11 +27,11 @@ typedef struct {
     qkv_run_record record;
     bool resumed;
     qkv_run_status left;  // why a call of the loop left it
-    double began;         // on the clock, so that it was running for all of the run's seconds
+    qkv_io_watch watch;   // of all the run's legs
     char *error;
 } run;
 
-static double seconds(const run *l) { return qkv_io_seconds() - l->began; }
+static double seconds(run *l) { return qkv_io_watch_read(&l->watch); }
 
 /* Leaves the loop. */
 static bool leave(run *l, qkv_run_status why) { return l->left = why, false; }
@@ -243,7 +243,7 @@ static qkv_run_status run_in(run *l, qkv_run_summary *out) {
     qkv_run_past past = {.before = qkv_trainer_course_start()};
     qkv_run_status s = l->o->resume ? go_on(l, &past) : QKV_RUN_DONE;
     if (s != QKV_RUN_DONE) return s;
-    l->began -= past.seconds;
+    l->watch.sum += past.seconds;
     l->course = past.before;
     bool ended = l->resumed && (l->progress.step >= l->c->steps || past.with.enough);
     if (!ended) return train_and_probe(l, &past, out);
@@ -269,7 +269,7 @@ static qkv_run_status prepare(run *l, const qkv_config *c, const data_spec *spec
 
 qkv_run_status qkv_run_train(const qkv_io *io, const qkv_config *c, const data_spec *spec,
                              const qkv_run_options *o, qkv_run_summary *out, char *error) {
-    run l = {.io = io, .o = o, .began = qkv_io_seconds(), .error = error};
+    run l = {.io = io, .o = o, .watch = qkv_io_watch_start(), .error = error};
     int lock = -1;
     qkv_run_status s = prepare(&l, c, spec);
     if (s == QKV_RUN_DONE) s = qkv_run_open_directory(io, o, l.dir, &lock, error);
