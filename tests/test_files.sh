@@ -179,15 +179,17 @@ slowly() {
 }
 
 temporaries() { find "$1" -name '.qkv-*.tmp' | wc -l; }
+temporary() { find "$1" -name '.qkv-*.tmp' 2>/dev/null; }
 
 # begin WHERE ARGUMENTS...: starts the program, until it writes a temporary file there.
 begin() {
-    where=$1
+    where=$1 earlier=$(temporary "$1")
     shift
     SLOW=/$where/ LD_PRELOAD=$dir/slow.so "$qkv" "$@" >out 2>err </dev/null &
     child=$!
     for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
-        [ "$(temporaries "$where" 2>/dev/null)" != 1 ] || return 0
+        now=$(temporary "$where")
+        [ -z "$now" ] || [ "$now" = "$earlier" ] || return 0
         sleep 0.2
     done
     say "qkv $*: no temporary file in $where: $(cat err)"
@@ -239,7 +241,7 @@ killed_ones_are_swept() {
     [ "$(temporaries cut2)" -eq 1 ]
     begin cut2/patch/probe patch cut2
     [ "$(temporaries cut2)" -eq 1 ] || say "the first one's stays"
-    living=$(find cut2 -name '.qkv-*')
+    living=$(temporary cut2)
     gives 0 patch cut2 # beside the living one
     [ -e "$living" ] || say "a living process lost its file"
     kill -KILL $child
