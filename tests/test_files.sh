@@ -179,7 +179,7 @@ slowly() {
 }
 
 temporaries() { find "$1" -name '.qkv-*.tmp' | wc -l; }
-temporary() { find "$1" -name '.qkv-*.tmp' 2>/dev/null; }
+temporary() { find "$1" -name '.qkv-*.tmp' 2>/dev/null || true; }
 
 # begin WHERE ARGUMENTS...: starts the program, until it writes a temporary file there.
 begin() {
