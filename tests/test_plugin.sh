@@ -512,6 +512,54 @@ END
     [ ! -e made ]
 }
 
+# A backward of two inputs that adds to what nobody wants, and code that ends the process: wrong, in words.
+code_that_crashes_is_wrong() {
+    multiply 'da[i] += dy[i] * b[i], db[i] += dy[i] * a[i]' ''
+    gives 5 gradcheck --plugin plugin.c times
+    grep -q '^op  *times .* WRONG$' out
+    prints "while nobody wants the gradient of 'in0': ag_grad() returns NULL there"
+    gives 5 gradcheck --plugin plugin.c --json times
+    [ "$(wc -l <out)" -eq 1 ]
+    multiply 'if (da) da[i] += dy[i] * b[i]; if (db) db[i] += dy[i] * a[i]' ''
+    gives 0 gradcheck --plugin plugin.c times
+    for code in 0 3; do
+        multiply ';' "exit($code)"
+        gives 5 gradcheck --plugin plugin.c times
+        prints "its code ended the process (exit code $code)"
+    done
+    multiply ';' 'abort()'
+    gives 5 gradcheck --plugin plugin.c times
+    prints 'its code ended the process (signal 6'
+}
+
+# multiply STATEMENT BEGINNING: an op of two inputs, with this in backward for each i, and that in forward.
+multiply() {
+    cat >plugin.c <<END
+#include <stdlib.h>
+#include "autograd/op.h"
+#include "train/config/plugin.h"
+static void forward(ag_node *y) {
+    $2;
+    for (size_t i = 0; i < y->val.n; i++) y->val.x[i] = y->in[0]->val.x[i] * y->in[1]->val.x[i];
+}
+static void backward(ag_node *y) {
+    real *da = ag_grad(y->in[0]), *db = ag_grad(y->in[1]), *dy = y->grad, *a = y->in[0]->val.x, *b = y->in[1]->val.x;
+    for (size_t i = 0; i < y->val.n; i++) { $1; }
+    (void)da, (void)db, (void)dy, (void)a, (void)b;
+}
+static ag_node *sample(ag_graph *g, int i);
+static const ag_op times = {
+    .name = "times", .shape = ag_same_shape, .forward = forward, .backward = backward, .sample = sample};
+static ag_node *sample(ag_graph *g, int i) {
+    tensor_shape s = tensor_dims(2, 2, 3);
+    ag_node *a = i ? NULL : ag_sample(g, AG_SAMPLE_NORMAL, s);
+    return i ? NULL : ag_apply(&times, AG_IN(a, ag_sample(g, AG_SAMPLE_NORMAL, s)), NULL, 0);
+}
+static const ag_op *const ops[] = {&times, NULL};
+const qkv_config_plugin qkv_plugin = {QKV_CONFIG_PLUGIN_ABI, sizeof(real), .ops = ops};
+END
+}
+
 # A task whose words, answers, levels or facts are not all there.
 words_may_not_be_null() {
     for wrong in 'side[0].stream[0].words = none' 'side[0].stream[0].prefix = NULL' \
@@ -604,6 +652,7 @@ try clash_of_blocks
 try clash_of_ops
 try clash_of_options
 try nothing_may_be_null
+try code_that_crashes_is_wrong
 try words_may_not_be_null
 
 summary

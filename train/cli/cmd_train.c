@@ -6,12 +6,13 @@
 
 #include "train/cli/settings.h"
 #include "train/cli/stop.h"
+#include "train/cli/train_source.h"
 #include "train/cli/train_summary.h"
 #include "train/io/number.h"
 #include "train/plot/plot.h"
 #include "train/trainer/pool.h"
 
-enum { MAX_PICTURES = 64, KEEP = 2, KEEP_LOG = 64, NOT_GIVEN = -2 };
+enum { MAX_PICTURES = 64 };
 
 /* The options that are no part of the configuration. */
 const cli_option cli_train_options[] = {
@@ -36,7 +37,8 @@ typedef struct {
     cli_settings settings;
     const char *out, *config_file, *from;
     bool force, resume, detect_anomaly, quiet, json;
-    long threads, save_every, keep;
+    long threads;
+    cli_saving saving;
 } request;
 
 /* ---- the options ---- */
@@ -54,12 +56,12 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "threads") == 0)
         return cli_whole_number("train", name, value, 0, 256, &r->threads);
     if (strcmp(name, "save-every") == 0 && strcmp(value, "log") == 0)
-        return r->save_every = QKV_RUN_SAVE_LOG, CLI_OK;
+        return r->saving.every = QKV_RUN_SAVE_LOG, CLI_OK;
     if (strcmp(name, "save-every") == 0)
-        return cli_whole_number("train", name, value, 0, 1000000000, &r->save_every);
+        return cli_whole_number("train", name, value, 0, 1000000000, &r->saving.every);
     if (strcmp(name, "from") == 0) r->from = value;
     if (strcmp(name, "keep") == 0)
-        return cli_whole_number("train", name, value, 2, 1000000, &r->keep);
+        return cli_whole_number("train", name, value, 2, 1000000, &r->saving.keep);
     return cli_settings_take(&r->settings, name, value);
 }
 
@@ -141,56 +143,17 @@ static int make_config(const request *r, const char *json, size_t n, const char 
     return cli_error(CLI_USAGE, "train", "%s", error);
 }
 
-/* How often it saves, and what it keeps: as given, else as the run did that goes on or is repeated. */
-static int choose_saving(request *r, const char *json, size_t n, const char *path) {
-    char error[QKV_IO_ERROR];
-    qkv_config_saving s = {.every = 0};
-    if (json && (r->resume || r->config_file) && !qkv_config_read_saving(json, n, &s, error))
-        return damaged(path, error);
-    const bool as_before = r->save_every == NOT_GIVEN;
-    if (as_before) r->save_every = s.every;
-    if (r->keep && !r->save_every && !r->resume)
-        return cli_error(CLI_USAGE, "train", "--keep belongs to --save-every, which is 0 here");
-    if (r->keep) return CLI_OK;
-    const int usual = r->save_every == QKV_RUN_SAVE_LOG ? KEEP_LOG : KEEP;
-    r->keep = s.keep && (as_before || s.keep > usual) ? s.keep : usual;
-    return CLI_OK;
-}
-
-/* A checkpoint brings its task and options along: what it says of the task, and nobody said here. */
-static void note_options(const request *r, const qkv_config *c) {
-    char list[400] = "", is[QKV_CONFIG_TEXT_SIZE + 64], usual[sizeof is];
-    size_t n = 0;
-    const data_option *o;
-    for (int i = 0; (o = qkv_config_option_at(c, i)); i++) {
-        qkv_config plain = *c;
-        bool given = false;
-        for (int k = 0; k < r->settings.n_given; k++)
-            given = given || strcmp(r->settings.given[k].name, o->option) == 0;
-        if (!o->of_task || given) continue;
-        qkv_config_reset(&plain, o);
-        qkv_config_get(c, o, is, sizeof is);
-        if (strcmp(is, qkv_config_get(&plain, o, usual, sizeof usual)) == 0) continue;
-        const bool flag = o->kind == DATA_KIND_FLAG;
-        if (n < sizeof list)
-            n += (size_t)snprintf(list + n, sizeof list - n, " --%s%s%s%s",
-                                  flag && *is == 'f' ? "no-" : "", o->option, flag ? "" : " ",
-                                  flag ? "" : is);
-    }
-    cli_error(CLI_OK, "train",
-              "note: the task %s and every option that you do not give come from '%s'%s%s", c->task,
-              r->from, *list ? ":" : "", list);
-}
-
 static int configure(request *r, qkv_config *c, data_spec *spec) {
     char path[QKV_IO_PATH] = "", *json = NULL;
     size_t n = 0;
     int code = r->resume ? check_resume(r) : CLI_OK;
     if (code == CLI_OK) code = read_base(r, &json, &n, path);
-    if (code == CLI_OK) code = choose_saving(r, json, n, path);
+    if (code == CLI_OK)
+        code = cli_choose_saving(r->resume || r->config_file ? json : NULL, n, path, r->resume,
+                                 &r->saving);
     if (code == CLI_OK) code = make_config(r, json, n, path, c, spec);
     if (code == CLI_OK && json && !r->resume && !r->config_file && qkv_config_from_is_file(r->from))
-        note_options(r, c);
+        cli_note_source(&r->settings, r->from, c);
     if (json) tensor_malloc.release(NULL, json);
     return code;
 }
@@ -285,8 +248,8 @@ static int train(const request *r, const qkv_config *c, const data_spec *spec) {
                          .threads = r->threads ? (int)r->threads : qkv_trainer_processors(),
                          .force = r->force,
                          .resume = r->resume,
-                         .save_every = (int)r->save_every,
-                         .keep = (int)r->keep,
+                         .save_every = (int)r->saving.every,
+                         .keep = (int)r->saving.keep,
                          .detect_anomaly = r->detect_anomaly,
                          .stop = &cli_stop,
                          .begun = r->quiet || r->json ? NULL : say_facts,
@@ -312,7 +275,7 @@ static int train(const request *r, const qkv_config *c, const data_spec *spec) {
 }
 
 int cli_train(int argc, char **argv) {
-    request r = {.save_every = NOT_GIVEN};
+    request r = {.saving = {.every = CLI_AS_BEFORE}};
     qkv_config c;
     data_spec spec;
     int first = 0;
