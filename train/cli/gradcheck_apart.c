@@ -22,17 +22,23 @@ static void crashed(ag_check_report *r, int status) {
     r->passed = false;
 }
 
+typedef struct {
+    ag_check_report report;
+    bool ended;  // the check has come to its end
+} outcome;
+
 bool cli_gradcheck_apart(const ag_op *op, ag_sample_fn *sample, bool has_kinks,
                          ag_check_report *report) {
-    ag_check_report *shared =
+    outcome *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     fflush(stdout);
     pid_t child = shared == MAP_FAILED ? -1 : fork();
     if (child == 0) {
         if (op)
-            ag_gradcheck_op(op, shared);
+            ag_gradcheck_op(op, &shared->report);
         else
-            ag_gradcheck(sample, has_kinks, shared);
+            ag_gradcheck(sample, has_kinks, &shared->report);
+        shared->ended = true;
         _exit(0);
     }
     int status = 0;
@@ -43,8 +49,8 @@ bool cli_gradcheck_apart(const ag_op *op, ag_sample_fn *sample, bool has_kinks,
         snprintf(report->reason, sizeof report->reason, "it cannot be checked: %s",
                  strerror(errno));
     } else {
-        *report = *shared;
-        if (status != 0 || (!report->passed && !*report->reason)) crashed(report, status);
+        *report = shared->report;
+        if (status != 0 || !shared->ended) crashed(report, status);
     }
     if (shared != MAP_FAILED) munmap(shared, sizeof *shared);
     return report->passed;
