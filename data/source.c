@@ -9,7 +9,10 @@
 /* A run that is known names its files: what to do if one is not what it was. */
 static bool lost(const char *why, const char *checksum, char *error, size_t size) {
     snprintf(error, size, "%s%s", why,
-             *checksum ? "; if it was moved, name its new place: --data FILE, or the directory of its files" : "");
+             *checksum
+                 ? "; if it was moved, name its new place: --data FILE, or the directory of its "
+                   "files"
+                 : "");
     return false;
 }
 

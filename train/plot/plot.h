@@ -56,8 +56,8 @@ int qkv_plot_format_parse(const char *text, qkv_plot_format *format);
 const char *qkv_plot_format_name(qkv_plot_format format);
 
 /* Draws the pictures of the directory `run` (which holds metrics.csv, levels.csv and probe/) into
- * `out`, or (NULL) run/plots, which is made if need be; `only` names one picture, NULL means all that show one run.
- * PNG becomes SVG if gnuplot has no PNG terminal; the maps' TXT needs no gnuplot. report may be
+ * `out`, or (NULL) run/plots, which is made if need be; `only` names one picture, NULL means all that
+ * show one run. PNG becomes SVG if gnuplot has no PNG terminal; the maps' TXT needs no gnuplot. report may be
  * NULL. Returns the worst that was reported (DAMAGED, FAILED, NO_GNUPLOT), else OK if a picture was
  * drawn, else SKIPPED (also
  * for an `only` that is none of them). */
@@ -74,7 +74,8 @@ qkv_plot_status qkv_plot_compare(const char *const *runs, int n, const char *dir
 qkv_plot_status qkv_plot_example(const char *run, const char *out, qkv_plot_format format,
                                  qkv_plot_report *report, void *ctx);
 
-/* Draws animation.gif (in `out`, or run/plots) from run/probe/frames.csv: attention and circuits over the steps. */
+/* Draws animation.gif (in `out`, or run/plots) from run/probe/frames.csv: attention and circuits over the
+ * steps. */
 qkv_plot_status qkv_plot_animation(const char *run, const char *out, qkv_plot_report *report,
                                    void *ctx);
 

@@ -35,11 +35,12 @@ bool qkv_run_write_probes(const qkv_io *io, qkv_trainer *t, const qkv_probe_circ
 bool qkv_run_write_example(const qkv_io *io, qkv_trainer *t, const char *dir, int readout,
                            const char *change, char *error);
 
-/* probe/frames.csv of the directory `to`: what can be seen of a run at `frames` steps (at least 2) from its first to o->at,
- * evenly apart, trained for once more: attention (of one example asked for each entry, or where a task has
- * no keys and values every head of a held-out example, the first 3) and one head's circuits over keys and
- * over values. A row a cell, with step, last, the held-out accuracy then, kind ("attention", "qk", "ov")
- * and panel. On success error is empty, or says that these may not be the bits of then. */
+/* probe/frames.csv of the directory `to`: what can be seen of a run at `frames` steps (at least 2) from
+ * its first to o->at, evenly apart, trained for once more: attention (of one example asked for each entry,
+ * or where a task has no keys and values every head of a held-out example, the first 3) and one head's
+ * circuits over keys and over values. A row a cell, with step, last, the held-out accuracy then, kind
+ * ("attention", "qk", "ov") and panel. On success error is empty, or says that these may not be the bits
+ * of then. */
 qkv_run_status qkv_run_write_frames(const qkv_io *io, const qkv_run_opening *o, int frames,
                                     const char *to, char *error);
 
