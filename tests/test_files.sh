@@ -276,7 +276,13 @@ force_removes_all_of_the_old_run_and_nothing_else() {
         plots/loss.html probe/mine.csv heads/mine/x .hidden; do
         echo mine >old/$mine
     done
+    mkdir -p linkedplots && mv old/patch/plots/* linkedplots && rmdir old/patch/plots
+    ln -s ../../linkedplots old/patch/plots
     gives 0 train --steps 1 --force --out old $quiet
+    [ -L old/patch/plots ]
+    [ -z "$(ls linkedplots)" ]
+    rm old/patch/plots
+    rmdir old/patch
     for gone in heads/probe heads/plots patch view.html plots/example.csv plots/loss.gp~ plots/.drawing-abc \
         step-00000006.safetensors step-00000004.safetensors probe/example-0.csv; do
         [ ! -e old/$gone ] || say "old/$gone stays"

@@ -112,7 +112,8 @@ static bool clear(const qkv_io *io, const qkv_run_options *o, const char *dir, c
         }
         if (s.failed) return false;
         qkv_io_sweep(io, path);
-        if (*places[i].below) io->unlink(io->ctx, path);
+        char itself[QKV_IO_PATH];  // with a slash: a link to a directory is not ours to remove
+        if (*places[i].below && qkv_io_path(itself, path, "", error)) io->unlink(io->ctx, itself);
     }
     return true;
 }
