@@ -1,5 +1,6 @@
 /* gradcheck_laws.c - what holds exactly, whatever an op computes. */
 #include <math.h>
+#include <stdio.h>
 
 #include "autograd/gradcheck_internal.h"
 
@@ -77,7 +78,12 @@ static bool freezing(ag_check *c) {
         if (!ag_check_record(c, frozen))
             return ag_check_fail(c, "recording again failed", "", 0, 0, 0);
         ag_check_move_leaves(c);
+        snprintf(c->report->reason, sizeof c->report->reason,  // for whoever watches it crash
+                 "sample %d, backward, while nobody wants the gradient of '%s': ag_grad() returns "
+                 "NULL there, test for it",
+                 c->i, ag_check_leaf(c, frozen)->name);
         ag_check_gradients(c, c->cotangent[0], 1, other);
+        c->report->reason[0] = '\0';
         size_t flat = 0;
         for (int i = 0; i < leaves; flat += ag_check_leaf(c, i++)->val.n) {
             ag_node *leaf = ag_check_leaf(c, i);

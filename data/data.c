@@ -28,11 +28,22 @@ int data_length(const data_batch *b, data_side_name side, int example) {
     return b->rows.length[side][example];
 }
 
-/* Is there one for each id below n, but for the one that is shown as "?"? */
-static bool lacks_words(const char *const *words, int n, int marker) {
-    for (int id = 0; words && id < n; id++)
-        if (!words[id] && id != marker) return true;
-    return false;
+/* Is there a text for each of n symbols, but for the one that is shown as "?", by words or by a prefix? */
+static bool has_words(const char *const *words, const char *prefix, int n, int marker) {
+    for (int i = 0; words && i < n; i++)
+        if (!words[i] && i != marker) return false;
+    return words || prefix;
+}
+
+static bool is_stream(const data_stream *s) {
+    const int n = s->second > 0 ? s->second : data_symbols(s);
+    return s->name && s->vocab > 0 && s->marker < s->vocab && s->second <= s->vocab &&
+           has_words(s->words, s->prefix, n, s->marker) && (s->second <= 0 || s->second_prefix);
+}
+
+static bool is_readout(const data_readout *r) {
+    return r->name && r->classes > 0 &&
+           has_words(r->words, r->prefix, r->classes - r->has_none, -1);
 }
 
 /* Does every stream have a name and symbols, every side no more streams than there is room for? */
@@ -40,15 +51,9 @@ static const char *wrong_side(const data_side *side) {
     if (side->T < 0 || side->T > 1 << 20) return "a side has a bad number of positions";
     if (side->T > 0 && (side->n_streams < 1 || side->n_streams > DATA_MAXSTREAMS))
         return "a side has a bad number of streams";
-    for (int i = 0; side->T > 0 && i < side->n_streams; i++) {
-        const data_stream *s = &side->stream[i];
-        if (!s->name || s->vocab < 1 || (!s->prefix && !s->words))
-            return "a stream has no name, no symbols or no prefix";
-        if (s->second > 0 && !s->second_prefix) return "a stream's second kind has no prefix";
-        if (lacks_words(s->words, s->second > 0 && s->second < s->vocab ? s->second : s->vocab,
-                        s->marker))
-            return "a stream's words are NULL for one of its symbols";
-    }
+    for (int i = 0; side->T > 0 && i < side->n_streams; i++)
+        if (!is_stream(&side->stream[i]))
+            return "a stream has no name, no symbols or no prefix, or one of its words is NULL";
     return NULL;
 }
 
@@ -61,13 +66,8 @@ static const char *wrong_with(const data_spec *s) {
     if (s->n_readouts < 1 || s->n_readouts > DATA_MAXREADOUTS)
         return "there are too few or too many readouts";
     for (int r = 0; r < s->n_readouts; r++)
-        if (!s->readout[r].name || s->readout[r].classes < 1)
-            return "a readout has no name or no classes";
-        else if (!s->readout[r].prefix && !s->readout[r].words)
-            return "a readout has no prefix and no words";
-        else if (lacks_words(s->readout[r].words, s->readout[r].classes - s->readout[r].has_none,
-                             -1))
-            return "a readout's words are NULL for one of its classes";
+        if (!is_readout(&s->readout[r]))
+            return "a readout has no name, no classes or no prefix, or one of its words is NULL";
     if (s->scored < 1 || s->scored > sequence->T) return "the number of scored positions is wrong";
     if (s->entries < 0 || s->entries > store->T)
         return "there are more entries than positions in the store";
@@ -184,12 +184,25 @@ int data_right_entries(const data_spec *s, const data_example *e, int readout, i
     return found;
 }
 
+/* A text that a task forgot. */
+static const char *given(const char *text, const char *otherwise) {
+    return text ? text : otherwise;
+}
+
 int data_levels(const data_spec *s, data_split split, data_level out[DATA_MAXLEVELS]) {
     const data_level known[] = {
         {"blind", "chance", "a blind guess", s->chance, 0},
         {"unmatched", "cannot match", "a model that cannot match", s->in_context, 0}};
     int n = 0;
-    if (s->task->levels) return s->task->levels(s, split, out);
+    if (s->task->levels) {
+        n = s->task->levels(s, split, out);
+        for (int i = 0; i < n; i++) {
+            out[i].key = given(out[i].key, "level");
+            out[i].label = given(out[i].label, out[i].key);
+            out[i].who = given(out[i].who, out[i].label);
+        }
+        return n;
+    }
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (known[i].accuracy <= 0) continue;
         out[n] = known[i];
@@ -199,7 +212,12 @@ int data_levels(const data_spec *s, data_split split, data_level out[DATA_MAXLEV
 }
 
 int data_facts(const data_spec *s, data_fact out[DATA_MAXFACTS]) {
-    return s->task->facts ? s->task->facts(s, out) : 0;
+    const int n = s->task->facts ? s->task->facts(s, out) : 0;
+    for (int i = 0; i < n; i++) {
+        out[i].key = given(out[i].key, "number");
+        out[i].words = given(out[i].words, out[i].key);
+    }
+    return n;
 }
 
 int data_symbols(const data_stream *s) { return s->marker >= 0 ? s->marker : s->vocab; }

@@ -9,7 +9,10 @@
 /* A run that is known names its files: what to do if one is not what it was. */
 static bool lost(const char *why, const char *checksum, char *error, size_t size) {
     snprintf(error, size, "%s%s", why,
-             *checksum ? "; if it was moved, name its new place in config.json" : "");
+             *checksum
+                 ? "; if it was moved, name its new place: --data FILE, or the directory of its "
+                   "files"
+                 : "");
     return false;
 }
 
@@ -29,8 +32,8 @@ bool data_sources_read(const data_files *files, data_source *source, int n,
     snprintf(now, sizeof now, "%016llx", (unsigned long long)hash);
     if (*checksum && strcmp(checksum, now) != 0) {
         snprintf(error, size,
-                 "'%s' has changed since: its checksum is %s and not %s; put the old one back, or "
-                 "train anew",
+                 "'%s' has changed since, or is another file: its checksum is %s and not %s; name "
+                 "the old one with --data FILE, or train anew",
                  name, now, checksum);
         return false;
     }

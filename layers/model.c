@@ -61,7 +61,7 @@ nn_outputs nn_model(ag_graph *g, const nn_model_config *config, const nn_batch *
     if (c->dropout > 0) x = ag_dropout(x, c->dropout, "embed");
     for (int l = 0; l < c->layers; l++) {
         x = block(x, memory, ag_text(g, "layer%d", l), c);
-        if (!x) x = ag_fail_graph(g, "layer%d: its block returned NULL", l);
+        if (!x) x = ag_fail_graph(g, "the block returned NULL instead of a node, as layer%d", l);
     }
     x = ag_gather(x, batch->rows, batch->n_rows);  // logits only where something is scored
     x = ag_name(c->post_norm ? x : nn_norm(x, "norm", c->norm), "final");

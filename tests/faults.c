@@ -97,7 +97,7 @@ static int list_or_fail(void *ctx, const char *dir, qkv_io_name_fn *each, void *
 void faults_init(faults *f, int how, long fail_at, bool from_then_on) {
     *f = (faults){.io = {open_or_fail, read_or_fail, write_or_fail, size_or_fail, truncate_or_fail,
                          sync_or_fail, close_or_fail, rename_or_fail, unlink_or_fail, mkdir_or_fail,
-                         lock_or_fail, list_or_fail, f},
+                         lock_or_fail, list_or_fail, qkv_io_posix.target, f},
                   .how = how,
                   .fail_at = fail_at,
                   .from_then_on = from_then_on};

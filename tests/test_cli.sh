@@ -106,7 +106,7 @@ idle_options_are_refused() {
         refused 2 "--n does nothing with --check" data pairs --check --n 3 &&
         refused 2 "--n: 0" data pairs --n 0 &&
         refused 2 "--batch does nothing with --gemm" bench --gemm --batch 3 &&
-        refused 2 "several runs" plot never --out dir &&
+        refused 2 "--data belongs to" plot never --data dir &&
         refused 2 "--attention" plot never --example 3 &&
         refused 2 "ambiguous: --positions, --post-norm" train --pos none &&
         refused 2 "is not between" train --steps 99999999999999999999 &&

@@ -139,7 +139,7 @@ END
 # A file that was moved, changed, removed; one that is none, or not yet text. Nothing is made of it.
 elsewhere() {
     mkdir -p apart && cp it.txt moving.txt && train went --data moving.txt && mv moving.txt apart &&
-        refused 3 'if it was moved, name its new place in config.json' show went &&
+        refused 3 'if it was moved, name its new place: --data FILE' show went &&
         refused 3 'if it was moved' train --resume --out went --steps 5 &&
         sed -i 's|moving.txt|apart/moving.txt|' went/config.json && ran 0 show went &&
         ran 0 train --resume --out went --steps 5 --quiet && echo '# more' >>apart/moving.txt &&

@@ -229,6 +229,42 @@ static void a_directory_that_cannot_be_made_ends(void **state) {
     assert_int_equal(qkv_run_open_directory(&io, &o, dir, &lock, error), QKV_RUN_FAILED);
 }
 
+/* ---- what is NULL ---- */
+
+/* No table of calls means the system's; what else is NULL is said. */
+static void null_is_the_system_or_a_sentence(void **state) {
+    char error[QKV_IO_ERROR], path[QKV_IO_PATH];
+    int skipped;
+    qkv_run_progress p = qkv_run_progress_start();
+    qkv_trainer *t = small_trainer(NULL, 1);
+    (void)state;
+    p.step = 3;
+    if (!qkv_run_save(NULL, t, &p, "step-00000003.safetensors", error)) fail_msg("%s", error);
+    assert_int_equal(qkv_run_latest(NULL, NULL, ".", path, &skipped, error), QKV_IO_OK);
+    assert_int_equal(qkv_run_restore(NULL, t, &p, path, error), QKV_IO_OK);
+    assert_true(qkv_run_prune(NULL, NULL, ".", 1, error));
+    assert_false(qkv_run_save(NULL, NULL, &p, "f", error));
+    assert_string_equal(error, "cannot save: the trainer is NULL");
+    assert_false(qkv_run_save(NULL, t, NULL, "f", error));
+    assert_string_equal(error, "cannot save: the progress is NULL");
+    assert_false(qkv_run_save(NULL, t, &p, NULL, error));
+    assert_string_equal(error, "cannot save: the path is NULL");
+    assert_int_equal(qkv_run_restore(NULL, NULL, &p, "f", error), QKV_IO_UNREADABLE);
+    assert_string_equal(error, "cannot restore: the trainer is NULL");
+    assert_int_equal(qkv_run_restore(NULL, t, &p, NULL, error), QKV_IO_UNREADABLE);
+    qkv_run_options o = {.dir = "run", .threads = 1, .keep = 2};
+    qkv_run_summary out = {0};
+    assert_int_equal(
+        qkv_run_train(NULL, qkv_trainer_config(t), qkv_trainer_spec(t), &o, &out, error),
+        QKV_RUN_DONE);
+    qkv_run_opening opening = {.dir = "run", .threads = 1, .at = QKV_RUN_NEWEST};
+    qkv_run_status status;
+    qkv_trainer *again = qkv_run_open_at(NULL, &opening, &p, &status, error);
+    assert_non_null(again);
+    qkv_trainer_free(again);
+    qkv_trainer_free(t);
+}
+
 /* ---- saving and restoring ---- */
 
 /* A trainer with one state, a file with another's. */
@@ -336,6 +372,7 @@ static const struct CMUnitTest tests[] = {
     faults_test(pruning_survives_every_failure),
     faults_test(a_directory_is_looked_at_under_its_lock),
     faults_test(a_directory_that_cannot_be_made_ends),
+    faults_test(null_is_the_system_or_a_sentence),
     faults_test(saving_survives_every_failure),
     faults_test(restoring_survives_every_failure),
 };

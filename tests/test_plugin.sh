@@ -169,7 +169,7 @@ END
     gives 0 data own --plugin plugin.c --way up --pairs 3
     sed 's/"share", 0.5/"lr", 0.5/; s/share/lr/g' plugin.c >clash.c
     gives 1 data own --plugin clash.c
-    says 'one that every run has'
+    says '--lr is an option of every run'
 }
 
 # What an author forgets: scratch that is used and not asked for, a source that is no position.
@@ -210,7 +210,7 @@ two_plugins() {
     gives 0 eval run --plugin "$examples/linear_attention.c" --plugin "$examples/successor.c" \
         --examples 20
     gives 2 train --plugin "$examples/successor.c" --plugin "$examples/successor.c" --steps 1
-    says "another plugin has a 'successor', too"
+    says "there is a 'successor' of a plugin already"
     alone
 }
 
@@ -446,29 +446,176 @@ forgotten_plugin() {
     gives 0 plot run --only loss --format txt || gives 6 plot run --only loss --format txt
 }
 
-# A plugin's own names go first; what is built in stays reachable without the plugin.
+# A plugin cannot take the name of what is built in.
+# refuses WHAT: no command loads plugin.c, each says so in one line, and nothing is made.
+refuses() {
+    for command in "train --steps 1 --out made" "data pairs" "gradcheck relu"; do
+        gives 1 $command --plugin plugin.c
+        says "$1"
+        alone
+    done
+    [ ! -e made ]
+}
+
 clash_of_tasks() {
     edited successor.c 's/= "successor"/= "pairs"/'
-    gives 0 train --plugin plugin.c --task pairs --steps 2 --out run --quiet
-    grep -q '"pairs": 6' run/config.json
-    gives 0 train --task pairs --steps 2 --out run2 --quiet
-    grep -q '"pairs": 8' run2/config.json
-    gives 3 eval run
-    alone
+    refuses "the task 'pairs' has a built-in one's name"
 }
 
 clash_of_blocks() {
     edited linear_attention.c 's/{"linear_attention"/{"transformer"/'
-    gives 0 train --plugin plugin.c --steps 2 --out run --quiet
-    head -n 1 run/metrics.csv | grep -q 'norm.layer0.attn.q.w'
-    gives 3 eval run
-    alone
+    refuses "the block 'transformer' has a built-in one's name"
 }
 
 clash_of_ops() {
     edited square.c 's/"square"/"add"/'
-    gives 0 gradcheck --plugin plugin.c add
-    [ "$(grep -c '^op  *add .* ok$' out)" -eq 2 ]
+    refuses "the op 'add' has a built-in one's name"
+    cat >plugin.c <<END
+#include "train/config/plugin.h"
+static ag_node *sample(ag_graph *g, int i) { return (void)g, (void)i, NULL; }
+static const nn_layer layers[] = {{"mlp", "", "", sample}, {NULL, NULL, NULL, NULL}};
+const qkv_config_plugin qkv_plugin = {QKV_CONFIG_PLUGIN_ABI, sizeof(real), .layers = layers};
+END
+    refuses "the layer 'mlp' has a built-in one's name"
+    edited square.c 's/{&op_square, NULL}/{\&op_square, \&op_square, NULL}/'
+    gives 2 gradcheck --plugin plugin.c square
+    says "there is a 'square' of a plugin already"
+}
+
+# A task's option may be called like none that a command has, by its field in config.json neither.
+clash_of_options() {
+    for name in lr d-model out force resume config save-every keep threads json quiet split check n help; do
+        edited successor.c "s/\"pairs\", /\"$name\", /"
+        refuses "--$name is an option of every run"
+    done
+    for field in version precision flags save_every keep; do
+        edited successor.c "s/int pairs,/int $field,/; s/->pairs/->$field/
+            s/options, pairs, \"pairs\"/options, $field, \"own-name\"/"
+        refuses "--own-name is an option of every run"
+    done
+}
+
+# Each place of what a plugin fills in, left NULL.
+nothing_may_be_null() {
+    edited linear_attention.c 's/, sample}/, NULL}/; s/, sample, /, NULL, /'
+    refuses "the block 'linear_attention' lacks sample"
+    edited linear_attention.c 's/{"linear_attention", \("[^"]*"\), [a-z_]*/{"linear_attention", \1, NULL/'
+    refuses "the block 'linear_attention' lacks its function"
+    block NULL
+    gives 2 train --plugin plugin.c --block own --steps 1 --out made
+    says 'the block returned NULL instead of a node, as layer0'
+    cat >plugin.c <<END
+#include "train/config/plugin.h"
+static const nn_layer layers[] = {{"own", "", "", NULL}, {NULL, NULL, NULL, NULL}};
+const qkv_config_plugin qkv_plugin = {QKV_CONFIG_PLUGIN_ABI, sizeof(real), .layers = layers};
+END
+    refuses "the layer 'own' lacks sample"
+    [ ! -e made ]
+}
+
+# A backward of two inputs that adds to what nobody wants, and code that ends the process: wrong, in words.
+code_that_crashes_is_wrong() {
+    multiply 'da[i] += dy[i] * b[i], db[i] += dy[i] * a[i]' ''
+    gives 5 gradcheck --plugin plugin.c times
+    grep -q '^op  *times .* WRONG$' out
+    prints "while nobody wants the gradient of 'in0': ag_grad() returns NULL there"
+    gives 5 gradcheck --plugin plugin.c --json times
+    [ "$(wc -l <out)" -eq 1 ]
+    multiply 'if (da) da[i] += dy[i] * b[i]; if (db) db[i] += dy[i] * a[i]' ''
+    gives 0 gradcheck --plugin plugin.c times
+    for code in 0 3; do
+        multiply ';' "exit($code)"
+        gives 5 gradcheck --plugin plugin.c times
+        prints "its code ended the process (exit code $code)"
+    done
+    multiply ';' 'abort()'
+    gives 5 gradcheck --plugin plugin.c times
+    prints 'its code ended the process (signal 6'
+}
+
+# multiply STATEMENT BEGINNING: an op of two inputs, with this in backward for each i, and that in forward.
+multiply() {
+    cat >plugin.c <<END
+#include <stdlib.h>
+#include "autograd/op.h"
+#include "train/config/plugin.h"
+static void forward(ag_node *y) {
+    $2;
+    for (size_t i = 0; i < y->val.n; i++) y->val.x[i] = y->in[0]->val.x[i] * y->in[1]->val.x[i];
+}
+static void backward(ag_node *y) {
+    real *da = ag_grad(y->in[0]), *db = ag_grad(y->in[1]), *dy = y->grad;
+    real *a = y->in[0]->val.x, *b = y->in[1]->val.x;
+    for (size_t i = 0; i < y->val.n; i++) { $1; }
+    (void)da, (void)db, (void)dy, (void)a, (void)b;
+}
+static ag_node *sample(ag_graph *g, int i);
+static const ag_op times = {
+    .name = "times", .shape = ag_same_shape, .forward = forward, .backward = backward, .sample = sample};
+static ag_node *sample(ag_graph *g, int i) {
+    tensor_shape s = tensor_dims(2, 2, 3);
+    ag_node *a = i ? NULL : ag_sample(g, AG_SAMPLE_NORMAL, s);
+    return i ? NULL : ag_apply(&times, AG_IN(a, ag_sample(g, AG_SAMPLE_NORMAL, s)), NULL, 0);
+}
+static const ag_op *const ops[] = {&times, NULL};
+const qkv_config_plugin qkv_plugin = {QKV_CONFIG_PLUGIN_ABI, sizeof(real), .ops = ops};
+END
+}
+
+# A task whose words, answers, levels or facts are not all there.
+words_may_not_be_null() {
+    for wrong in 'side[0].stream[0].words = none' 'side[0].stream[0].prefix = NULL' \
+        'side[0].stream[0].name = NULL' 'readout[0].words = none' 'readout[0].prefix = NULL' \
+        'readout[0].name = NULL' 'side[0].stream[0].second = 2' 'side[0].stream[0].marker = 99'; do
+        case $wrong in *prefix*) numbered=1 ;; *) numbered=0 ;; esac
+        task "s->$wrong" $numbered
+        gives 2 data own --plugin plugin.c
+        says "the task 'own' is not complete: a "
+        alone
+        gives 2 train --task own --plugin plugin.c --steps 1 --out made
+        alone
+    done
+    task '' && gives 0 data own --plugin plugin.c && prints 'a | b | c'
+    gives 0 train --task own --plugin plugin.c --steps 2 --out named
+    prints ' 3 number'
+    for file in out named/levels.csv named/data.csv; do [ -z "$(grep '(null)' $file)" ]; done
+    [ ! -e made ]
+}
+
+# task STATEMENT: three words and their first as the answer; nothing but numbers is known of it.
+task() {
+    cat >plugin.c <<END
+#include "train/config/plugin.h"
+static const char *const some[] = {"a", "b", "c"}, *const none[] = {"a", NULL, "c"};
+static bool configure(data_spec *s, char *error, size_t size) {
+    (void)error, (void)size, (void)none;
+    s->side[0] = (data_side){3, 1, {{"word", "", 3, -1, some, 0, NULL}}};
+    s->n_readouts = s->scored = 1;
+    s->readout[0] = (data_readout){"first", "", 3, some, false};
+    if (${2:-0}) s->side[0].stream[0].words = s->readout[0].words = NULL;
+    $1;
+    return true;
+}
+static void example(const data_spec *s, rng *r, const data_example *e) {
+    (void)s, (void)r;
+    for (int t = 0; t < 3; t++) e->ids[0][0][t] = t;
+    e->target[0][2] = 0, e->source[0][2] = 0;
+}
+static int levels(const data_spec *s, data_split split, data_level out[DATA_MAXLEVELS]) {
+    (void)s, (void)split;
+    out[0] = (data_level){NULL, NULL, NULL, 0.3, 1.2};
+    return 1;
+}
+static int facts(const data_spec *s, data_fact out[DATA_MAXFACTS]) {
+    (void)s;
+    out[0] = (data_fact){NULL, NULL, 3};
+    return 1;
+}
+static const data_task own = {.name = "own", .configure = configure, .example = example,
+                              .levels = levels, .facts = facts};
+static const data_task *const tasks[] = {&own, NULL};
+const qkv_config_plugin qkv_plugin = {QKV_CONFIG_PLUGIN_ABI, sizeof(real), .tasks = tasks};
+END
 }
 
 try op_is_checked
@@ -505,5 +652,9 @@ try forgotten_plugin
 try clash_of_tasks
 try clash_of_blocks
 try clash_of_ops
+try clash_of_options
+try nothing_may_be_null
+try code_that_crashes_is_wrong
+try words_may_not_be_null
 
 summary

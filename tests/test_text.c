@@ -164,8 +164,8 @@ static void what_is_wrong_is_said(void **state) {
     refused(&data_task_file, files, SET("data", "a", "valid", "a"),
             "file: --data-valid and --data-test go together");
     refused(&data_task_file, files, SET("data", "a", "checksum", "12"),
-            "'a' has changed since: its checksum is 39cd80dfe9f34310 and not 12; put the old one "
-            "back, or train anew");
+            "'a' has changed since, or is another file: its checksum is 39cd80dfe9f34310 and not "
+            "12; name the old one with --data FILE, or train anew");
     refused(&data_task_text, files, SET("time", "3"), "text: which one? --data FILE");
     refused(&data_task_text, files, SET("data", "bad"),
             "bad, line 2, column 2: the byte 0xff is no UTF-8 text");

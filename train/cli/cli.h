@@ -50,12 +50,27 @@ int cli_error(int code, const char *command, const char *format, ...)
 
 /* printf() for words and tables with real numbers in them: see qkv_io_words(). Up to 4095 bytes. */
 void cli_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The file calls of every command, once cli_begin_files() was called: those of the system, and what is only
+ * there for a moment is known to cli_remove_temporaries(). */
+extern qkv_io cli_files;
+void cli_begin_files(void);
+
+/* A file, or an empty directory, that a signal which ends the program removes; and no longer. */
+void cli_temporary(const char *path);
+void cli_not_temporary(const char *path);
+void cli_remove_temporaries(void);  // may be called by a handler of signals
 
 enum { CLI_MAXOPTIONS = 256 };  // the most of a command
 
 /* Opens what --plugin names: a shared object, or a C file which is compiled first; what *out has
  * already, of other files, stays beside it. An exit code, and a message. */
 int cli_load_plugin(const char *command, const char *path, const struct qkv_config_plugin **out);
+
+/* Has a plugin that is complete names of its own only, and all its functions? Else a message. */
+bool cli_plugin_fits(const char *command, const char *shown, const struct qkv_config_plugin *p);
+
+/* What the two commands take beside the options of a configuration. */
+extern const cli_option cli_train_options[], cli_data_options[];
 
 /* The exit code for what the library said. */
 int cli_code(qkv_run_status s);

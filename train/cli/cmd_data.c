@@ -17,7 +17,7 @@ typedef struct {
     cli_settings settings;
 } request;
 
-static const cli_option own[] = {
+const cli_option cli_data_options[] = {
     {"", NULL, "Examples", NULL},
     {"seed", "N", "of the examples", "1"},
     {"n", "N", "how many examples (not with --check)", "3"},
@@ -51,12 +51,11 @@ static int configure(const request *r, const char *task, qkv_config *c, data_spe
     qkv_config_status s = qkv_config_make(&parts, c, spec, error);
     if (s == QKV_CONFIG_NO_TASK) return cli_unknown_task("data", task, c->plugin);
     if (s != QKV_CONFIG_OK) return cli_error(CLI_USAGE, "data", "%s", error);
-    if (strcmp(r->split, "heldout") == 0 && !spec->has_held_out)
-        return cli_error(
-            CLI_USAGE, "data",
-            "--split heldout: this task holds nothing out (pairs does with --hold-out, "
-            "coref does)");
-    return CLI_OK;
+    if (strcmp(r->split, "heldout") != 0 || spec->has_held_out) return CLI_OK;
+    data_release(spec);
+    return cli_error(CLI_USAGE, "data",
+                     "--split heldout: this task holds nothing out (pairs does with --hold-out, "
+                     "coref does)");
 }
 
 /* ---- showing ---- */
@@ -132,7 +131,7 @@ int cli_data(int argc, char **argv) {
     data_spec spec = {0};
     int first = 0;
     bool done = false;
-    int code = cli_settings_begin(&r.settings, argc, argv, false, own);
+    int code = cli_settings_begin(&r.settings, argc, argv, false, cli_data_options);
     if (code == CLI_OK)
         code = cli_parse(argc, argv, r.settings.option, take_option, &r, &first, &done);
     if (code != CLI_OK || done) return code;

@@ -14,6 +14,7 @@
 
 static const cli_option options[] = {CLI_OPTION_AT,
                                      CLI_OPTION_WEIGHTS,
+                                     CLI_OPTION_DATA,
                                      CLI_OPTION_PLUGIN,
                                      {"examples", "N", "held-out examples", "2000"},
                                      {"json", NULL, "one line of JSON", NULL},

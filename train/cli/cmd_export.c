@@ -13,6 +13,7 @@ static const cli_option options[] = {
     {"force", NULL, "write into a directory that is not empty", NULL},
     CLI_OPTION_AT,
     CLI_OPTION_WEIGHTS,
+    CLI_OPTION_DATA,
     CLI_OPTION_PLUGIN,
     {NULL, NULL, NULL, NULL}};
 
@@ -59,7 +60,7 @@ int cli_export(int argc, char **argv) {
     qkv_trainer *t = cli_open_run("export", run, &r.state, false, &progress, &code);
     if (!t) return code;
     code = cli_has_example("export", "example", t, r.o.example);
-    if (code == CLI_OK && !qkv_run_export(&qkv_io_posix, t, &r.o, &exported, error))
+    if (code == CLI_OK && !qkv_run_export(&cli_files, t, &r.o, &exported, error))
         code = cli_error(CLI_FAILED, "export", "%s", error);
     if (code == CLI_OK) report(&r, &exported);
     qkv_trainer_free(t);

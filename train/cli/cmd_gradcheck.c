@@ -10,6 +10,7 @@
 
 #include "autograd/gradcheck.h"
 #include "train/cli/cli.h"
+#include "train/cli/gradcheck_apart.h"
 #include "train/cli/json.h"
 #include "train/config/plugin.h"
 
@@ -37,7 +38,7 @@ typedef struct {
     const char *kind, *name;
     const ag_op *op;  // NULL: made of ops
     ag_sample_fn *sample;
-    bool has_kinks;
+    bool has_kinks, own;  // own: a plugin's
 } subject;
 
 typedef struct {
@@ -51,17 +52,19 @@ static void add(subjects *all, subject s) {
 }
 
 static void add_lists(subjects *all, const ag_op *const *ops, const nn_layer *layers) {
-    for (; ops && *ops; ops++) add(all, (subject){"op", (*ops)->name, *ops, NULL, false});
+    for (; ops && *ops; ops++) add(all, (subject){"op", (*ops)->name, *ops, NULL, false, false});
     for (; layers && layers->name; layers++)
-        add(all, (subject){"layer", layers->name, NULL, layers->sample, false});
+        add(all, (subject){"layer", layers->name, NULL, layers->sample, false, false});
 }
 
 static void collect(subjects *all, const qkv_config_plugin *plugin) {
     add_lists(all, ag_ops, nn_layers);
     if (!plugin) return;
+    const int built_in = all->n;
     add_lists(all, plugin->ops, plugin->layers);
     for (const qkv_config_plugin_block *b = plugin->blocks; b && b->name; b++)
-        add(all, (subject){"block", b->name, NULL, b->sample, b->has_kinks});
+        add(all, (subject){"block", b->name, NULL, b->sample, b->has_kinks, false});
+    for (int i = built_in; i < all->n && i < MAX_SUBJECTS; i++) all->at[i].own = true;
 }
 
 static bool wanted(const subject *s, int n, char **names) {
@@ -117,8 +120,9 @@ static int check_all(const request *r, const subjects *all, int n, char **names)
         const subject *s = &all->at[i];
         ag_check_report report;
         if (!wanted(s, n, names)) continue;
-        wrong += !(s->op ? ag_gradcheck_op(s->op, &report)
-                         : ag_gradcheck(s->sample, s->has_kinks, &report));
+        wrong += !(s->own  ? cli_gradcheck_apart(s->op, s->sample, s->has_kinks, &report)
+                   : s->op ? ag_gradcheck_op(s->op, &report)
+                           : ag_gradcheck(s->sample, s->has_kinks, &report));
         checked++;
         coordinates += report.coordinates;
         print_row(s, &report, r->json);

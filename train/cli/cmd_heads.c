@@ -15,6 +15,7 @@ static const cli_option options[] = {
     {"out", "DIR", "where the mean attention goes, as tables and a picture", "RUN/heads"},
     CLI_OPTION_AT,
     CLI_OPTION_WEIGHTS,
+    CLI_OPTION_DATA,
     CLI_OPTION_PLUGIN,
     {"json", NULL, "one line of JSON", NULL},
     {NULL, NULL, NULL, NULL}};

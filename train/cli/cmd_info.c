@@ -8,20 +8,21 @@
 
 enum { WIDTH = 80, CELL = 25, VALUE = QKV_CONFIG_TEXT_SIZE + 8 };
 
-static const cli_option options[] = {
-    {"plugin", "FILE", "the plugin with the run's task or block", NULL},
-    {"json", NULL, "one line of JSON", NULL},
-    {NULL, NULL, NULL, NULL}};
+static const cli_option options[] = {CLI_OPTION_DATA,
+                                     CLI_OPTION_PLUGIN,
+                                     {"json", NULL, "one line of JSON", NULL},
+                                     {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     bool json;
-    const struct qkv_config_plugin *plugin;
+    cli_state state;
 } request;
 
 static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
-    return cli_load_plugin("info", value, &r->plugin);
+    bool taken;
+    return cli_take_state("info", &r->state, name, value, &taken);
 }
 
 /* ---- the configuration ---- */
@@ -150,22 +151,22 @@ static void print_parameters(const info *i) {
 /* ---- the command ---- */
 
 /* The run's latest weights; its initial ones where there is no checkpoint. An exit code. */
-static int open_run(const char *run, const struct qkv_config_plugin *plugin, info *out) {
+static int open_run(const char *run, const cli_state *state, info *out) {
+    const qkv_run_opening o = cli_opening(run, state);
     char path[QKV_IO_PATH], error[QKV_IO_ERROR];
     qkv_config c;
     data_spec spec;
     int skipped;
-    qkv_run_status status = qkv_run_open_config(&qkv_io_posix, run, plugin, &c, &spec, error);
+    qkv_run_status status = qkv_run_open_config(&cli_files, &o, &c, &spec, error);
     if (status != QKV_RUN_DONE) return cli_error(cli_code(status), "info", "%s", error);
-    qkv_io_status f = qkv_run_latest(&qkv_io_posix, NULL, run, path, &skipped, error);
-    if (f == QKV_IO_OK || f == QKV_IO_ABSENT) {
-        out->t = qkv_trainer_new(NULL, &c, &spec, 1, error);
-        data_release(&spec);
-        if (!out->t) return cli_error(CLI_FAILED, "info", "%s", error);
-    }
+    qkv_io_status f = qkv_run_latest(&cli_files, NULL, run, path, &skipped, error);
+    bool readable = f == QKV_IO_OK || f == QKV_IO_ABSENT;
+    if (readable) out->t = qkv_trainer_new(NULL, &c, &spec, 1, error);
+    data_release(&spec);
+    if (readable && !out->t) return cli_error(CLI_FAILED, "info", "%s", error);
     out->trained = f == QKV_IO_OK;
     out->progress = qkv_run_progress_start();
-    if (out->trained) f = qkv_run_restore(&qkv_io_posix, out->t, &out->progress, path, error);
+    if (out->trained) f = qkv_run_restore(&cli_files, out->t, &out->progress, path, error);
     if (out->trained && f == QKV_IO_OK && *error) cli_error(CLI_OK, "info", "note: %s", error);
     if (f == QKV_IO_OK || f == QKV_IO_ABSENT) return CLI_OK;
     return cli_error(f == QKV_IO_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "info", "%s", error);
@@ -188,14 +189,14 @@ static void print_text(const info *i) {
 }
 
 int cli_info(int argc, char **argv) {
-    request r = {.json = false};
+    request r = {.state = CLI_STATE_NEWEST};
     info i = {.t = NULL};
     const char *run;
     bool done;
     int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
     if (code != CLI_OK || done) return code;
     i.run = run;
-    code = open_run(i.run, r.plugin, &i);
+    code = open_run(i.run, &r.state, &i);
     if (code == CLI_OK) {
         qkv_probe_account_of(i.t, &i.account);
         (r.json ? info_print_json : print_text)(&i);

@@ -17,6 +17,7 @@ static const cli_option options[] = {
     {"out", "DIR", "where the maps go, as tables and a picture", "RUN/patch"},
     CLI_OPTION_AT,
     CLI_OPTION_WEIGHTS,
+    CLI_OPTION_DATA,
     CLI_OPTION_PLUGIN,
     {"json", NULL, "one line of JSON", NULL},
     {NULL, NULL, NULL, NULL}};

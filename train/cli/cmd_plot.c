@@ -26,9 +26,12 @@ static const cli_option options[] = {
      NULL},
     {"at", "STEP", "its state after so many steps; of an animation the last", "the newest"},
     {"answer", "NAME", "which of several answers is framed (with --attention)", NULL},
-    {"plugin", "FILE", "the plugin with the run's task or block", NULL},
-    {"out", "DIR", "where a comparison of several runs goes (not with --attention)",
-     "runs/compare"},
+    {"data", "FILE",
+     "where the file is now that the run read; a directory: all of them (with --attention, "
+     "--animate)",
+     "where it was"},
+    CLI_OPTION_PLUGIN,
+    {"out", "DIR", "where the pictures go", "RUN/plots; of several runs runs/compare"},
     {NULL, NULL, NULL, NULL}};
 
 typedef struct {
@@ -101,8 +104,6 @@ static int check_options(const request *r, int n) {
                                           : "is one picture, --only has no say");
     if (r->frames >= 0 && !r->animate)
         return cli_error(CLI_USAGE, "plot", "--frames goes with --animate");
-    if (r->out && n == 1)
-        return cli_error(CLI_USAGE, "plot", "--out is for a comparison of several runs");
     if (r->state.at != QKV_RUN_NEWEST && !r->attention && !r->animate)
         return cli_error(CLI_USAGE, "plot", "--at goes with --attention or --animate");
     if (r->example >= 0 && !r->attention)
@@ -122,7 +123,7 @@ static void copy_to_stdout(const char *path) {
     char error[QKV_IO_ERROR];
     void *text;
     size_t n;
-    if (qkv_io_read_file(&qkv_io_posix, NULL, path, 1 << 20, &text, &n, error) != QKV_IO_OK) return;
+    if (qkv_io_read_file(&cli_files, NULL, path, 1 << 20, &text, &n, error) != QKV_IO_OK) return;
     for (size_t i = 0; i < n; i++)
         if (((char *)text)[i] != '\f') putchar(((char *)text)[i]);  // gnuplot's end of a page
     tensor_malloc.release(NULL, text);
@@ -167,31 +168,32 @@ static int plot_example(request *r, const char *run) {
     if (!t) return code;
     int readout = cli_readout("plot", qkv_trainer_spec(t), r->answer);
     code = readout < 0 ? CLI_USAGE : cli_has_example("plot", "example", t, r->example);
-    bool written = code == CLI_OK && load_example(r, t, error) &&
-                   qkv_run_write_example(&qkv_io_posix, t, run, readout, r->change, error);
+    bool written =
+        code == CLI_OK && load_example(r, t, error) &&
+        qkv_run_write_example(&cli_files, t, r->out ? r->out : run, readout, r->change, error);
     qkv_trainer_free(t);
     if (code != CLI_OK) return code;
     if (!written) return cli_error(CLI_FAILED, "plot", "%s", error);
-    return code_of(qkv_plot_example(run, r->format, report, r));
+    return code_of(qkv_plot_example(r->out ? r->out : run, r->out, r->format, report, r));
 }
 
 /* What the run looked like, step by step. */
 static int plot_animation(request *r, const char *run) {
     char error[QKV_IO_ERROR];
-    qkv_run_opening o = {
-        .dir = run, .plugin = r->state.plugin, .threads = 1, .at = (int)r->state.at};
+    const qkv_run_opening o = cli_opening(run, &r->state);
+    const char *to = r->out ? r->out : run;
     qkv_run_status status =
-        qkv_run_write_frames(&qkv_io_posix, &o, r->frames < 0 ? FRAMES : (int)r->frames, error);
+        qkv_run_write_frames(&cli_files, &o, r->frames < 0 ? FRAMES : (int)r->frames, to, error);
     if (status != QKV_RUN_DONE) return cli_error(cli_code(status), "plot", "%s", error);
     if (*error) cli_error(CLI_OK, "plot", "note: %s", error);
-    return code_of(qkv_plot_animation(run, report, r));
+    return code_of(qkv_plot_animation(to, r->out, report, r));
 }
 
 /* Several runs in one picture. */
 static int plot_comparison(request *r, const char *const *runs, int n) {
     char error[QKV_IO_ERROR];
     const char *out = r->out ? r->out : "runs/compare";
-    if (!qkv_io_make_directory(&qkv_io_posix, out, error))
+    if (!qkv_io_make_directory(&cli_files, out, error))
         return cli_error(CLI_FAILED, "plot", "%s", error);
     return code_of(qkv_plot_compare(runs, n, out, r->format, report, r));
 }
@@ -204,7 +206,7 @@ static int check_run(const char *run, bool curves) {
     size_t n;
     if (!qkv_io_path(path, run, "metrics.csv", error))
         return cli_error(CLI_USAGE, "plot", "%s", error);
-    qkv_run_status s = qkv_run_config_text(&qkv_io_posix, run, &json, &n, error);
+    qkv_run_status s = qkv_run_config_text(&cli_files, run, &json, &n, error);
     if (s != QKV_RUN_DONE) return cli_error(cli_code(s), "plot", "%s", error);
     bool whole = qkv_config_is_object(json, n, error);
     tensor_malloc.release(NULL, json);
@@ -234,11 +236,11 @@ int cli_plot(int argc, char **argv) {
     if (r.animate) return plot_animation(&r, runs[0]);
     if (r.attention) return plot_example(&r, runs[0]);
     if (n > 1) return plot_comparison(&r, runs, n);
-    qkv_plot_status s = qkv_plot_run(runs[0], r.format, r.only, report, &r);
+    qkv_plot_status s = qkv_plot_run(runs[0], r.out, r.format, r.only, report, &r);
     if (s == QKV_PLOT_OK && r.format != QKV_PLOT_TXT && !r.only && isatty(STDOUT_FILENO)) {
         r.format = QKV_PLOT_TXT;  // a first look without leaving the terminal
-        qkv_plot_run(runs[0], r.format, "loss", report, &r);
-        qkv_plot_run(runs[0], r.format, "learning", report, &r);
+        qkv_plot_run(runs[0], r.out, r.format, "loss", report, &r);
+        qkv_plot_run(runs[0], r.out, r.format, "learning", report, &r);
     }
     return code_of(s);
 }

@@ -19,6 +19,7 @@ static const cli_option options[] = {
     {"seed", "S", "another seed, another text", "1"},
     CLI_OPTION_AT,
     CLI_OPTION_WEIGHTS,
+    CLI_OPTION_DATA,
     CLI_OPTION_PLUGIN,
     {"json", NULL, "one line of JSON, with each token's probability", NULL},
     {NULL, NULL, NULL, NULL}};

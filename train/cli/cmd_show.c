@@ -21,6 +21,7 @@ static const cli_option options[] = {
      NULL},
     CLI_OPTION_AT,
     CLI_OPTION_WEIGHTS,
+    CLI_OPTION_DATA,
     CLI_OPTION_PLUGIN,
     {NULL, NULL, NULL, NULL}};
 

@@ -100,7 +100,7 @@ static qkv_study *open_study(const char *name, const struct qkv_config_plugin *p
         return NULL;
     }
     void *text;
-    qkv_io_status read = qkv_io_read_file(&qkv_io_posix, NULL, name, 1 << 22, &text, &n, error);
+    qkv_io_status read = qkv_io_read_file(&cli_files, NULL, name, 1 << 22, &text, &n, error);
     if (read != QKV_IO_OK) {
         *code = cli_error(read == QKV_IO_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "study", "%s", error);
         return NULL;
@@ -205,7 +205,7 @@ enum { NOT_HELD = -1, TRAINING_FAILED = -2 };
 static int conclude(const request *r, const qkv_study *s, const qkv_study_results *results,
                     const char *dir) {
     char error[QKV_IO_ERROR];
-    if (!qkv_study_write(&qkv_io_posix, s, results, dir, error))
+    if (!qkv_study_write(&cli_files, s, results, dir, error))
         return cli_error(CLI_FAILED, "study", "%s", error);
     tensor_arena *arena = tensor_arena_new(NULL);
     qkv_io_text text = {.arena = arena, .failed = !arena};
@@ -233,7 +233,7 @@ static qkv_run_status check(const qkv_study *s, const qkv_study_options *o, char
     char path[QKV_IO_PATH];
     qkv_study_results known = {.arena = tensor_arena_new(NULL)};
     qkv_io_status read = known.arena && qkv_io_path(path, o->dir, "results.jsonl", error)
-                             ? qkv_study_results_read(&qkv_io_posix, path, s, &known, error)
+                             ? qkv_study_results_read(&cli_files, path, s, &known, error)
                              : QKV_IO_UNREADABLE;
     qkv_run_status status = read == QKV_IO_OK        ? qkv_study_check(s, &known, o, error)
                             : read == QKV_IO_DAMAGED ? QKV_RUN_DAMAGED
@@ -264,8 +264,7 @@ static int run_study(const request *r, const char *name) {
     qkv_study_results results = {.arena = tensor_arena_new(NULL)};
     qkv_run_status status = check(s, &o, error);
     if (status == QKV_RUN_DONE)
-        status =
-            results.arena ? qkv_study_run(&qkv_io_posix, s, &o, &results, error) : QKV_RUN_FAILED;
+        status = results.arena ? qkv_study_run(&cli_files, s, &o, &results, error) : QKV_RUN_FAILED;
     if (progress.shown) fprintf(stderr, "\r\033[K");
     if (status == QKV_RUN_STOPPED && cli_stop)
         code = cli_error(CLI_SIGNAL + cli_stop, "study", "%s", error);
@@ -294,13 +293,13 @@ static int merge(const request *r, int n, char **operands) {
     tensor_arena *arena = tensor_arena_new(NULL);
     qkv_io_text lines = {.arena = arena, .failed = !arena || !all.arena};
     int lock = -1;
-    if (!qkv_io_make_directory(&qkv_io_posix, r->out, error) ||
-        !qkv_run_lock(&qkv_io_posix, r->out, "study", &lock, error))
+    if (!qkv_io_make_directory(&cli_files, r->out, error) ||
+        !qkv_run_lock(&cli_files, r->out, "study", &lock, error))
         code = cli_error(CLI_FAILED, "study", "%s", error);
     for (int i = 0; i < n && code == CLI_OK; i++) {
         const char *dir = i == 0 ? r->out : operands[i];
         qkv_io_status read = qkv_io_path(path, dir, "results.jsonl", error)
-                                 ? qkv_study_results_read(&qkv_io_posix, path, s, &all, error)
+                                 ? qkv_study_results_read(&cli_files, path, s, &all, error)
                                  : QKV_IO_UNREADABLE;
         if (read != QKV_IO_OK)
             code =
@@ -318,10 +317,10 @@ static int merge(const request *r, int n, char **operands) {
     }
     if (code == CLI_OK &&
         (lines.failed || !qkv_io_path(path, r->out, "results.jsonl", error) ||
-         !qkv_io_write_file(&qkv_io_posix, path, lines.at ? lines.at : "", lines.n, error)))
+         !qkv_io_write_file(&cli_files, path, lines.at ? lines.at : "", lines.n, error)))
         code = cli_error(CLI_FAILED, "study", "%s", lines.failed ? "out of memory" : error);
     if (code == CLI_OK) code = conclude(r, s, &all, r->out);
-    qkv_run_close_directory(&qkv_io_posix, lock);
+    qkv_run_close_directory(&cli_files, lock);
     tensor_arena_free(arena);
     tensor_arena_free(all.arena);
     qkv_study_free(s);

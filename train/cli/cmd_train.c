@@ -7,25 +7,27 @@
 
 #include "train/cli/settings.h"
 #include "train/cli/stop.h"
+#include "train/cli/train_source.h"
 #include "train/cli/train_summary.h"
 #include "train/io/number.h"
 #include "train/io/words.h"
 #include "train/plot/plot.h"
 #include "train/trainer/pool.h"
 
-enum { MAX_PICTURES = 64, KEEP = 2, KEEP_LOG = 64 };
+enum { MAX_PICTURES = 64 };
 
 /* The options that are no part of the configuration. */
-static const cli_option own[] = {
+const cli_option cli_train_options[] = {
     {"", NULL, "Run", NULL},
     {"out", "DIR", "the run's directory", "runs/TASK-N"},
     {"force", NULL, "replace an earlier run in it", NULL},
-    {"resume", NULL, "go on with the run in --out; of what it is only --steps may grow", NULL},
+    {"resume", NULL,
+     "go on with the run in --out; of what it is only --steps may grow, and --data move", NULL},
     {"plugin", "FILE", "your own tasks and blocks: a .c file or a shared object", NULL},
     {"config", "FILE", "start from a config.json", NULL},
     {"save-every", "N|log", "steps between checkpoints; 0: only at the end; log: 1, 2, 4, 8 ...",
-     "0"},
-    {"keep", "N", "checkpoints that stay, at least 2", "2; all of log"},
+     "0; of --resume and --config the run's"},
+    {"keep", "N", "checkpoints that stay, at least 2", "2; all of log; or the run's"},
     {"threads", "N", "threads; 0: one for each processor it may use. Never changes a result", "0"},
     {"detect-anomaly", NULL,
      "look for numbers that are not finite at every node of every step; slower", NULL},
@@ -37,7 +39,8 @@ typedef struct {
     cli_settings settings;
     const char *out, *config_file, *from;
     bool force, resume, detect_anomaly, quiet, json;
-    long threads, save_every, keep;
+    long threads;
+    cli_saving saving;
 } request;
 
 /* ---- the options ---- */
@@ -55,22 +58,24 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "threads") == 0)
         return cli_whole_number("train", name, value, 0, 256, &r->threads);
     if (strcmp(name, "save-every") == 0 && strcmp(value, "log") == 0)
-        return r->save_every = QKV_RUN_SAVE_LOG, CLI_OK;
+        return r->saving.every = QKV_RUN_SAVE_LOG, CLI_OK;
     if (strcmp(name, "save-every") == 0)
-        return cli_whole_number("train", name, value, 0, 1000000000, &r->save_every);
+        return cli_whole_number("train", name, value, 0, 1000000000, &r->saving.every);
     if (strcmp(name, "from") == 0) r->from = value;
     if (strcmp(name, "keep") == 0)
-        return cli_whole_number("train", name, value, 2, 1000000, &r->keep);
+        return cli_whole_number("train", name, value, 2, 1000000, &r->saving.keep);
     return cli_settings_take(&r->settings, name, value);
 }
 
-/* What a resumed run may be given: more steps. */
+/* What a resumed run may be given: more steps, and where its files are now. */
 static int check_resume(const request *r) {
     if (!r->out) return cli_error(CLI_USAGE, "train", "--resume needs --out");
     if (r->force) return cli_error(CLI_USAGE, "train", "--resume and --force exclude each other");
     const char *other = r->config_file ? "config" : NULL;
-    for (int i = 0; i < r->settings.n_given && !other; i++)
-        if (strcmp(r->settings.given[i].name, "steps") != 0) other = r->settings.given[i].name;
+    for (int i = 0; i < r->settings.n_given && !other; i++) {
+        const char *name = r->settings.given[i].name;
+        if (data_choice_index("steps|data|data-valid|data-test", name) < 0) other = name;
+    }
     if (other && strcmp(other, "from") == 0)
         return cli_error(CLI_USAGE, "train", "--resume and --from exclude each other");
     if (other)
@@ -90,10 +95,10 @@ static int read_base(const request *r, char **json, size_t *n, char path[QKV_IO_
     qkv_run_status status = QKV_RUN_DONE;
     if (r->resume) {
         snprintf(path, QKV_IO_PATH, "%s/config.json", r->out);
-        status = qkv_run_config_text(&qkv_io_posix, r->out, json, n, error);
+        status = qkv_run_config_text(&cli_files, r->out, json, n, error);
     } else if (r->config_file) {
         snprintf(path, QKV_IO_PATH, "%s", r->config_file);
-        qkv_io_status s = qkv_io_read_file(&qkv_io_posix, NULL, path, 1 << 20, &text, n, error);
+        qkv_io_status s = qkv_io_read_file(&cli_files, NULL, path, 1 << 20, &text, n, error);
         if (s != QKV_IO_OK) status = s == QKV_IO_DAMAGED ? QKV_RUN_DAMAGED : QKV_RUN_FAILED;
         *json = text;
     } else if (r->from) {
@@ -102,7 +107,7 @@ static int read_base(const request *r, char **json, size_t *n, char path[QKV_IO_
             snprintf(path, QKV_IO_PATH, "%s", r->from);
         else
             snprintf(path, QKV_IO_PATH, "%.*s/config.json", (int)length, r->from);
-        status = qkv_run_source_config(&qkv_io_posix, r->from, json, n, error);
+        status = qkv_run_source_config(&cli_files, r->from, json, n, error);
     }
     return status == QKV_RUN_DONE ? CLI_OK : cli_error(cli_code(status), "train", "%s", error);
 }
@@ -140,12 +145,17 @@ static int make_config(const request *r, const char *json, size_t n, const char 
     return cli_error(CLI_USAGE, "train", "%s", error);
 }
 
-static int configure(const request *r, qkv_config *c, data_spec *spec) {
+static int configure(request *r, qkv_config *c, data_spec *spec) {
     char path[QKV_IO_PATH] = "", *json = NULL;
     size_t n = 0;
     int code = r->resume ? check_resume(r) : CLI_OK;
     if (code == CLI_OK) code = read_base(r, &json, &n, path);
+    if (code == CLI_OK)
+        code = cli_choose_saving(r->resume || r->config_file ? json : NULL, n, path, r->resume,
+                                 &r->saving);
     if (code == CLI_OK) code = make_config(r, json, n, path, c, spec);
+    if (code == CLI_OK && json && !r->resume && !r->config_file && qkv_config_from_is_file(r->from))
+        cli_note_source(&r->settings, r->from, c);
     if (json) tensor_malloc.release(NULL, json);
     return code;
 }
@@ -156,7 +166,8 @@ typedef struct {
     const qkv_config *config;
     const data_spec *spec;
     bool shown, on_terminal;
-    double began, last;
+    qkv_io_watch watch;         // since its first step
+    double last;                // read when it was drawn
     int first;                  // steps that an earlier leg had done
     char warned[QKV_IO_ERROR];  // the last warning
     int repeated;               // how often it came again
@@ -171,12 +182,12 @@ static void say_facts(void *ctx) {
 static void show_progress(void *ctx, int step, int steps, double loss, double accuracy) {
     enum { WIDTH = 24 };
     bar *b = ctx;
-    double now = qkv_io_seconds();
-    if (b->first < 0) b->first = step - 1, b->began = now;
+    if (b->first < 0) b->first = step - 1, b->watch = qkv_io_watch_start();
+    double now = qkv_io_watch_read(&b->watch);
     if (!b->on_terminal || (now - b->last < 0.1 && step < steps)) return;
     b->last = now;
     b->shown = true;
-    double rate = (step - b->first) / (now - b->began + 1e-9);
+    double rate = (step - b->first) / (now + 1e-9);
     char done[WIDTH + 1];
     for (int i = 0; i < WIDTH; i++) done[i] = i < (int)((double)step / steps * WIDTH) ? '#' : '.';
     done[WIDTH] = '\0';
@@ -235,7 +246,8 @@ static int train(const request *r, const qkv_config *c, const data_spec *spec) {
     bar progress = {.config = c,
                     .spec = spec,
                     .on_terminal = cli_terminal(STDERR_FILENO) && !r->quiet,
-                    .first = -1};
+                    .first = -1,
+                    .last = -1};
     snprintf(prefix, sizeof prefix, "runs/%s", c->task);
     list_pictures(pictures);
     qkv_run_options o = {.dir = r->out,
@@ -244,10 +256,8 @@ static int train(const request *r, const qkv_config *c, const data_spec *spec) {
                          .threads = r->threads ? (int)r->threads : qkv_trainer_processors(),
                          .force = r->force,
                          .resume = r->resume,
-                         .save_every = (int)r->save_every,
-                         .keep = (int)(r->keep                             ? r->keep
-                                       : r->save_every == QKV_RUN_SAVE_LOG ? KEEP_LOG
-                                                                           : KEEP),
+                         .save_every = (int)r->saving.every,
+                         .keep = (int)r->saving.keep,
                          .detect_anomaly = r->detect_anomaly,
                          .stop = &cli_stop,
                          .begun = r->quiet || r->json ? NULL : say_facts,
@@ -255,7 +265,7 @@ static int train(const request *r, const qkv_config *c, const data_spec *spec) {
                          .warn = warn,
                          .ctx = &progress};
     cli_catch_signals();
-    qkv_run_status status = qkv_run_train(&qkv_io_posix, c, spec, &o, &summary, error);
+    qkv_run_status status = qkv_run_train(&cli_files, c, spec, &o, &summary, error);
     cli_release_signals();
     end_bar(&progress);
     end_warnings(&progress);
@@ -273,20 +283,18 @@ static int train(const request *r, const qkv_config *c, const data_spec *spec) {
 }
 
 int cli_train(int argc, char **argv) {
-    request r = {.keep = 0};
+    request r = {.saving = {.every = CLI_AS_BEFORE}};
     qkv_config c;
     data_spec spec;
     int first = 0;
     bool done = false;
-    int code = cli_settings_begin(&r.settings, argc, argv, true, own);
+    int code = cli_settings_begin(&r.settings, argc, argv, true, cli_train_options);
     if (code == CLI_OK)
         code = cli_parse(argc, argv, r.settings.option, take_option, &r, &first, &done);
     if (code != CLI_OK || done) return code;
     if (first < argc)
         return cli_error(CLI_USAGE, "train", "'%s' is no option; qkv train takes none but options",
                          argv[first]);
-    if (r.keep && !r.save_every && !r.resume)
-        return cli_error(CLI_USAGE, "train", "--keep belongs to --save-every, which is 0 here");
     code = configure(&r, &c, &spec);
     if (code != CLI_OK) return code;
     code = train(&r, &c, &spec);

@@ -1,6 +1,5 @@
 /* cmd_view.c - qkv view: a run as one HTML file, the page with the run in it. */
 #include <jansson.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +14,14 @@ enum { MOST_BYTES = 48 << 20, MOST_STATES = 64, MOST_PAGE = 64 << 20 };
 static const cli_option options[] = {
     {"out", "FILE", "the file to write", "RUN/view.html"},
     {"at", "STEP", "the step at which it opens", "the newest"},
+    CLI_OPTION_DATA,
     {"page", "FILE", "the page without a run, as `make page` builds it", "beside the program"},
     {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     const char *out, *page;
-    long at;  // -1: the newest
+    cli_state state;  // its newest; where its data are
+    long at;          // -1: the newest
 } request;
 
 static int take_option(void *ctx, const char *name, const char *value) {
@@ -29,6 +30,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
         if (qkv_io_parse_int(value, &r->at) && r->at >= 0) return CLI_OK;
         return cli_error(CLI_USAGE, "view", "--at: '%s' is no number of steps", value);
     }
+    if (strcmp(name, "data") == 0) return r->state.data = value, CLI_OK;
     *(strcmp(name, "out") == 0 ? &r->out : &r->page) = value;
     return CLI_OK;
 }
@@ -61,7 +63,7 @@ static int read_page(const request *r, char **text, char **at) {
                          "the page is not there: `make page` builds it beside the program, `make "
                          "install` puts it into share/qkv, --page names another");
     if (r->page) snprintf(path, sizeof path, "%s", r->page);
-    if (qkv_io_read_file(&qkv_io_posix, NULL, path, MOST_PAGE, &data, &n, error) != QKV_IO_OK)
+    if (qkv_io_read_file(&cli_files, NULL, path, MOST_PAGE, &data, &n, error) != QKV_IO_OK)
         return cli_error(CLI_FAILED, "view", "%s", error);
     *text = data;
     *at = strstr(*text, mark);
@@ -101,11 +103,8 @@ typedef struct {
 
 static bool add_step(void *ctx, const char *name) {
     steps *s = ctx;
-    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
-    long step = strncmp(name, "step-", 5) == 0 ? strtol(name + 5, NULL, 10) : -1;
-    if (step < 0 || step > INT_MAX || s->n == MOST_STATES) return true;
-    if (!qkv_run_checkpoint_path(path, ".", (int)step, error) || strcmp(path + 2, name) != 0)
-        return true;
+    const long step = qkv_run_checkpoint_step(name);
+    if (step < 0 || s->n == MOST_STATES) return true;
     int at = s->n++;
     for (; at > 0 && s->step[at - 1] > step; at--) s->step[at] = s->step[at - 1];
     s->step[at] = (int)step;
@@ -118,14 +117,13 @@ static json_t *checkpoints(const char *dir, int latest) {
     steps s = {.n = 0};
     size_t total = 0;
     json_t *list = json_array();
-    if (qkv_io_posix.list(qkv_io_posix.ctx, dir, add_step, &s) < 0) s.n = 0;
+    if (cli_files.list(cli_files.ctx, dir, add_step, &s) < 0) s.n = 0;
     for (int i = s.n - 1; i >= 0; i--) {
         void *data;
         size_t n;
         if (s.step[i] > latest || !qkv_run_checkpoint_path(path, dir, s.step[i], error) ||
-            qkv_run_checkpoint_check(&qkv_io_posix, NULL, path, error) != QKV_IO_OK ||
-            qkv_io_read_file(&qkv_io_posix, NULL, path, SIZE_MAX / 4, &data, &n, error) !=
-                QKV_IO_OK)
+            qkv_run_checkpoint_check(&cli_files, NULL, path, error) != QKV_IO_OK ||
+            qkv_io_read_file(&cli_files, NULL, path, SIZE_MAX / 4, &data, &n, error) != QKV_IO_OK)
             continue;
         total += n;
         bool room = total <= MOST_BYTES || s.step[i] == latest;
@@ -147,7 +145,7 @@ static json_t *files(const qkv_config *c) {
         void *text;
         size_t n;
         if (!o || !*qkv_config_get(c, o, name, sizeof name)) continue;
-        qkv_io_status s = qkv_io_read_file(&qkv_io_posix, NULL, name, MOST_BYTES, &text, &n, error);
+        qkv_io_status s = qkv_io_read_file(&cli_files, NULL, name, MOST_BYTES, &text, &n, error);
         json_t *whole = s == QKV_IO_OK ? json_stringn(text, n) : NULL;
         if (s == QKV_IO_OK) tensor_malloc.release(NULL, text);
         if (!whole) {
@@ -168,7 +166,7 @@ static json_t *metrics_of(const char *dir) {
     size_t n = 0;
     qkv_io_status s = QKV_IO_UNREADABLE;
     if (qkv_io_path(path, dir, "metrics.csv", error))
-        s = qkv_io_read_file(&qkv_io_posix, NULL, path, (size_t)1 << 28, &text, &n, error);
+        s = qkv_io_read_file(&cli_files, NULL, path, (size_t)1 << 28, &text, &n, error);
     if (s == QKV_IO_ABSENT) return json_string("");
     json_t *whole = s == QKV_IO_OK ? json_stringn(text, n) : NULL;
     if (text) tensor_malloc.release(NULL, text);
@@ -207,11 +205,12 @@ static int write_view(const char *path, const char *page, const char *at, const 
     memcpy(all, page, before);
     memcpy(all + before, run, n);
     memcpy(all + before + n, rest, after);
-    bool ok = qkv_io_write_file(&qkv_io_posix, path, all, before + n + after, error);
+    bool device;
+    bool ok = qkv_io_write_output(&cli_files, path, all, before + n + after, &device, error);
     free(all);
     if (!ok) return cli_error(CLI_FAILED, "view", "%s", error);
-    printf("The run is in %s; any browser opens it.\n",
-           qkv_io_printable(path, shown, sizeof shown));
+    fprintf(device ? stderr : stdout, "The run is in %s; any browser opens it.\n",
+            qkv_io_printable(path, shown, sizeof shown));  // stdout may be where it went
     return CLI_OK;
 }
 
@@ -240,14 +239,15 @@ static int view(const char *dir, const request *r, qkv_trainer *t, int latest) {
 
 int cli_view(int argc, char **argv) {
     char error[QKV_IO_ERROR];
-    request r = {NULL, NULL, -1};
+    request r = {.state = CLI_STATE_NEWEST, .at = -1};
     const char *run;
     bool done;
     int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
     if (code != CLI_OK || done) return code;
     qkv_run_progress progress;
     qkv_run_status status;
-    qkv_trainer *t = qkv_run_open(&qkv_io_posix, run, NULL, 1, &progress, &status, error);
+    const qkv_run_opening o = cli_opening(run, &r.state);
+    qkv_trainer *t = qkv_run_open_at(&cli_files, &o, &progress, &status, error);
     if (!t) return cli_error(cli_code(status), "view", "%s", error);
     code = view(run, &r, t, progress.step);
     qkv_trainer_free(t);

@@ -36,7 +36,7 @@ static void report(void *ctx, const char *name, qkv_plot_status status, const ch
 
 int cli_maps_draw(const cli_maps *m, const char *command, const char *dir, bool quiet) {
     char error[QKV_IO_ERROR], probe[QKV_IO_PATH], path[QKV_IO_PATH], name[32];
-    const qkv_io *io = &qkv_io_posix;
+    const qkv_io *io = &cli_files;
     bool ok = qkv_io_path(probe, dir, "probe", error) && qkv_io_make_directory(io, probe, error);
     for (int i = 0; ok && i < CLI_MAPS; i++) {
         snprintf(name, sizeof name, "example-%d.csv", i);
@@ -50,6 +50,6 @@ int cli_maps_draw(const cli_maps *m, const char *command, const char *dir, bool 
     }
     if (!ok) return cli_error(CLI_FAILED, command, "%s", error);
     static char heading[] = "Picture  ";
-    qkv_plot_example(dir, QKV_PLOT_PNG, quiet ? NULL : report, heading);
+    qkv_plot_example(dir, NULL, QKV_PLOT_PNG, quiet ? NULL : report, heading);
     return CLI_OK;
 }

@@ -5,6 +5,7 @@
 
 #include "train/cli/cli.h"
 #include "train/cli/guard.h"
+#include "train/cli/stop.h"
 #include "train/config/version.h"
 
 static const struct {
@@ -68,6 +69,8 @@ static int run(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error of write(), not a death
+    cli_begin_files();
+    cli_clean_on_signals();
     const int code = run(argc, argv);
     cli_guard_ends();
     return code;

@@ -12,6 +12,7 @@ int cli_take_state(const char *command, cli_state *s, const char *name, const ch
     *taken = true;
     if (strcmp(name, "plugin") == 0) return cli_load_plugin(command, value, &s->plugin);
     if (strcmp(name, "weights") == 0) return s->weights = value, CLI_OK;
+    if (strcmp(name, "data") == 0) return s->data = value, CLI_OK;
     *taken = strcmp(name, "at") == 0;
     if (!*taken) return CLI_OK;
     if (qkv_io_parse_int(value, &s->at) && s->at >= 0 && s->at <= 1000000000) return CLI_OK;
@@ -26,13 +27,21 @@ int cli_parse_run(int argc, char **argv, const cli_option *options, cli_option_f
     return cli_error(CLI_USAGE, argv[0], "one run directory is needed, %d are given", argc - first);
 }
 
+qkv_run_opening cli_opening(const char *run, const cli_state *s) {
+    return (qkv_run_opening){.dir = run,
+                             .plugin = s->plugin,
+                             .threads = 1,
+                             .at = (int)s->at,
+                             .weights = s->weights,
+                             .data = s->data};
+}
+
 qkv_trainer *cli_open_run(const char *command, const char *run, const cli_state *s, bool finite,
                           qkv_run_progress *progress, int *code) {
     char error[QKV_IO_ERROR], shown[QKV_IO_PATH];
     qkv_run_status status;
-    qkv_run_opening o = {
-        .dir = run, .plugin = s->plugin, .threads = 1, .at = (int)s->at, .weights = s->weights};
-    qkv_trainer *t = qkv_run_open_at(&qkv_io_posix, &o, progress, &status, error);
+    qkv_run_opening o = cli_opening(run, s);
+    qkv_trainer *t = qkv_run_open_at(&cli_files, &o, progress, &status, error);
     if (!t) {
         *code = cli_error(cli_code(status), command, "%s", error);
         return NULL;

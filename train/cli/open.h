@@ -8,6 +8,7 @@
 typedef struct {
     long at;              // QKV_RUN_NEWEST, or a step
     const char *weights;  // NULL, or a file
+    const char *data;     // NULL, or where the file of the run's task is now
     const struct qkv_config_plugin *plugin;
 } cli_state;
 
@@ -22,6 +23,11 @@ typedef struct {
     }
 #define CLI_OPTION_WEIGHTS \
     { "weights", "FILE", "parameters from a safetensors file instead of the run's own", NULL }
+#define CLI_OPTION_DATA                                                                      \
+    {                                                                                        \
+        "data", "FILE", "where the file is now that the run read; a directory: all of them", \
+            "where it was"                                                                   \
+    }
 #define CLI_OPTION_PLUGIN \
     { "plugin", "FILE", "the plugin with the run's task or block", NULL }
 
@@ -32,6 +38,9 @@ int cli_take_state(const char *command, cli_state *s, const char *name, const ch
 /* cli_parse() of a command with one operand, a run directory, which goes into *run. */
 int cli_parse_run(int argc, char **argv, const cli_option *options, cli_option_fn *found, void *ctx,
                   const char **run, bool *done);
+
+/* What qkv_run_open_at() is asked for. */
+qkv_run_opening cli_opening(const char *run, const cli_state *s);
 
 /* The run's trainer in that state; NULL with an exit code in *code, and a message. What is worth
  * saying is said on stderr. `finite`: weights that are not finite are refused. */

@@ -77,15 +77,6 @@ static int compile(const char *command, const char *source, const char *object) 
     return cli_error(CLI_FAILED, command, "the plugin '%s' does not compile", source);
 }
 
-/* What is wrong with the options that a task declares, or NULL. */
-static const char *wrong_options(const data_task *task) {
-    const char *wrong = data_options_wrong(task->options);
-    for (const data_option *o = task->options; !wrong && o && o->option; o++)
-        if (data_option_find(qkv_config_options, o->field))
-            wrong = "an option has the name of one that every run has";
-    return wrong;
-}
-
 /* A member of a part that must not be NULL. */
 typedef struct {
     const char *name;
@@ -134,9 +125,9 @@ static int check_parts(const char *command, const char *shown, const qkv_config_
                                               {"configure", task->configure},
                                               {"example", task->example},
                                               {NULL, false}});
-        if (code == CLI_OK && wrong_options(task))
+        if (code == CLI_OK && data_options_wrong(task->options))
             code = cli_error(CLI_FAILED, command, "'%s': the task '%s': %s", shown, task->name,
-                             wrong_options(task));
+                             data_options_wrong(task->options));
     }
     return code;
 }
@@ -165,8 +156,10 @@ static int open_object(const char *command, const char *path, const char *shown,
             "or compile it %s -DQKV_DOUBLE)",
             shown, REAL_NAME, sizeof(real) == sizeof(double) ? "with" : "without");
     const int code = check_parts(command, shown, p);
-    if (code == CLI_OK) *out = p;
-    return code;
+    if (code != CLI_OK) return code;
+    if (!cli_plugin_fits(command, shown, p)) return CLI_FAILED;
+    *out = p;
+    return CLI_OK;
 }
 
 /* ---- where the object lies while it is opened ---- */
@@ -194,10 +187,14 @@ static int load(const char *command, const char *path, const qkv_config_plugin *
     int code = make_directory(command, directory);
     if (code != CLI_OK) return code;
     snprintf(object, sizeof object, "%s/plugin.so", directory);
+    cli_temporary(object);
+    cli_temporary(directory);
     code = compile(command, path, object);
     if (code == CLI_OK) code = open_object(command, object, path, out);
     unlink(object);
     rmdir(directory);
+    cli_not_temporary(object);
+    cli_not_temporary(directory);
     return code;
 }
 
@@ -256,8 +253,8 @@ int cli_load_plugin(const char *command, const char *path, const qkv_config_plug
     if (code != CLI_OK || !one) return code;
     const char *twice = append(one);
     if (twice)
-        return cli_error(CLI_USAGE, command, "--plugin %s: another plugin has a '%s', too", path,
-                         twice);
+        return cli_error(CLI_USAGE, command, "--plugin %s: there is a '%s' of a plugin already",
+                         path, twice);
     *out = &loaded.all;
     return CLI_OK;
 }

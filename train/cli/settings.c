@@ -101,12 +101,17 @@ static int list(cli_settings *s, const char *task, bool model, const cli_option 
 
 /* ---- looking ahead ---- */
 
-/* The value that argv[i] gives to the option, or NULL; two letters are enough. */
+/* Does it name the option? Two letters are enough. */
+static bool names(const char *argument, const char *option) {
+    size_t n = strncmp(argument, "--", 2) == 0 ? strcspn(argument + 2, "=") : 0;
+    return n >= 2 && n <= strlen(option) && strncmp(argument + 2, option, n) == 0;
+}
+
+/* The value that argv[i] gives to the option, or NULL. */
 static const char *value_at(int argc, char **argv, int i, const char *option) {
     const char *word = argv[i] + 2;
+    if (!names(argv[i], option)) return NULL;
     size_t n = strcspn(word, "=");
-    if (strncmp(argv[i], "--", 2) != 0 || n < 2 || strncmp(word, option, n) != 0) return NULL;
-    if (n > strlen(option)) return NULL;
     return word[n] ? word + n + 1 : i + 1 < argc ? argv[i + 1] : NULL;
 }
 
@@ -129,7 +134,9 @@ int cli_settings_begin(cli_settings *s, int argc, char **argv, bool model, const
         if (!model && !task && names_a_task(s, argv[i])) task = argv[i];
     }
     bool named = task || !model;  // else --data alone means the task that reads lines
-    for (int i = 1; i < n; i++) named = named || value_at(n, argv, i, "config");
+    for (int i = 1; i < n; i++)   // by another run, too
+        named =
+            named || names(argv[i], "config") || names(argv[i], "from") || names(argv[i], "resume");
     for (int i = 1; i < n && !named && !task; i++)
         if (value_at(n, argv, i, "data")) code = cli_settings_take(s, "task", task = "file");
     return code == CLI_OK ? list(s, task, model, own) : code;
@@ -151,12 +158,12 @@ static const data_option *option_of(const qkv_config *c, const char *name) {
     return qkv_config_option_named(c, strncmp(name, "no-", 3) == 0 ? name + 3 : name);
 }
 
-int cli_settings_used(const cli_settings *s, const qkv_config *c, const data_spec *spec) {
+int cli_settings_used(const cli_settings *s, const qkv_config *c, data_spec *spec) {
     char error[QKV_IO_ERROR];
     for (int i = 0; i < s->n_given; i++) {
         const data_option *o = option_of(c, s->given[i].name);
         if (o && !qkv_config_is_used(c, spec, o, error))
-            return cli_error(CLI_USAGE, s->command, "%s", error);
+            return data_release(spec), cli_error(CLI_USAGE, s->command, "%s", error);
     }
     return CLI_OK;
 }

@@ -26,7 +26,7 @@ int cli_settings_take(cli_settings *s, const char *name, const char *value);
 /* --plugin, which may stand there several times; an exit code. */
 int cli_settings_plugin(cli_settings *s, const char *path);
 
-/* Refuses what was given and has no effect in the resolved configuration. */
-int cli_settings_used(const cli_settings *s, const qkv_config *c, const data_spec *spec);
+/* Refuses what was given and has no effect in the resolved configuration, and releases the spec then. */
+int cli_settings_used(const cli_settings *s, const qkv_config *c, data_spec *spec);
 
 #endif

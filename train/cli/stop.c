@@ -36,10 +36,17 @@ static bool insists(int number) {
 
 static void on_signal(int number) {
     if (cli_stop && insists(number) && qkv_io_seconds() - first_at > 0.5)
-        cli_guard_ends(), _exit(CLI_SIGNAL + number);
+        cli_guard_ends(), cli_remove_temporaries(), _exit(CLI_SIGNAL + number);
     if (cli_stop) return;
     first_at = qkv_io_seconds();
     cli_stop = number;
+}
+
+/* Ends the process by the same signal, once it is let through. */
+static void leave(int number) {
+    cli_remove_temporaries();
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
 /* Exchanges one way of handling for another where it is the one there. */
@@ -68,8 +75,9 @@ static void leave_time_to_save(void) {
     setrlimit(RLIMIT_CPU, &cpu);
 }
 
+void cli_clean_on_signals(void) { exchange_all(SIG_DFL, leave); }
 void cli_catch_signals(void) {
-    exchange_all(SIG_DFL, on_signal);
+    exchange_all(leave, on_signal);
     leave_time_to_save();
 }
-void cli_release_signals(void) { exchange_all(on_signal, SIG_DFL); }
+void cli_release_signals(void) { exchange_all(on_signal, leave); }

@@ -175,7 +175,20 @@ nn_model_config qkv_config_model(const qkv_config *c, const data_spec *spec);
  * is malloc'd; NULL: out of memory. Reading changes only fields that are named; an unknown name (one
  * of another task, too) or a wrong type is an error. */
 char *qkv_config_to_json(const qkv_config *c);
+
+/* What a run's config.json says beside its options, for it changes no result: how many steps lie between
+ * checkpoints (0: none before the end), and how many of them stay. Written by the second function; read
+ * by the third, which leaves alone what is not there, as in older ones. */
+enum { QKV_CONFIG_SAVE_LOG = -1 };  // after 1, 2, 4, 8 ... steps
+typedef struct {
+    int every, keep;
+} qkv_config_saving;
+char *qkv_config_to_json_saving(const qkv_config *c, const qkv_config_saving *saving);
+bool qkv_config_read_saving(const char *text, size_t n, qkv_config_saving *saving, char *error);
 bool qkv_config_from_json(qkv_config *c, const char *text, size_t n, char *error);
+
+/* Is it a name that config.json has beside the options? No task may have an option of that name. */
+bool qkv_config_is_remark(const char *field);
 
 /* Is it a JSON object at all? Asked where the task, a plugin's perhaps, does not matter. */
 bool qkv_config_is_object(const char *text, size_t n, char *error);

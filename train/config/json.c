@@ -42,22 +42,65 @@ static int digits_needed(const qkv_config *c) {
     return 15;
 }
 
-char *qkv_config_to_json(const qkv_config *c) {
+static json_t *object_of_config(const qkv_config *c) {
     json_t *root = json_object();
     const data_option *o;
     for (int i = 0; (o = qkv_config_option_at(c, i)); i++)
         if (o->kind != DATA_KIND_SECTION) json_object_set_new(root, o->field, value_of(c, o));
     for (int i = 0; remarks[i].name; i++)
         json_object_set_new(root, remarks[i].name, json_string(remarks[i].value));
+    return root;
+}
+
+static char *text_of(const qkv_config *c, json_t *root) {
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits_needed(c)));
     json_decref(root);
     return text;
 }
 
-static bool is_remark(const char *key) {
+char *qkv_config_to_json(const qkv_config *c) { return text_of(c, object_of_config(c)); }
+
+/* ---- how a run saves ---- */
+
+static const char EVERY[] = "save_every", KEEP[] = "keep";
+
+char *qkv_config_to_json_saving(const qkv_config *c, const qkv_config_saving *saving) {
+    json_t *root = object_of_config(c);
+    json_object_set_new(
+        root, EVERY,
+        saving->every == QKV_CONFIG_SAVE_LOG ? json_string("log") : json_integer(saving->every));
+    json_object_set_new(root, KEEP, json_integer(saving->keep));
+    return text_of(c, root);
+}
+
+/* A whole number from `least` on into *to, if it is there. */
+static bool read_count(const json_t *root, const char *key, int least, int *to, char *error) {
+    enum { MOST = 1000000000 };
+    const json_t *x = json_object_get(root, key);
+    if (!x) return true;
+    if (!json_is_integer(x) || json_integer_value(x) < least || json_integer_value(x) > MOST)
+        return qkv_io_fail(error, "'%s' is no whole number from %d on", key, least);
+    *to = (int)json_integer_value(x);
+    return true;
+}
+
+bool qkv_config_read_saving(const char *text, size_t n, qkv_config_saving *saving, char *error) {
+    json_t *root = json_loadb(text, n, 0, NULL);
+    const char *word = json_string_value(json_object_get(root, EVERY));
+    bool log = word && strcmp(word, "log") == 0;
+    if (log) saving->every = QKV_CONFIG_SAVE_LOG;
+    bool ok = (log || read_count(root, EVERY, 0, &saving->every, error)) &&
+              read_count(root, KEEP, 1, &saving->keep, error);
+    json_decref(root);
+    return ok;
+}
+
+/* ---- reading ---- */
+
+bool qkv_config_is_remark(const char *key) {
     for (int i = 0; remarks[i].name; i++)
         if (strcmp(key, remarks[i].name) == 0) return true;
-    return false;
+    return strcmp(key, EVERY) == 0 || strcmp(key, KEEP) == 0;
 }
 
 /* Every JSON value goes through the text form, so that one set of rules judges both doors. */
@@ -115,7 +158,7 @@ bool qkv_config_from_json(qkv_config *c, const char *text, size_t n, char *error
     if (ok && !qkv_config_task(c)) ok = qkv_config_no_task(c, error);
     if (ok)
         json_object_foreach(root, key, value) {
-            if (!is_remark(key) && !(ok = set_from(c, key, value, error))) break;
+            if (!qkv_config_is_remark(key) && !(ok = set_from(c, key, value, error))) break;
         }
     json_decref(root);
     return ok;

@@ -11,11 +11,14 @@ static bool fail(qkv_io_appender *a, const char *doing, char *error) {
     return false;
 }
 
+/* O_NONBLOCK: a pipe that nobody reads is refused, and does not hold up for ever. */
 bool qkv_io_append_open(qkv_io_appender *a, const qkv_io *io, const char *path, uint64_t keep,
                         char *error) {
-    if (!QKV_IO_GIVEN(error, a, io, path)) return false;
-    *a = (qkv_io_appender){
-        .io = io, .path = path, .fd = qkv_io_open(io, path, O_WRONLY | O_CREAT | O_APPEND)};
+    if (!QKV_IO_GIVEN(error, a, path)) return false;
+    io = qkv_io_of(io);
+    *a = (qkv_io_appender){.io = io,
+                           .path = path,
+                           .fd = qkv_io_open(io, path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK)};
     if (a->fd < 0) return fail(a, "open", error);
     const char *failed = io->size(io->ctx, a->fd, &a->size) < 0 ? "append to" : NULL;
     if (!failed && keep < a->size) {

@@ -33,11 +33,24 @@ bool qkv_io_fail(char *error, const char *format, ...) __attribute__((format(pri
 /* Is called with each name in a directory; returning false ends the list. */
 typedef bool qkv_io_name_fn(void *ctx, const char *name);
 
+enum { QKV_IO_PATH = 4096 };  // room for a path, its end included
+
+/* What a file that is written to a path meets there. */
+enum {
+    QKV_IO_PLAIN,   // a regular file, or nothing yet
+    QKV_IO_LINKED,  // a regular file with other names, too
+    QKV_IO_DEVICE   // a pipe, a device, an open descriptor: its bytes go somewhere else
+};
+
 /* As the system calls of these names: -1 with errno on failure.
- *   open   flags of open(2); always close-on-exec; a new file gets 0666 & ~umask
+ *   open   flags of open(2); always close-on-exec; a new file gets 0666 & ~umask; /dev/fd/N and the
+ *          like, to be written, are the descriptor N itself
  *   size   of a regular file; EISDIR: it is a directory; ESPIPE: something else
  *   lock   the whole file, exclusively, without waiting; EWOULDBLOCK: somebody else has it
- *   list   without "." and ".." */
+ *   unlink a directory, too, if it is empty
+ *   list   without "." and ".."
+ *   target one of the above; `to`: the path behind all symbolic links. -1: nobody may write there. NULL
+ *          in a table: all is plain */
 typedef struct {
     int (*open)(void *ctx, const char *path, int flags);
     ssize_t (*read)(void *ctx, int fd, void *to, size_t n);
@@ -51,10 +64,13 @@ typedef struct {
     int (*mkdir)(void *ctx, const char *path);
     int (*lock)(void *ctx, int fd);
     int (*list)(void *ctx, const char *dir, qkv_io_name_fn *each, void *each_ctx);
+    int (*target)(void *ctx, const char *path, char to[QKV_IO_PATH]);
     void *ctx;
 } qkv_io;
 
-extern const qkv_io qkv_io_posix;  // the system itself
+extern const qkv_io qkv_io_posix;  // the system itself; a NULL qkv_io means this one, everywhere
+
+static inline const qkv_io *qkv_io_of(const qkv_io *io) { return io ? io : &qkv_io_posix; }
 
 /* How tasks read files: whole, up to 4 GiB. */
 extern const data_files qkv_io_data;
@@ -70,11 +86,16 @@ typedef enum {
 /* ---- the clock ---- */
 
 double qkv_io_clock(clockid_t clock);  // a clock's reading in seconds
-double qkv_io_seconds(void);           // of the one that only goes forward
+double qkv_io_seconds(void);           // of the one that nobody sets
+
+/* Seconds since it was started; a clock that jumps back, as in a machine that is moved, adds none. */
+typedef struct {
+    double last, sum;
+} qkv_io_watch;
+qkv_io_watch qkv_io_watch_start(void);
+double qkv_io_watch_read(qkv_io_watch *w);
 
 /* ---- names and messages ---- */
-
-enum { QKV_IO_PATH = 4096 };  // room for a path, its end included
 
 /* "dir/name" into out; false with a sentence when it is too long. */
 bool qkv_io_path(char out[QKV_IO_PATH], const char *dir, const char *name, char *error);
@@ -104,12 +125,24 @@ void qkv_io_error(char *error, const char *doing, const char *path, int errno_va
 /* Replaces the file at `path` by n bytes, or leaves it as it was: a temporary file in the same
  * directory, fsync, rename, fsync of the directory. True means that all of this was done. On false
  * no temporary file is left (unless removing it failed, too), and `path` has its old or, when only
- * the last fsync failed, its new content, each of them whole. */
+ * the last close or fsync failed, its new content, each of them whole.
+ *
+ * Symbolic links are followed: they stay, and the file behind them is replaced. A pipe, a device or an
+ * open descriptor (/dev/stdout) is written to as it is. A directory, and a file that is read-only, are
+ * refused. Every file that the library writes as a whole is written by this function. */
 bool qkv_io_write_file(const qkv_io *io, const char *path, const void *data, size_t n, char *error);
 
+/* The same for a file that a user names: one with other names (hard links) is written in its place, so
+ * that they show the new content, too; and what killed processes left beside it is removed. *device (may
+ * be NULL): the bytes went into a pipe or a device, standard output perhaps. */
+bool qkv_io_write_output(const qkv_io *io, const char *path, const void *data, size_t n,
+                         bool *device, char *error);
+
 /* Is `name` one that qkv_io_write_file() gives to temporary files? A killed process leaves such a
- * file behind. */
+ * file behind. Its writer holds a lock on it while it lives, so qkv_io_sweep() removes from a directory
+ * those that nobody holds; the errno of the first that cannot be removed, else 0. */
 bool qkv_io_is_temporary(const char *name);
+int qkv_io_sweep(const qkv_io *io, const char *dir);
 
 /* Reads a regular file of at most `most` bytes (a longer one is damaged). *data has n bytes and a 0
  * after them, and is released by the caller through mem->release (mem NULL: tensor_malloc). On
@@ -117,7 +150,7 @@ bool qkv_io_is_temporary(const char *name);
 qkv_io_status qkv_io_read_file(const qkv_io *io, const tensor_allocator *mem, const char *path,
                                size_t most, void **data, size_t *n, char *error);
 
-/* Makes a directory and the missing ones above it; one that exists is fine. */
+/* Makes a directory and the missing ones above it; one that exists is fine, and is swept. */
 bool qkv_io_make_directory(const qkv_io *io, const char *path, char *error);
 
 /* ---- rows appended to a file ---- */

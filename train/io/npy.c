@@ -33,7 +33,7 @@ static size_t write_header(tensor_shape s, unsigned char *out, size_t size) {
 }
 
 bool qkv_io_npy_write(const qkv_io *io, const char *path, const tensor *x, char *error) {
-    if (!QKV_IO_GIVEN(error, io, path, x)) return false;
+    if (!QKV_IO_GIVEN(error, path, x)) return false;
     unsigned char header[256];
     size_t n = write_header(x->shape, header, sizeof header), bytes = x->n * sizeof(real);
     unsigned char *file = tensor_malloc.alloc(tensor_malloc.ctx, n + bytes);

@@ -57,7 +57,7 @@ static qkv_io_stored *stored(ag_params *p, const tensor_allocator *mem) {
 
 bool qkv_io_params_save(const qkv_io *io, const tensor_allocator *mem, const char *path,
                         ag_params *p, char *error) {
-    if (!QKV_IO_GIVEN(error, io, path, p)) return false;
+    if (!QKV_IO_GIVEN(error, path, p)) return false;
     static const qkv_io_note note = {"format", "qkv-params-1"};
     if (!mem) mem = &tensor_malloc;
     qkv_io_stored *list = stored(p, mem);
@@ -126,7 +126,7 @@ qkv_io_status qkv_io_params_read(qkv_io_safetensors *file, ag_params *p, qkv_io_
 
 qkv_io_status qkv_io_params_load(const qkv_io *io, const tensor_allocator *mem, const char *path,
                                  ag_params *p, char *error) {
-    if (!QKV_IO_GIVEN(error, io, path, p)) return QKV_IO_UNREADABLE;
+    if (!QKV_IO_GIVEN(error, path, p)) return QKV_IO_UNREADABLE;
     qkv_io_safetensors file;
     qkv_io_status status = qkv_io_safetensors_open(&file, io, mem, path, error);
     if (status != QKV_IO_OK) return status;

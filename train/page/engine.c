@@ -5,15 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "train/page/engine_internal.h"
-
-static double clock_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void *grown(void *list, int n, int *room, size_t size) {
     if (n < *room) return list;
@@ -144,7 +137,7 @@ static bool measure(qkv_page *p) {
     if (r->now.has_circuits) qkv_probe_circuits_read(r->t, c->layers - 1, head, &r->now.circuits);
     r->now.step = r->step;
     r->now.lr = qkv_trainer_rate(r->t, r->step);
-    r->now.seconds = clock_seconds() - r->began;
+    r->now.seconds = qkv_io_watch_read(&r->watch);
     return true;
 }
 
@@ -259,7 +252,7 @@ static bool prepare(qkv_page *p, qkv_page_run *r, const qkv_config *c, const dat
     r->noted = -1;
     r->end = c->steps;
     r->changes.silent = -1;
-    r->began = clock_seconds();
+    r->watch = qkv_io_watch_start();
     for (int i = 0; i < DATA_SIDES; i++)
         for (int k = 0; k < spec->side[i].n_streams; k++) {
             size_t T = (size_t)spec->side[i].T;

@@ -44,7 +44,7 @@ typedef struct {
     int step;
     qkv_run_moment now;
     qkv_trainer_step gradient;
-    double began;
+    qkv_io_watch watch;
     qkv_trainer_course course;  // of the rows up to step `noted`
     int noted, end;             // end: the last step, as options and course have it
     qkv_page_row *row;

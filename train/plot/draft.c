@@ -123,9 +123,27 @@ static bool differs(const qkv_plot_draft *d, const char *name) {
     return different;
 }
 
+/* A file of the draft into a place that is not a plain file's: through a link, or into a device. */
+static qkv_plot_status copy(const qkv_plot_draft *d, const char *name, const char *place,
+                            char *why) {
+    char path[QKV_IO_PATH];
+    void *bytes;
+    size_t n;
+    if (!qkv_io_path(path, d->path, name, why) ||
+        qkv_io_read_file(&qkv_io_posix, NULL, path, SIZE_MAX / 4, &bytes, &n, why) != QKV_IO_OK)
+        return QKV_PLOT_FAILED;
+    bool ok = qkv_io_write_file(&qkv_io_posix, place, bytes, n, why);
+    tensor_malloc.release(NULL, bytes);
+    return ok ? QKV_PLOT_OK : QKV_PLOT_FAILED;
+}
+
 qkv_plot_status qkv_plot_draft_keep(qkv_plot_draft *d, const char *name, bool backup, char *why) {
-    char kept[64];
+    char kept[64], place[QKV_IO_PATH], to[QKV_IO_PATH];
     snprintf(kept, sizeof kept, "%s~", name);
+    snprintf(place, sizeof place, "%.*s/%s", (int)(strrchr(d->path, '/') - d->path), d->path, name);
+    const int target = qkv_io_posix.target(qkv_io_posix.ctx, place, to);
+    if (target < 0) return failed(why, "replace", place);
+    if (target == QKV_IO_DEVICE || strcmp(place, to) != 0) return copy(d, name, place, why);
     if (backup && differs(d, name) && renameat(d->plots, name, d->plots, kept))
         return failed(why, "keep an edited", name);
     if (renameat(d->fd, name, d->plots, name)) return failed(why, "replace", name);

@@ -202,33 +202,36 @@ static qkv_plot_status draw_all(job *j, qkv_plot_of of, const char *only) {
     return worst;
 }
 
-/* The same of one directory, into its plots/. */
-static qkv_plot_status draw_one(const char *run, qkv_plot_of of, const char *only,
+/* The same of one directory, into `out` or its plots/. */
+static qkv_plot_status draw_one(const char *run, const char *out, qkv_plot_of of, const char *only,
                                 qkv_plot_format format, qkv_plot_report *report, void *ctx) {
     char dir[QKV_IO_PATH], why[QKV_IO_ERROR];
-    job j = {dir, &run, 1, format, NULL, report, ctx};
-    if (qkv_io_path(dir, run, "plots", why)) return draw_all(&j, of, only);
+    job j = {out ? out : dir, &run, 1, format, NULL, report, ctx};
+    bool there =
+        out ? qkv_io_make_directory(&qkv_io_posix, out, why) : qkv_io_path(dir, run, "plots", why);
+    if (there) return draw_all(&j, of, only);
     if (report) report(ctx, only ? only : "all", QKV_PLOT_FAILED, why);
     return QKV_PLOT_FAILED;
 }
 
-qkv_plot_status qkv_plot_run(const char *run, qkv_plot_format format, const char *only,
-                             qkv_plot_report *report, void *ctx) {
-    return draw_one(run, QKV_PLOT_OF_RUN, only, format, report, ctx);
+qkv_plot_status qkv_plot_run(const char *run, const char *out, qkv_plot_format format,
+                             const char *only, qkv_plot_report *report, void *ctx) {
+    return draw_one(run, out, QKV_PLOT_OF_RUN, only, format, report, ctx);
 }
 
-qkv_plot_status qkv_plot_example(const char *run, qkv_plot_format format, qkv_plot_report *report,
-                                 void *ctx) {
-    return draw_one(run, QKV_PLOT_OF_EXAMPLE, NULL, format, report, ctx);
+qkv_plot_status qkv_plot_example(const char *run, const char *out, qkv_plot_format format,
+                                 qkv_plot_report *report, void *ctx) {
+    return draw_one(run, out, QKV_PLOT_OF_EXAMPLE, NULL, format, report, ctx);
 }
 
-qkv_plot_status qkv_plot_animation(const char *run, qkv_plot_report *report, void *ctx) {
-    return draw_one(run, QKV_PLOT_OF_STEPS, NULL, QKV_PLOT_GIF, report, ctx);
+qkv_plot_status qkv_plot_animation(const char *run, const char *out, qkv_plot_report *report,
+                                   void *ctx) {
+    return draw_one(run, out, QKV_PLOT_OF_STEPS, NULL, QKV_PLOT_GIF, report, ctx);
 }
 
 qkv_plot_status qkv_plot_study(const char *dir, const char *name, qkv_plot_format format,
                                qkv_plot_report *report, void *ctx) {
-    return draw_one(dir, QKV_PLOT_OF_STUDY, name, format, report, ctx);
+    return draw_one(dir, NULL, QKV_PLOT_OF_STUDY, name, format, report, ctx);
 }
 
 qkv_plot_status qkv_plot_compare(const char *const *runs, int n, const char *dir,

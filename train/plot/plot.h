@@ -56,13 +56,13 @@ int qkv_plot_format_parse(const char *text, qkv_plot_format *format);
 const char *qkv_plot_format_name(qkv_plot_format format);
 
 /* Draws the pictures of the directory `run` (which holds metrics.csv, levels.csv and probe/) into
- * run/plots, which is made if need be; `only` names one picture, NULL means all that show one run.
- * PNG becomes SVG if gnuplot has no PNG terminal; the maps' TXT needs no gnuplot. report may be
+ * `out`, or (NULL) run/plots, which is made if need be; `only` names one picture, NULL means all that
+ * show one run. PNG becomes SVG if gnuplot has no PNG terminal; the maps' TXT needs no gnuplot. report may be
  * NULL. Returns the worst that was reported (DAMAGED, FAILED, NO_GNUPLOT), else OK if a picture was
  * drawn, else SKIPPED (also
  * for an `only` that is none of them). */
-qkv_plot_status qkv_plot_run(const char *run, qkv_plot_format format, const char *only,
-                             qkv_plot_report *report, void *ctx);
+qkv_plot_status qkv_plot_run(const char *run, const char *out, qkv_plot_format format,
+                             const char *only, qkv_plot_report *report, void *ctx);
 
 /* Draws n runs (1 to 32) into one picture, compare.png and so on, in the directory `dir`, which is
  * made if need be. The curves are named by the runs' paths as given. One run without numbers fails
@@ -70,12 +70,14 @@ qkv_plot_status qkv_plot_run(const char *run, qkv_plot_format format, const char
 qkv_plot_status qkv_plot_compare(const char *const *runs, int n, const char *dir,
                                  qkv_plot_format format, qkv_plot_report *report, void *ctx);
 
-/* Draws run/plots/example.* from run/probe/example-*.csv: an example's attention. */
-qkv_plot_status qkv_plot_example(const char *run, qkv_plot_format format, qkv_plot_report *report,
-                                 void *ctx);
+/* Draws example.* (in `out`, or run/plots) from run/probe/example-*.csv: an example's attention. */
+qkv_plot_status qkv_plot_example(const char *run, const char *out, qkv_plot_format format,
+                                 qkv_plot_report *report, void *ctx);
 
-/* Draws run/plots/animation.gif from run/probe/frames.csv: attention and circuits over the steps. */
-qkv_plot_status qkv_plot_animation(const char *run, qkv_plot_report *report, void *ctx);
+/* Draws animation.gif (in `out`, or run/plots) from run/probe/frames.csv: attention and circuits over the
+ * steps. */
+qkv_plot_status qkv_plot_animation(const char *run, const char *out, qkv_plot_report *report,
+                                   void *ctx);
 
 /* Draws a study's picture, "bars" or "lines", from dir/bars.csv or dir/lines.csv into `dir`/plots. */
 qkv_plot_status qkv_plot_study(const char *dir, const char *name, qkv_plot_format format,

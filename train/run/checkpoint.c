@@ -22,7 +22,7 @@ qkv_run_progress qkv_run_progress_start(void) {
 
 bool qkv_run_save(const qkv_io *io, const qkv_trainer *t, const qkv_run_progress *p,
                   const char *path, char *error) {
-    if (!QKV_IO_GIVEN(error, io, t, p, path)) return false;
+    if (!QKV_IO_GIVEN(error, t, p, path)) return false;
     qkv_run_layout_state s = {
         .step = p->step, .best_step = p->best_step, .best_loss = p->best_loss};
     qkv_run_layout l;
@@ -128,7 +128,7 @@ static qkv_io_status read_state(const qkv_io_safetensors *file, qkv_run_layout_s
 
 qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress *p,
                               const char *path, char *error) {
-    if (!QKV_IO_GIVEN(error, io, t, p, path)) return QKV_IO_UNREADABLE;
+    if (!QKV_IO_GIVEN(error, t, p, path)) return QKV_IO_UNREADABLE;
     qkv_io_safetensors file;
     qkv_io_status status = open_checkpoint(&file, io, qkv_trainer_allocator(t), path, error);
     if (status != QKV_IO_OK) return status;
@@ -158,7 +158,7 @@ qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress
 qkv_io_status qkv_run_checkpoint_config(const qkv_io *io, const tensor_allocator *mem,
                                         const char *path, const struct qkv_config_plugin *plugin,
                                         qkv_config *c, char *error) {
-    if (!QKV_IO_GIVEN(error, io, path, c)) return QKV_IO_UNREADABLE;
+    if (!QKV_IO_GIVEN(error, path, c)) return QKV_IO_UNREADABLE;
     qkv_io_safetensors file;
     qkv_config read;
     char why[QKV_IO_ERROR];
@@ -182,7 +182,7 @@ qkv_io_status qkv_run_checkpoint_config(const qkv_io *io, const tensor_allocator
 
 qkv_io_status qkv_run_checkpoint_read(const qkv_io *io, const tensor_allocator *mem,
                                       const char *path, qkv_run_progress *p, char *error) {
-    if (!QKV_IO_GIVEN(error, io, path, p)) return QKV_IO_UNREADABLE;
+    if (!QKV_IO_GIVEN(error, path, p)) return QKV_IO_UNREADABLE;
     qkv_io_safetensors file;
     qkv_run_layout_state s;
     qkv_io_status status = open_checkpoint(&file, io, mem, path, error);

@@ -56,6 +56,9 @@ qkv_io_status qkv_run_checkpoint_check(const qkv_io *io, const tensor_allocator 
 /* "DIR/step-00000600.safetensors" */
 bool qkv_run_checkpoint_path(char out[QKV_IO_PATH], const char *dir, int step, char *error);
 
+/* The step in "step-00000600.safetensors"; -1 for any other name, "step-600.safetensors" too. */
+long qkv_run_checkpoint_step(const char *name);
+
 /* "best.safetensors", and what a run that began --from another began with. */
 #define QKV_RUN_BEST  "best.safetensors"
 #define QKV_RUN_START "start.safetensors"

@@ -17,20 +17,22 @@ static bool is_one_of(const char *name, const char *const *list) {
 
 /* Is it a file that a run writes? */
 static bool is_run_file(const qkv_run_options *o, const char *name) {
-    static const char *const names[] = {"config.json", "metrics.csv", "levels.csv",  "data.csv",
-                                        "clock.csv",   QKV_RUN_BEST,  QKV_RUN_START, NULL};
+    static const char *const names[] = {"config.json", "metrics.csv", "levels.csv",
+                                        "data.csv",    "clock.csv",   "view.html",
+                                        QKV_RUN_BEST,  QKV_RUN_START, NULL};
     (void)o;
-    return is_one_of(name, names) || strncmp(name, "step-", 5) == 0 || qkv_io_is_temporary(name);
+    return is_one_of(name, names) || qkv_run_checkpoint_step(name) >= 0;
 }
 
 static bool is_probe_file(const qkv_run_options *o, const char *name) {
     (void)o;
-    return qkv_run_is_probe(name) || qkv_io_is_temporary(name);
+    return qkv_run_is_probe(name);
 }
 
-/* PICTURE.gp, .csv, and the picture itself. */
+/* PICTURE.gp, one that was edited, .csv, and the picture itself. */
 static bool is_picture(const qkv_run_options *o, const char *name) {
-    static const char *const endings[] = {"gp", "csv", "png", "svg", "pdf", "txt", "gif", NULL};
+    static const char *const endings[] = {"gp",  "gp~", "csv", "png", "svg",
+                                          "pdf", "txt", "gif", NULL};
     for (const char *const *p = o->pictures; p && *p; p++) {
         size_t n = strlen(*p);
         if (strncmp(name, *p, n) == 0 && name[n] == '.' && is_one_of(name + n + 1, endings))
@@ -51,12 +53,36 @@ typedef struct {
     char *error;
 } survey;
 
+static bool remove_one(void *ctx, const char *name) {
+    const survey *s = ctx;
+    char path[QKV_IO_PATH];
+    if (qkv_io_path(path, s->dir, name, s->error)) s->io->unlink(s->io->ctx, path);
+    return true;
+}
+
+/* In plots/ a killed process left the directory of a picture half drawn; a living one holds its lock. */
+static bool is_draft(const survey *s, const char *name) {
+    return s->ours == is_picture && strncmp(name, ".drawing-", 9) == 0;
+}
+
+static void remove_draft(const survey *s, const char *path) {
+    const qkv_io *io = s->io;
+    survey draft = {.io = io, .dir = path, .error = s->error};
+    int fd = qkv_io_open(io, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (fd < 0) return;
+    if (io->lock(io->ctx, fd) == 0 && io->list(io->ctx, path, remove_one, &draft) == 0)
+        io->unlink(io->ctx, path);
+    qkv_io_close(io, fd);
+}
+
 static bool visit(void *ctx, const char *name) {
     survey *s = ctx;
     char path[QKV_IO_PATH];
     if (strcmp(name, ".lock") == 0) return true;
     s->occupied = true;
-    if (!s->ours || !s->ours(s->o, name)) return true;
+    if (!s->ours || (!is_draft(s, name) && !s->ours(s->o, name))) return true;
+    if (is_draft(s, name))
+        return !qkv_io_path(path, s->dir, name, s->error) || (remove_draft(s, path), true);
     s->failed = !qkv_io_path(path, s->dir, name, s->error);
     if (!s->failed && s->io->unlink(s->io->ctx, path) != 0) {
         qkv_io_error(s->error, "remove", path, errno);
@@ -65,21 +91,30 @@ static bool visit(void *ctx, const char *name) {
     return !s->failed;
 }
 
-/* What an earlier run wrote into a directory goes; what somebody else put there stays. */
+/* All that is made of a run, and where; what is below another place stands before it. */
+static const struct {
+    const char *below;
+    is_fn *ours;
+} places[] = {{"plots", is_picture},          {"probe", is_probe_file}, {"heads/plots", is_picture},
+              {"heads/probe", is_probe_file}, {"heads", NULL},          {"patch/plots", is_picture},
+              {"patch/probe", is_probe_file}, {"patch", NULL},          {"", is_run_file}};
+
+/* What an earlier run left in a directory goes, directories that are empty then, too; what somebody else
+ * put there stays. */
 static bool clear(const qkv_io *io, const qkv_run_options *o, const char *dir, char *error) {
-    static const struct {
-        const char *below;
-        is_fn *ours;
-    } places[] = {{"plots", is_picture}, {"probe", is_probe_file}, {"", is_run_file}};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         char path[QKV_IO_PATH];
         if (!qkv_io_path(path, dir, places[i].below, error)) return false;
         survey s = {.io = io, .o = o, .dir = path, .ours = places[i].ours, .error = error};
-        if (io->list(io->ctx, path, visit, &s) != 0 && errno != ENOENT && errno != ENOTDIR) {
+        if (io->list(io->ctx, path, visit, &s) != 0) {
+            if (errno == ENOENT || errno == ENOTDIR) continue;
             qkv_io_error(error, "read", path, errno);
             return false;
         }
         if (s.failed) return false;
+        qkv_io_sweep(io, path);
+        char itself[QKV_IO_PATH];  // with a slash: a link to a directory is not ours to remove
+        if (*places[i].below && qkv_io_path(itself, path, "", error)) io->unlink(io->ctx, itself);
     }
     return true;
 }
@@ -101,6 +136,7 @@ static bool is_free(const qkv_io *io, const qkv_run_options *o, const char *dir,
 /* ---- making and locking ---- */
 
 bool qkv_run_lock(const qkv_io *io, const char *dir, const char *who, int *lock, char *error) {
+    io = qkv_io_of(io);
     char path[QKV_IO_PATH], shown[256];
     if (!qkv_io_path(path, dir, ".lock", error)) return false;
     *lock = qkv_io_open(io, path, O_RDWR | O_CREAT);
@@ -134,6 +170,7 @@ static bool make_numbered(const qkv_io *io, const char *prefix, char dir[QKV_IO_
 
 qkv_run_status qkv_run_open_directory(const qkv_io *io, const qkv_run_options *o,
                                       char dir[QKV_IO_PATH], int *lock, char *error) {
+    io = qkv_io_of(io);
     *lock = -1;
     if (!o->dir && !QKV_IO_GIVEN(error, o->prefix)) return QKV_RUN_FAILED;
     if (!o->dir && !make_numbered(io, o->prefix, dir, error)) return QKV_RUN_FAILED;
@@ -151,5 +188,6 @@ qkv_run_status qkv_run_open_directory(const qkv_io *io, const qkv_run_options *o
 }
 
 void qkv_run_close_directory(const qkv_io *io, int lock) {
+    io = qkv_io_of(io);
     if (lock >= 0) io->close(io->ctx, lock);
 }

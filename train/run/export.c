@@ -237,11 +237,18 @@ static bool make_directories(const job *j, const char *dir) {
 
 bool qkv_run_export(const qkv_io *io, qkv_trainer *t, const qkv_run_export_options *o,
                     qkv_run_exported *out, char *error) {
-    if (!QKV_IO_GIVEN(error, io, t, o, out)) return false;
+    if (!QKV_IO_GIVEN(error, t, o, out)) return false;
     tensor_arena *arena = tensor_arena_new(NULL);
-    job j = {.io = io, .t = t, .o = o, .arena = arena, .csv = {.arena = arena}, .error = error};
+    job j = {.io = qkv_io_of(io),
+             .t = t,
+             .o = o,
+             .arena = arena,
+             .csv = {.arena = arena},
+             .error = error};
     *out = (qkv_run_exported){0};
     if (!arena) return qkv_io_fail(error, "out of memory");
+    if (!t)
+        return tensor_arena_free(arena), qkv_io_fail(error, "cannot export: the trainer is NULL");
     bool ok = is_free(&j, o->npy) && is_free(&j, o->csv) && make_directories(&j, o->npy) &&
               make_directories(&j, o->csv) && put_weights(&j, &out->weights) &&
               put_attention(&j, &out->attention) && put_logits(&j, &out->logits) &&

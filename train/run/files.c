@@ -63,8 +63,9 @@ static void add_facts(const data_spec *s, qkv_io_text *out) {
     }
 }
 
-bool qkv_run_write_descriptions(const qkv_io *io, qkv_trainer *t, const char *dir, char *error) {
-    char *json = qkv_config_to_json(qkv_trainer_config(t));
+bool qkv_run_write_descriptions(const qkv_io *io, qkv_trainer *t, const qkv_config_saving *saving,
+                                const char *dir, char *error) {
+    char *json = qkv_config_to_json_saving(qkv_trainer_config(t), saving);
     if (!json) return qkv_io_fail(error, "out of memory");
     tensor_arena *arena = tensor_arena_new(NULL);
     qkv_io_text config = {.arena = arena, .failed = !arena}, levels = config, facts = config;
@@ -157,6 +158,7 @@ bool qkv_run_write_probes(const qkv_io *io, qkv_trainer *t, const qkv_probe_circ
 
 bool qkv_run_write_example(const qkv_io *io, qkv_trainer *t, const char *run, int readout,
                            const char *change, char *error) {
+    io = qkv_io_of(io);
     enum { MOST = MAPS_OF_EXAMPLE };
     char dir[QKV_IO_PATH], path[QKV_IO_PATH], name[32];
     qkv_io_text map[MOST];

@@ -20,8 +20,9 @@ bool qkv_run_is_probe(const char *name);
 /* The status of a run whose file was read so. */
 qkv_run_status qkv_run_status_of(qkv_io_status s);
 
-/* config.json, levels.csv and data.csv. */
-bool qkv_run_write_descriptions(const qkv_io *io, qkv_trainer *t, const char *dir, char *error);
+/* config.json, which says how the run saves, levels.csv and data.csv. */
+bool qkv_run_write_descriptions(const qkv_io *io, qkv_trainer *t, const qkv_config_saving *saving,
+                                const char *dir, char *error);
 
 /* The files of probe/ ending in -WHEN.csv, WHEN being "before" or "after": attention and circuits;
  * after training also attention with keys and with values swapped. circuits may be NULL. Tasks
@@ -34,12 +35,13 @@ bool qkv_run_write_probes(const qkv_io *io, qkv_trainer *t, const qkv_probe_circ
 bool qkv_run_write_example(const qkv_io *io, qkv_trainer *t, const char *dir, int readout,
                            const char *change, char *error);
 
-/* probe/frames.csv: what can be seen of a run at `frames` steps (at least 2) from its first to o->at,
- * evenly apart, trained for once more: attention (of one example asked for each entry, or where a task has
- * no keys and values every head of a held-out example, the first 3) and one head's circuits over keys and
- * over values. A row a cell, with step, last, the held-out accuracy then, kind ("attention", "qk", "ov")
- * and panel. On success error is empty, or says that these may not be the bits of then. */
+/* probe/frames.csv of the directory `to`: what can be seen of a run at `frames` steps (at least 2) from
+ * its first to o->at, evenly apart, trained for once more: attention (of one example asked for each entry,
+ * or where a task has no keys and values every head of a held-out example, the first 3) and one head's
+ * circuits over keys and over values. A row a cell, with step, last, the held-out accuracy then, kind
+ * ("attention", "qk", "ov") and panel. On success error is empty, or says that these may not be the bits
+ * of then. */
 qkv_run_status qkv_run_write_frames(const qkv_io *io, const qkv_run_opening *o, int frames,
-                                    char *error);
+                                    const char *to, char *error);
 
 #endif

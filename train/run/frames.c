@@ -105,7 +105,7 @@ static qkv_run_status write_frames(const qkv_io *io, const char *run, const qkv_
 }
 
 qkv_run_status qkv_run_write_frames(const qkv_io *io, const qkv_run_opening *o, int frames,
-                                    char *error) {
+                                    const char *to, char *error) {
     qkv_run_opening at = *o;
     qkv_run_progress progress;
     qkv_run_status status;
@@ -131,7 +131,7 @@ qkv_run_status qkv_run_write_frames(const qkv_io *io, const qkv_run_opening *o, 
     if (arena && f.maps) status = add_all(&f, first, frames);
     qkv_trainer_free(f.t);
     tensor_arena_free(f.maps);
-    if (status == QKV_RUN_DONE) status = write_frames(io, o->dir, &text, error);
+    if (status == QKV_RUN_DONE) status = write_frames(io, to, &text, error);
     tensor_arena_free(arena);
     if (status == QKV_RUN_DONE) snprintf(error, QKV_IO_ERROR, "%s", note);
     return status;

@@ -12,8 +12,7 @@
 
 enum { DIGITS = 8 };
 
-/* The step in "step-00000600.safetensors"; -1 for any other name, "step-600.safetensors" too. */
-static long step_of(const char *name) {
+long qkv_run_checkpoint_step(const char *name) {
     long step = 0;
     char again[64];
     size_t n = strlen(PREFIX);
@@ -39,7 +38,7 @@ typedef struct {
 
 static bool look_at(void *ctx, const char *name) {
     search *s = ctx;
-    long step = step_of(name);
+    long step = qkv_run_checkpoint_step(name);
     if (step < s->below && step > s->newest) s->newest = step;
     return true;
 }
@@ -49,6 +48,7 @@ static bool look_at(void *ctx, const char *name) {
  * cannot be listed. */
 static bool next_older(const qkv_io *io, const char *dir, long *step, char path[QKV_IO_PATH],
                        char *error) {
+    io = qkv_io_of(io);
     search s = {*step, -1};
     if (io->list(io->ctx, dir, look_at, &s) < 0) {
         qkv_io_error(error, "list", dir, errno);
@@ -60,7 +60,7 @@ static bool next_older(const qkv_io *io, const char *dir, long *step, char path[
 
 qkv_io_status qkv_run_latest_until(const qkv_io *io, const tensor_allocator *mem, const char *dir,
                                    int most, char path[QKV_IO_PATH], int *skipped, char *error) {
-    if (!QKV_IO_GIVEN(error, io, dir, path, skipped)) return QKV_IO_UNREADABLE;
+    if (!QKV_IO_GIVEN(error, dir, path, skipped)) return QKV_IO_UNREADABLE;
     char first[QKV_IO_ERROR] = "", why[QKV_IO_ERROR];
     *skipped = 0;
     for (long step = (long)most + 1;;) {
@@ -85,23 +85,10 @@ qkv_io_status qkv_run_latest(const qkv_io *io, const tensor_allocator *mem, cons
 
 /* ---- pruning ---- */
 
-typedef struct {
-    const qkv_io *io;
-    const char *dir;
-    int failed;  // errno of the first file that could not be removed
-} sweep;
-
-static bool sweep_temporary(void *ctx, const char *name) {
-    sweep *s = ctx;
-    char path[QKV_IO_PATH], error[QKV_IO_ERROR];
-    if (!qkv_io_is_temporary(name) || !qkv_io_path(path, s->dir, name, error)) return true;
-    if (s->io->unlink(s->io->ctx, path) < 0 && errno != ENOENT && !s->failed) s->failed = errno;
-    return true;
-}
-
 bool qkv_run_prune(const qkv_io *io, const tensor_allocator *mem, const char *dir, int keep,
                    char *error) {
-    if (!QKV_IO_GIVEN(error, io, dir)) return false;
+    if (!QKV_IO_GIVEN(error, dir)) return false;
+    io = qkv_io_of(io);
     char path[QKV_IO_PATH];
     long step = LONG_MAX;
     for (int valid = 0; valid < (keep < 1 ? 1 : keep);) {
@@ -117,8 +104,7 @@ bool qkv_run_prune(const qkv_io *io, const tensor_allocator *mem, const char *di
         qkv_io_error(error, "remove", path, errno);
         return false;
     }
-    sweep s = {io, dir, 0};
-    if (io->list(io->ctx, dir, sweep_temporary, &s) < 0) s.failed = errno;
-    if (s.failed) qkv_io_error(error, "remove a temporary file from", dir, s.failed);
-    return !s.failed;
+    int failed = qkv_io_sweep(io, dir);
+    if (failed) qkv_io_error(error, "remove a temporary file from", dir, failed);
+    return !failed;
 }

@@ -32,7 +32,7 @@ static void no_run(const qkv_io *io, const char *dir, char *error) {
 
 qkv_run_status qkv_run_config_text(const qkv_io *io, const char *dir, char **text, size_t *n,
                                    char *error) {
-    if (!QKV_IO_GIVEN(error, io, dir, text, n)) return QKV_RUN_FAILED;
+    if (!QKV_IO_GIVEN(error, dir, text, n)) return QKV_RUN_FAILED;
     char path[QKV_IO_PATH];
     void *data = NULL;
     *text = NULL;
@@ -43,28 +43,64 @@ qkv_run_status qkv_run_config_text(const qkv_io *io, const char *dir, char **tex
     return qkv_run_status_of(s);
 }
 
+enum { MOST_FILES = 4 };  // of a task
+
+typedef struct {
+    qkv_config_setting set[MOST_FILES];
+    char place[MOST_FILES][QKV_IO_PATH];
+    int n;
+} moved;
+
+/* Settings for the files that the task reads, as they are called now. */
+static bool find_moved(const qkv_io *io, const qkv_run_opening *o, const char *text, size_t n,
+                       moved *m, char *error) {
+    char was[QKV_CONFIG_TEXT_SIZE];
+    qkv_config c;
+    const data_option *option;
+    qkv_config_default(&c);
+    qkv_config_use_plugin(&c, o->plugin);
+    if (!qkv_config_from_json(&c, text, n, error)) return true;  // qkv_config_make() says more
+    int fd = qkv_io_open(io, o->data, O_RDONLY | O_DIRECTORY);
+    if (fd >= 0) qkv_io_close(io, fd);
+    for (int i = 0; (option = qkv_config_option_at(&c, i)) && m->n < MOST_FILES; i++) {
+        bool is_file = option->of_task && option->argument && !strcmp(option->argument, "FILE");
+        if (!is_file || !*qkv_config_get(&c, option, was, sizeof was)) continue;
+        const char *slash = strrchr(was, '/'), *name = slash ? slash + 1 : was;
+        char *place = m->place[m->n];
+        if (fd < 0 && m->n) break;  // one file is the first one
+        if (fd < 0) snprintf(place, QKV_IO_PATH, "%s", o->data);
+        if (fd >= 0 && !qkv_io_path(place, o->data, name, error)) return false;
+        m->set[m->n++] = (qkv_config_setting){option->option, place};
+    }
+    return m->n || qkv_io_fail(error, "--data: the task %s of this run reads no file", c.task);
+}
+
 /* A configuration from the text of DIR/config.json. */
-static qkv_run_status config_of(const char *dir, const char *text, size_t n,
-                                const struct qkv_config_plugin *plugin, qkv_config *c,
-                                data_spec *spec, char *error) {
+static qkv_run_status config_of(const qkv_io *io, const qkv_run_opening *o, const char *text,
+                                size_t n, qkv_config *c, data_spec *spec, char *error) {
     char path[QKV_IO_PATH], why[QKV_IO_ERROR], shown[200];
-    qkv_config_parts parts = {.plugin = plugin, .json = text, .n = n, .whole = true};
+    moved m = {.n = 0};
+    if (o->data && !find_moved(io, o, text, n, &m, error)) return QKV_RUN_USAGE;
+    qkv_config_parts parts = {
+        .plugin = o->plugin, .json = text, .n = n, .whole = true, .given = m.set, .n_given = m.n};
     qkv_config_status s = qkv_config_make(&parts, c, spec, why);
     if (s == QKV_CONFIG_OK) return QKV_RUN_DONE;
-    if (!qkv_io_path(path, dir, "config.json", error)) return QKV_RUN_FAILED;
-    qkv_io_fail(error, "'%s': %.280s", qkv_io_printable(path, shown, sizeof shown), why);
+    if (!qkv_io_path(path, o->dir, "config.json", error)) return QKV_RUN_FAILED;
+    if (m.n && (s == QKV_CONFIG_UNFIT || s == QKV_CONFIG_BAD_OPTION))
+        return qkv_io_fail(error, "%s%.400s", s == QKV_CONFIG_UNFIT ? "--data: " : "", why),
+               QKV_RUN_USAGE;
+    qkv_io_fail(error, "'%s': %.320s", qkv_io_printable(path, shown, sizeof shown), why);
     bool unknown = s == QKV_CONFIG_NO_TASK || s == QKV_CONFIG_NO_BLOCK;
     return unknown ? QKV_RUN_USAGE : QKV_RUN_DAMAGED;  // a plugin's, most likely
 }
 
-qkv_run_status qkv_run_open_config(const qkv_io *io, const char *dir,
-                                   const struct qkv_config_plugin *plugin, qkv_config *c,
+qkv_run_status qkv_run_open_config(const qkv_io *io, const qkv_run_opening *o, qkv_config *c,
                                    data_spec *spec, char *error) {
-    if (!QKV_IO_GIVEN(error, io, dir, c, spec)) return QKV_RUN_FAILED;
+    if (!QKV_IO_GIVEN(error, o, c, spec)) return QKV_RUN_FAILED;
     char *text;
     size_t n;
-    qkv_run_status s = qkv_run_config_text(io, dir, &text, &n, error);
-    if (s == QKV_RUN_DONE) s = config_of(dir, text, n, plugin, c, spec, error);
+    qkv_run_status s = qkv_run_config_text(io, o->dir, &text, &n, error);
+    if (s == QKV_RUN_DONE) s = config_of(io, o, text, n, c, spec, error);
     if (text) tensor_malloc.release(NULL, text);
     return s;
 }
@@ -174,14 +210,14 @@ static qkv_run_status find_state(opening *p) {
 qkv_trainer *qkv_run_open_at(const qkv_io *io, const qkv_run_opening *o, qkv_run_progress *progress,
                              qkv_run_status *status, char *error) {
     if (status) *status = QKV_RUN_FAILED;
-    if (!QKV_IO_GIVEN(error, io, o, progress, status)) return NULL;
+    if (!QKV_IO_GIVEN(error, o, progress, status)) return NULL;
     char *text;
     size_t n;
     qkv_config c;
     data_spec spec;
     opening p = {.io = io, .o = o, .progress = progress, .error = error};
     *status = qkv_run_config_text(io, o->dir, &text, &n, error);
-    if (*status == QKV_RUN_DONE) *status = config_of(o->dir, text, n, o->plugin, &c, &spec, error);
+    if (*status == QKV_RUN_DONE) *status = config_of(io, o, text, n, &c, &spec, error);
     if (*status == QKV_RUN_DONE) {
         if (!(p.t = qkv_trainer_new(NULL, &c, &spec, o->threads, error))) *status = QKV_RUN_FAILED;
         data_release(&spec);  // the trainer has its own hold on it

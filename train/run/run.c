@@ -28,11 +28,11 @@ typedef struct {
     qkv_run_record record;
     bool resumed;
     qkv_run_status left;  // why a call of the loop left it
-    double began;         // on the clock, so that it was running for all of the run's seconds
+    qkv_io_watch watch;   // of all the run's legs
     char *error;
 } run;
 
-static double seconds(const run *l) { return qkv_io_seconds() - l->began; }
+static double seconds(run *l) { return qkv_io_watch_read(&l->watch); }
 
 /* Leaves the loop. */
 static bool leave(run *l, qkv_run_status why) { return l->left = why, false; }
@@ -226,8 +226,9 @@ static bool look_at_the_end(run *l, int step, qkv_run_summary *out) {
 
 static qkv_run_status train_and_probe(run *l, const qkv_run_past *past, qkv_run_summary *out) {
     bool starts_anew = !l->resumed && *l->c->from && !l->o->resume;
+    const qkv_config_saving saving = {l->o->save_every, l->o->keep < 1 ? 1 : l->o->keep};
     if ((starts_anew && !save_as(l, QKV_RUN_START)) ||
-        !qkv_run_write_descriptions(l->io, l->t, l->dir, l->error) ||
+        !qkv_run_write_descriptions(l->io, l->t, &saving, l->dir, l->error) ||
         !qkv_run_record_open(&l->record, l->io, l->t, l->dir, past, l->error))
         return QKV_RUN_FAILED;
     if (!l->resumed && !write_beginning(l)) return QKV_RUN_FAILED;
@@ -243,7 +244,7 @@ static qkv_run_status run_in(run *l, qkv_run_summary *out) {
     qkv_run_past past = {.before = qkv_trainer_course_start()};
     qkv_run_status s = l->o->resume ? go_on(l, &past) : QKV_RUN_DONE;
     if (s != QKV_RUN_DONE) return s;
-    l->began -= past.seconds;
+    l->watch.sum += past.seconds;
     l->course = past.before;
     bool ended = l->resumed && (l->progress.step >= l->c->steps || past.with.enough);
     if (!ended) return train_and_probe(l, &past, out);
@@ -269,8 +270,9 @@ static qkv_run_status prepare(run *l, const qkv_config *c, const data_spec *spec
 
 qkv_run_status qkv_run_train(const qkv_io *io, const qkv_config *c, const data_spec *spec,
                              const qkv_run_options *o, qkv_run_summary *out, char *error) {
-    if (!QKV_IO_GIVEN(error, io, c, spec, o, out)) return QKV_RUN_FAILED;
-    run l = {.io = io, .o = o, .began = qkv_io_seconds(), .error = error};
+    if (!QKV_IO_GIVEN(error, c, spec, o, out)) return QKV_RUN_FAILED;
+    io = qkv_io_of(io);
+    run l = {.io = io, .o = o, .watch = qkv_io_watch_start(), .error = error};
     int lock = -1;
     qkv_run_status s = prepare(&l, c, spec);
     if (s == QKV_RUN_DONE) s = qkv_run_open_directory(io, o, l.dir, &lock, error);

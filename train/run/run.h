@@ -1,6 +1,6 @@
 /* run.h - one training run in a directory of its own.
  *
- *   config.json                  every resolved option
+ *   config.json                  every resolved option, and how it saves
  *   metrics.csv                  what was measured at each evaluated step
  *   levels.csv                   the losses of models that know a part of the answer
  *   data.csv                     what was counted in the data, of tasks that read files
@@ -33,7 +33,7 @@ typedef enum {
     QKV_RUN_STOPPED    // asked to stop; the state is saved
 } qkv_run_status;
 
-enum { QKV_RUN_SAVE_LOG = -1 };  // after 1, 2, 4, 8 ... steps
+enum { QKV_RUN_SAVE_LOG = QKV_CONFIG_SAVE_LOG };  // after 1, 2, 4, 8 ... steps
 
 /* What does not change a result. */
 typedef struct {
@@ -42,10 +42,11 @@ typedef struct {
     const char *const
         *pictures;  // the names of pictures that force removes from plots/; may be NULL
     int threads;
-    bool force;           // replace an earlier run in dir
-    bool resume;          // go on from dir's latest checkpoint
-    int save_every;       // steps between checkpoints; 0: only at the end; or QKV_RUN_SAVE_LOG
-    int keep;             // how many of them stay
+    bool force;      // replace an earlier run in dir
+    bool resume;     // go on from dir's latest checkpoint
+    int save_every;  // steps between checkpoints; 0: only at the end; or QKV_RUN_SAVE_LOG; noted in
+                     // config.json: qkv_config_read_saving() gives a resumed run its own again
+    int keep;        // how many of them stay
     bool detect_anomaly;  // look at every number of every step (qkv_trainer_detect_anomaly)
     const volatile sig_atomic_t
         *stop;  // not 0: finish the step, save, return QKV_RUN_STOPPED; may be NULL
@@ -75,13 +76,9 @@ qkv_run_status qkv_run_train(const qkv_io *io, const qkv_config *c, const data_s
 
 /* ---- opening a run ---- */
 
-/* config.json of a run directory, as text (released by tensor_malloc.release) and resolved (plugin
- * may be NULL). Every option must stand in it. */
+/* config.json of a run directory, as text (released by tensor_malloc.release). */
 qkv_run_status qkv_run_config_text(const qkv_io *io, const char *dir, char **text, size_t *n,
                                    char *error);
-qkv_run_status qkv_run_open_config(const qkv_io *io, const char *dir,
-                                   const struct qkv_config_plugin *plugin, qkv_config *c,
-                                   data_spec *spec, char *error);
 
 enum { QKV_RUN_NEWEST = -1 };
 
@@ -91,7 +88,13 @@ typedef struct {
     int threads;
     int at;               // the state after so many steps, or QKV_RUN_NEWEST
     const char *weights;  // a safetensors file whose parameters replace the run's own; may be NULL
+    const char *data;     // where the file that its task reads is now, or the directory with all of
+                          // them, which must be what the run was trained on; NULL: where it was
 } qkv_run_opening;
+
+/* config.json, resolved; every option must stand in it. */
+qkv_run_status qkv_run_open_config(const qkv_io *io, const qkv_run_opening *o, qkv_config *c,
+                                   data_spec *spec, char *error);
 
 /* A trainer with a run's state: of the newest checkpoint, or of any step that it has behind it, by
  * the nearest earlier checkpoint, or none, and training on from there. NULL with status and error.

@@ -30,7 +30,7 @@ static qkv_run_status config_of_file(const qkv_io *io, const char *path, char **
 
 qkv_run_status qkv_run_source_config(const qkv_io *io, const char *from, char **json, size_t *n,
                                      char *error) {
-    if (!QKV_IO_GIVEN(error, io, from, json, n)) return QKV_RUN_FAILED;
+    if (!QKV_IO_GIVEN(error, from, json, n)) return QKV_RUN_FAILED;
     char dir[QKV_IO_PATH];
     size_t length;
     *json = NULL;

@@ -78,7 +78,7 @@ static bool options_are_right(checker *k, int variant) {
     json_t *set = json_loads(k->s->variant[variant].json, 0, NULL), *value;
     const char *field;
     bool ok = true;
-    json_object_foreach (set, field, value) {
+    json_object_foreach(set, field, value) {
         const data_option *o = qkv_config_option_find(&c, field);
         ok = ok && (!o || note_use(k, variant, &c, &spec, o));
     }

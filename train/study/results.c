@@ -80,7 +80,7 @@ bool qkv_study_results_add_line(const qkv_study *s, const char *line, size_t n,
 
 qkv_io_status qkv_study_results_read(const qkv_io *io, const char *path, const qkv_study *s,
                                      qkv_study_results *out, char *error) {
-    if (!QKV_IO_GIVEN(error, io, path, s, out)) return QKV_IO_UNREADABLE;
+    if (!QKV_IO_GIVEN(error, path, s, out)) return QKV_IO_UNREADABLE;
     void *text;
     size_t n;
     qkv_io_status status = qkv_io_read_file(io, NULL, path, (size_t)1 << 30, &text, &n, error);

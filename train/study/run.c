@@ -23,7 +23,7 @@ typedef struct {
     qkv_io_appender file;
     pthread_mutex_t mutex;  // of out, file, done and error
     bool failed;
-    double began;
+    qkv_io_watch watch;
     char *error;
 } crew;
 
@@ -60,18 +60,18 @@ static void work(void *ctx, int item, int worker) {
     tensor_arena *arena = tensor_arena_new(NULL);
     qkv_probe_measures measures = {.arena = arena, .failed = !arena};
     qkv_study_result r = {.variant = c->jobs[item].variant, .seed = c->jobs[item].seed};
-    double began = qkv_io_seconds();
+    qkv_io_watch watch = qkv_io_watch_start();
     if (!arena || !qkv_study_job(c->s, r.variant, r.seed, c->o->plugin, c->o->threads, c->o->stop,
                                  &measures, error))
         r.error = error;
-    qkv_probe_measure_add(&measures, qkv_io_seconds() - began, "seconds");
+    qkv_probe_measure_add(&measures, qkv_io_watch_read(&watch), "seconds");
     r.measures = measures;
     bool stopped = c->o->stop && *c->o->stop;
     pthread_mutex_lock(&c->mutex);
     if (!stopped && !note(c, &r)) c->failed = true;
     c->done += !stopped;
     if (c->o->progress && !stopped)
-        c->o->progress(c->o->ctx, c->done, c->n, qkv_io_seconds() - c->began);
+        c->o->progress(c->o->ctx, c->done, c->n, qkv_io_watch_read(&c->watch));
     pthread_mutex_unlock(&c->mutex);
     tensor_arena_free(arena);
 }
@@ -94,7 +94,7 @@ static bool list_jobs(crew *c) {
 /* With the directory locked. */
 static qkv_run_status run_in(const qkv_io *io, const qkv_study *s, const qkv_study_options *o,
                              qkv_study_results *out, char *error) {
-    crew c = {.s = s, .o = o, .out = out, .error = error, .began = qkv_io_seconds()};
+    crew c = {.s = s, .o = o, .out = out, .error = error, .watch = qkv_io_watch_start()};
     char path[QKV_IO_PATH], ignored[QKV_IO_ERROR];
     *error = '\0';
     if (!qkv_io_path(path, o->dir, "results.jsonl", error)) return QKV_RUN_FAILED;
@@ -121,7 +121,7 @@ static qkv_run_status run_in(const qkv_io *io, const qkv_study *s, const qkv_stu
 
 qkv_run_status qkv_study_run(const qkv_io *io, const qkv_study *s, const qkv_study_options *o,
                              qkv_study_results *out, char *error) {
-    if (!QKV_IO_GIVEN(error, io, s, o, out)) return QKV_RUN_FAILED;
+    if (!QKV_IO_GIVEN(error, s, o, out)) return QKV_RUN_FAILED;
     int lock;
     if (!qkv_io_make_directory(io, o->dir, error) ||
         !qkv_run_lock(io, o->dir, "study", &lock, error))

@@ -58,7 +58,7 @@ static void add_seeds(const qkv_study *s, const qkv_study_results *r, qkv_io_tex
 
 bool qkv_study_write(const qkv_io *io, const qkv_study *s, const qkv_study_results *r,
                      const char *dir, char *error) {
-    if (!QKV_IO_GIVEN(error, io, s, r, dir)) return false;
+    if (!QKV_IO_GIVEN(error, s, r, dir)) return false;
     tensor_arena *arena = tensor_arena_new(NULL);
     qkv_io_text means = {.arena = arena, .failed = !arena}, seeds = means, picture = means;
     add_means(s, r, &means);
