@@ -229,8 +229,8 @@ void ag_node_backward(ag_node *node);
 bool ag_read_rows(ag_node *node, size_t plane, int t, int n, real *out);
 
 /* Where the gradients of parameters go: a flat buffer of ag_params_size() reals owned by the
- * caller. The next backward overwrites what stands there, those after it add to it. Without one the
- * graph uses a buffer of its own. */
+ * caller. The next backward overwrites what stands there, those after it add to it. Without one (NULL)
+ * the graph uses a buffer of its own. */
 void ag_grads_into(ag_graph *g, real *flat);
 real *ag_grads(ag_graph *g);  // the buffer in use (NULL before the first backward)
 /* A parameter's part of it; NULL where nothing was added since ag_grads_zero(): the graph does not have the

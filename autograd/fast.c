@@ -32,11 +32,13 @@ static const ag_fast *form_of(const ag_node *node) {
 }
 
 void ag_node_forward(ag_node *node) {
+    if (!node || !node->op) return;
     const ag_fast *form = form_of(node);
     (form && form->forward ? form->forward : node->op->forward)(node);
 }
 
 void ag_node_backward(ag_node *node) {
+    if (!node || !node->op) return;
     const ag_fast *form = form_of(node);
     (form && form->backward ? form->backward : node->op->backward)(node);
 }

@@ -17,7 +17,10 @@ static void point_into(ag_graph *g, real *flat, bool kept) {
 }
 
 void ag_grads_into(ag_graph *g, real *flat) {
-    if (g && !g->failed) point_into(g, flat, false);
+    if (!g || g->failed) return;
+    g->grads = NULL;
+    if (!flat) flat = g->own_grads;
+    if (flat) point_into(g, flat, false);
 }
 
 bool ag_own_grads(ag_graph *g) {

@@ -49,6 +49,7 @@ ag_node *ag_sample_unary(ag_graph *g, ag_node *(*op)(ag_node *), int i, ag_sampl
 }
 
 ag_node *ag_sample_masked(ag_graph *g, ag_node *(*op)(ag_node *, ag_mask), int i) {
+    if (!g || !op) return NULL;
     const struct {
         tensor_shape shape;
         ag_mask mask;

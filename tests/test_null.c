@@ -256,6 +256,29 @@ static void a_model_tells_what_is_missing(void **state) {
     ag_graph_free(g), ag_params_free(params);
 }
 
+/* Gradients go into a buffer of the caller's, and then into the graph's own again. */
+static void a_buffer_is_taken_back(void **state) {
+    (void)state;
+    real mine[16] = {0};
+    ag_params *params = ag_params_new(NULL, 1);
+    for (int before = 0; before < 2; before++) {
+        ag_graph *g = ag_graph_new(params);
+        ag_node *w = ag_param(g, "w", tensor_dims(1, 2), (ag_init){.kind = AG_ONES, .scale = 0});
+        ag_node *y = ag_sum(ag_mul(w, w), 0, NULL);
+        if (before) assert_true(ag_backward(y, NULL));
+        ag_grads_into(g, mine);
+        assert_true(ag_backward(y, NULL));
+        assert_ptr_equal(ag_grads(g), mine);
+        assert_true(mine[0] == 2 && mine[1] == 2);
+        ag_grads_into(g, NULL);
+        mine[0] = 7;
+        assert_true(ag_backward(y, NULL) && mine[0] == 7);
+        assert_true(ag_grads(g) != mine && ag_grads(g)[0] == 2 && w->grad[1] == 2);
+        ag_graph_free(g);
+    }
+    ag_params_free(params);
+}
+
 /* ---- what is handed over as a struct ---- */
 
 static bool same(ag_node *node) {
@@ -355,7 +378,7 @@ static void options_are_whole(void **state) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(null_is_told_everywhere), cmocka_unit_test(a_model_tells_what_is_missing),
-    cmocka_unit_test(an_op_is_whole),          cmocka_unit_test(a_task_is_whole),
-    cmocka_unit_test(options_are_whole),
+    cmocka_unit_test(a_buffer_is_taken_back),  cmocka_unit_test(an_op_is_whole),
+    cmocka_unit_test(a_task_is_whole),         cmocka_unit_test(options_are_whole),
 };
 CHECK_MAIN(tests)

@@ -53,10 +53,15 @@ static char *text(const char *name) {
     return strcpy(words, "x");
 }
 
+static void *place_is_null(const char *name) {
+    is_pointer = true;
+    no_error = strcmp(name, "error") == 0;
+    return NULL;
+}
+
 /* A place where a pointer goes. Its type says what is given. */
-#define POINTER(type, name, place)                                                      \
-    (null == (place) ? (is_pointer = true, no_error |= !strcmp(name, "error"), (type)0) \
-                     : (type)(size_t)VALUE((type)0, name))
+#define POINTER(type, name, place) \
+    (null == (place) ? (type)place_is_null(name) : (type)(size_t)VALUE((type)0, name))
 #define VALUE(typed, name) \
     _Generic((typed), char *: text(name), const char *: text(name),                            \
         const qkv_io *: &qkv_io_posix, const tensor_allocator *: &tensor_malloc,               \

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tensor/gemm.h"
+#include "train/io/given.h"
 
 static ag_node *named(qkv_trainer_worker *w, const char *site, const char *what) {
     char name[64];
@@ -48,6 +49,7 @@ qkv_probe_site *qkv_probe_sites(qkv_trainer *t, qkv_trainer_worker *w, tensor_ar
 }
 
 bool qkv_probe_no_sites(const qkv_trainer *t, char *error) {
+    if (!QKV_IO_GIVEN(error, t)) return false;
     const char *looker = qkv_trainer_looker(qkv_trainer_spec(t));
     return qkv_io_fail(
         error,

@@ -99,6 +99,7 @@ static bool measure(bench *b, char *error) {
 bool qkv_study_config(const qkv_study *s, int variant, int seed,
                       const struct qkv_config_plugin *plugin, qkv_config *c, data_spec *spec,
                       char *error) {
+    if (!QKV_IO_GIVEN(error, s, c, spec)) return false;
     const qkv_study_variant *v = &s->variant[variant];
     char text[16];
     snprintf(text, sizeof text, "%d", seed);
@@ -146,6 +147,7 @@ bool qkv_study_rehearse(const qkv_study *s, int variant, const qkv_study_options
     enum { FEW = 16 };
     qkv_config c;
     data_spec spec;
+    if (!QKV_IO_GIVEN(error, s, o, out)) return false;
     if (!qkv_study_config(s, variant, s->first_seed, o->plugin, &c, &spec, error)) return false;
     c.steps = 0;
     if (c.eval_examples > FEW) c.eval_examples = FEW;

@@ -244,13 +244,14 @@ void qkv_trainer_free(qkv_trainer *t) {
 }
 
 bool qkv_trainer_fail(const qkv_trainer *t, char *error) {
-    for (int i = 0; i < qkv_trainer_pool_size(t->pool); i++)
+    for (int i = 0; t && i < qkv_trainer_pool_size(t->pool); i++)
         if (ag_error(t->workers[i].graph))
             return qkv_io_fail(error, "%s", ag_error(t->workers[i].graph));
     return qkv_io_fail(error, "out of memory");
 }
 
 bool qkv_trainer_plain(qkv_trainer *t, char *error) {
+    if (!QKV_IO_GIVEN(error, t)) return false;
     for (int i = 0; i < qkv_trainer_pool_size(t->pool); i++) {
         ag_graph_reset(t->workers[i].graph);
         ag_plain(t->workers[i].graph, true);
