@@ -6,6 +6,7 @@
 
 #include "autograd/sample.h"
 #include "train/cli/bench.h"
+#include "train/cli/progress.h"
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
 
@@ -215,6 +216,7 @@ int bench_ops(qkv_trainer *t, double seconds, bool json) {
         if (!known && !measure_alone(ag_ops[i], &z, seconds / 60, &costs[n++], error))
             return cli_error(CLI_FAILED, "bench", "%s", error);
     }
+    cli_progress_end();
     if (!json) {
         printf(
             "peak of one core: %.0f GFLOP/s, %.0f GB/s read and written in the first-level cache\n",

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "train/cli/bench.h"
+#include "train/cli/progress.h"
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
 
@@ -97,6 +98,7 @@ int bench_startup(bool json) {
                                  "first_step_ms", s, "node_ns", node));
         return CLI_OK;
     }
+    cli_progress_end();
     printf("a process that says its version        %7.3f ms\n", p);
     printf("the default run's model and workers    %7.3f ms\n", m);
     printf("its first step                         %7.3f ms\n", s);

@@ -7,6 +7,7 @@
 
 #include "train/cli/json.h"
 #include "train/cli/open.h"
+#include "train/cli/progress.h"
 #include "train/io/number.h"
 #include "train/probe/attention_map.h"
 #include "train/probe/interventions.h"
@@ -176,6 +177,7 @@ static int evaluate(qkv_trainer *t, int step, const char *run, request *r, tenso
         return cli_error(CLI_FAILED, "eval", "%s", error);
     if (!isfinite(m.scores.loss))
         return cli_error(CLI_DIVERGED, "eval", "the loss on held-out examples is not finite");
+    cli_progress_end();
     if (r->json)
         print_json(run, &m, &levels, roles ? &v : NULL, words ? &x : NULL);
     else
@@ -191,6 +193,7 @@ int cli_eval(int argc, char **argv) {
     int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
     if (code != CLI_OK || done) return code;
     qkv_run_progress progress;
+    r.state.silent = r.json;
     qkv_trainer *t = cli_open_run("eval", run, &r.state, true, &progress, &code);
     if (!t) return code;
     tensor_arena *arena = tensor_arena_new(NULL);

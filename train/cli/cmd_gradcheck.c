@@ -11,6 +11,7 @@
 #include "autograd/gradcheck.h"
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
+#include "train/cli/progress.h"
 #include "train/config/plugin.h"
 
 static const cli_option options[] = {
@@ -113,10 +114,13 @@ static int check_all(const request *r, const subjects *all, int n, char **names)
         const subject *s = &all->at[i];
         ag_check_report report;
         if (!wanted(s, n, names)) continue;
+        cli_progress_begin("gradcheck", r->json);
+        cli_progress_at(0, 0, s->name);
         wrong += !(s->op ? ag_gradcheck_op(s->op, &report)
                          : ag_gradcheck(s->sample, s->has_kinks, &report));
         checked++;
         coordinates += report.coordinates;
+        cli_progress_end();
         print_row(s, &report, r->json);
     }
     if (!r->json)

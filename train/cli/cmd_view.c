@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "train/cli/open.h"
+#include "train/cli/progress.h"
 #include "train/io/number.h"
 
 /* Checkpoints that go into the page: as many as fit into so many bytes, the newest always. */
@@ -196,6 +197,7 @@ static int write_view(const char *path, const char *page, const char *at, const 
     bool ok = qkv_io_write_file(&qkv_io_posix, path, all, before + n + after, error);
     free(all);
     if (!ok) return cli_error(CLI_FAILED, "view", "%s", error);
+    cli_progress_end();
     printf("The run is in %s; any browser opens it.\n",
            qkv_io_printable(path, shown, sizeof shown));
     return CLI_OK;
@@ -232,6 +234,7 @@ int cli_view(int argc, char **argv) {
     if (code != CLI_OK || done) return code;
     qkv_run_progress progress;
     qkv_run_status status;
+    cli_progress_begin("view", false);
     qkv_trainer *t = qkv_run_open(&qkv_io_posix, run, NULL, 1, &progress, &status, error);
     if (!t) return cli_error(cli_code(status), "view", "%s", error);
     code = view(run, &r, t, progress.step);

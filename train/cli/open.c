@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "train/cli/progress.h"
 #include "train/io/number.h"
 #include "train/trainer/anomaly.h"
 
@@ -31,12 +32,14 @@ qkv_trainer *cli_open_run(const char *command, const char *run, const cli_state 
     qkv_run_status status;
     qkv_run_opening o = {
         .dir = run, .plugin = s->plugin, .threads = 1, .at = (int)s->at, .weights = s->weights};
+    cli_progress_begin(command, s->silent);
     qkv_trainer *t = qkv_run_open_at(&qkv_io_posix, &o, progress, &status, error);
     if (!t) {
         *code = cli_error(cli_code(status), command, "%s", error);
         return NULL;
     }
     if (*error) cli_error(CLI_OK, command, "note: %s", error);
+    if (*error) cli_progress_begin(command, s->silent);
     const ag_param_entry *bad = qkv_trainer_first_bad_parameter(qkv_trainer_params(t));
     if (!bad || !finite) return t;
     *code = cli_error(CLI_DIVERGED, command, "the parameter '%s' of '%s' is not finite", bad->name,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "train/cli/cli.h"
+#include "train/cli/progress.h"
 #include "train/config/plugin.h"
 #include "train/io/number.h"
 
@@ -17,6 +18,7 @@ int cli_error(int code, const char *command, const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    cli_progress_end();
     fprintf(stderr, "qkv%s%s: %s\n", command ? " " : "", command ? command : "",
             qkv_io_printable(text, shown, sizeof shown));
     return code;
@@ -40,6 +42,7 @@ bool cli_terminal(int fd) {
 }
 
 int cli_finish(int code) {
+    cli_progress_end();
     bool failed = ferror(stdout) != 0;
     errno = 0;
     if (fclose(stdout) != 0) failed = true;

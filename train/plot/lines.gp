@@ -1,20 +1,22 @@
 # Measures of a study over an option, the step or whatever changes: a curve's mean over seeds, in a band
-# from the least to the greatest seed.
+# from the least to the greatest seed; or of how many seeds something holds, in the interval of that share.
 # The data: x, title, label, how many curves; then of each its mean (headed by its name),
-# the least and the greatest.
+# the least and the greatest; or its share, the low and the high end of the interval.
 DATA = "lines.csv"
 
 stats DATA every ::1 using 1 name "X" nooutput
-title_of = ""; label_of = ""; x_of = ""
+title_of = ""; label_of = ""; x_of = ""; band_of = ""
 stats DATA every ::1 using (title_of = strcol(2), label_of = strcol(3), column(4)) name "N" nooutput
-stats DATA every ::0::0 using (x_of = strcol(1), 0) name "H" nooutput
+stats DATA every ::0::0 using (x_of = strcol(1), band_of = strcol(6), 0) name "H" nooutput
+SHADE = band_of eq "low" ? "shade: where the true share is, with 95 % confidence (Wilson's interval)" : \
+    "shade: from the least seed to the greatest"
 curves = int(N_max)
 points = int(X_records)
 eval canvas("lines", 1100, 650 + 24 * ((curves + 1) / 2))
 
 set title title_of font ",17" noenhanced
 set ylabel label_of noenhanced
-set xlabel x_of.(TEXT ? "" : "\nshade: from the least seed to the greatest") noenhanced
+set xlabel x_of.(TEXT ? "" : "\n".SHADE) noenhanced
 doubling = X_min > 0 && X_max / X_min >= 8
 if (doubling) set logscale x 2
 beside = 0.02 * (X_max - X_min)

@@ -1,6 +1,7 @@
 /* plot.c - a picture from data to its place. */
 #include "train/plot/plot.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,7 @@ typedef struct {
     const char *dir;          // where pictures go
     const char *const *runs;  // what they show
     int n;
-    qkv_plot_format format;
+    qkv_plot_style style;
     char *gnuplot;  // NULL: there is none
     qkv_plot_report *report;
     void *ctx;
@@ -59,6 +60,35 @@ int qkv_plot_format_parse(const char *text, qkv_plot_format *format) {
         return 1;
     }
     return 0;
+}
+
+int qkv_plot_size_parse(const char *text, qkv_plot_style *style) {
+    char *end = NULL;
+    const long w = *text >= '1' && *text <= '9' ? strtol(text, &end, 10) : 0;
+    const char *high = end && *end == 'x' ? end + 1 : "";
+    const long h = *high >= '1' && *high <= '9' ? strtol(high, &end, 10) : 0;
+    if (w < QKV_PLOT_LEAST || w > QKV_PLOT_MOST || h < QKV_PLOT_LEAST || h > QKV_PLOT_MOST || *end)
+        return 0;
+    style->width = (int)w;
+    style->height = (int)h;
+    return 1;
+}
+
+/* It becomes a part of a command to gnuplot: nothing that could end the text. */
+int qkv_plot_font_parse(const char *text, qkv_plot_style *style) {
+    enum { NAME = 60 };
+    const size_t n = strcspn(text, ",");
+    char *end = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (!isalnum((unsigned char)text[i]) && !strchr(" -_.", text[i])) return 0;
+    if (n > NAME || (n == 0 && !text[n])) return 0;
+    if (text[n]) {
+        const long points =
+            text[n + 1] >= '1' && text[n + 1] <= '9' ? strtol(text + n + 1, &end, 10) : 0;
+        if (points < 4 || points > 72 || *end) return 0;
+    }
+    style->font = text;
+    return 1;
 }
 
 static const char *file_name(char name[STEM], const char *stem, const char *extension) {
@@ -83,7 +113,7 @@ static qkv_plot_status write_maps(qkv_plot_draft *d, const job *j, int plot, qkv
         qkv_plot_maps_read(&maps, csv->arena, j->runs[0], origins[plot].source, why);
     if (status != QKV_PLOT_OK) return status;
     qkv_plot_maps_write(csv, &maps);
-    if (j->format != QKV_PLOT_TXT) return QKV_PLOT_OK;
+    if (j->style.format != QKV_PLOT_TXT) return QKV_PLOT_OK;
     qkv_plot_maps_text(&text, &maps);
     return put(d, list[plot].name, "txt", &text, status, why);
 }
@@ -124,12 +154,25 @@ static qkv_plot_status write_script(qkv_plot_draft *d, const char *plot, char *w
     return status;
 }
 
+/* Runs a script with what common.gp takes: format, size, pixels an inch, font. */
+static qkv_plot_status run_script(const qkv_plot_draft *d, const job *j, const char *script,
+                                  char *why) {
+    const qkv_plot_style *s = &j->style;
+    char size[32] = "", dpi[16] = "";
+    if (s->width) snprintf(size, sizeof size, "%dx%d", s->width, s->height);
+    if (s->dpi) snprintf(dpi, sizeof dpi, "%d", s->dpi);
+    const char *const arguments[] = {script, formats[s->format],     size,
+                                     dpi,    s->font ? s->font : "", NULL};
+    return qkv_plot_gnuplot_run(j->gnuplot, d->fd, arguments, why);
+}
+
 /* Has gnuplot draw, unless the picture is there already. Sets the picture's name. */
 static qkv_plot_status make_picture(qkv_plot_draft *d, const job *j, const char *plot,
                                     char *picture, char *why) {
     char script[STEM];
+    qkv_plot_format format = j->style.format;
     file_name(script, plot, "gp");
-    file_name(picture, plot, formats[j->format]);
+    file_name(picture, plot, formats[format]);
     if (qkv_plot_draft_has(d, picture)) return QKV_PLOT_OK;
     if (!j->gnuplot) {
         qkv_io_fail(why,
@@ -137,10 +180,8 @@ static qkv_plot_status make_picture(qkv_plot_draft *d, const job *j, const char 
                     j->dir, script);
         return QKV_PLOT_NO_GNUPLOT;
     }
-    qkv_plot_status status =
-        qkv_plot_gnuplot_run(j->gnuplot, d->fd, script, formats[j->format], why);
+    qkv_plot_status status = run_script(d, j, script, why);
     if (status != QKV_PLOT_OK) return status;
-    qkv_plot_format format = j->format;
     if (format == QKV_PLOT_PNG &&
         !qkv_plot_draft_has(d, picture)) {  // no PNG terminal: see common.gp
         format = QKV_PLOT_SVG;
@@ -151,7 +192,7 @@ static qkv_plot_status make_picture(qkv_plot_draft *d, const job *j, const char 
     }
     char complaint[200];
     snprintf(complaint, sizeof complaint, "%s", why);
-    file_name(picture, plot, formats[j->format]);
+    file_name(picture, plot, formats[j->style.format]);
     qkv_io_fail(why, "gnuplot left no whole %s%s%s", picture,
                 *complaint ? ": " : " (is the disk full?)", complaint);
     return QKV_PLOT_FAILED;
@@ -204,36 +245,39 @@ static qkv_plot_status draw_all(job *j, qkv_plot_of of, const char *only) {
 
 /* The same of one directory, into its plots/. */
 static qkv_plot_status draw_one(const char *run, qkv_plot_of of, const char *only,
-                                qkv_plot_format format, qkv_plot_report *report, void *ctx) {
+                                const qkv_plot_style *style, qkv_plot_report *report, void *ctx) {
     char dir[QKV_IO_PATH], why[QKV_IO_ERROR];
-    job j = {dir, &run, 1, format, NULL, report, ctx};
+    job j = {dir, &run, 1, *style, NULL, report, ctx};
     if (qkv_io_path(dir, run, "plots", why)) return draw_all(&j, of, only);
     if (report) report(ctx, only ? only : "all", QKV_PLOT_FAILED, why);
     return QKV_PLOT_FAILED;
 }
 
-qkv_plot_status qkv_plot_run(const char *run, qkv_plot_format format, const char *only,
+qkv_plot_status qkv_plot_run(const char *run, const qkv_plot_style *style, const char *only,
                              qkv_plot_report *report, void *ctx) {
-    return draw_one(run, QKV_PLOT_OF_RUN, only, format, report, ctx);
+    return draw_one(run, QKV_PLOT_OF_RUN, only, style, report, ctx);
 }
 
-qkv_plot_status qkv_plot_example(const char *run, qkv_plot_format format, qkv_plot_report *report,
-                                 void *ctx) {
-    return draw_one(run, QKV_PLOT_OF_EXAMPLE, NULL, format, report, ctx);
+qkv_plot_status qkv_plot_example(const char *run, const qkv_plot_style *style,
+                                 qkv_plot_report *report, void *ctx) {
+    return draw_one(run, QKV_PLOT_OF_EXAMPLE, NULL, style, report, ctx);
 }
 
-qkv_plot_status qkv_plot_animation(const char *run, qkv_plot_report *report, void *ctx) {
-    return draw_one(run, QKV_PLOT_OF_STEPS, NULL, QKV_PLOT_GIF, report, ctx);
+qkv_plot_status qkv_plot_animation(const char *run, const qkv_plot_style *style,
+                                   qkv_plot_report *report, void *ctx) {
+    qkv_plot_style moving = *style;
+    moving.format = QKV_PLOT_GIF;
+    return draw_one(run, QKV_PLOT_OF_STEPS, NULL, &moving, report, ctx);
 }
 
-qkv_plot_status qkv_plot_study(const char *dir, const char *name, qkv_plot_format format,
+qkv_plot_status qkv_plot_study(const char *dir, const char *name, const qkv_plot_style *style,
                                qkv_plot_report *report, void *ctx) {
-    return draw_one(dir, QKV_PLOT_OF_STUDY, name, format, report, ctx);
+    return draw_one(dir, QKV_PLOT_OF_STUDY, name, style, report, ctx);
 }
 
 qkv_plot_status qkv_plot_compare(const char *const *runs, int n, const char *dir,
-                                 qkv_plot_format format, qkv_plot_report *report, void *ctx) {
-    job j = {dir, runs, n, format, NULL, report, ctx};
+                                 const qkv_plot_style *style, qkv_plot_report *report, void *ctx) {
+    job j = {dir, runs, n, *style, NULL, report, ctx};
     if (n >= 1 && n <= MOST_RUNS) return draw_all(&j, QKV_PLOT_OF_RUNS, NULL);
     if (report) report(ctx, "compare", QKV_PLOT_FAILED, "from 1 to 32 runs can be compared");
     return QKV_PLOT_FAILED;

@@ -23,7 +23,27 @@ static void add_title(const qkv_study *s, qkv_io_text *out) {
     qkv_io_text_label(out, *label ? label : s->picture.shown[0].as);
 }
 
-/* ---- bars: y,name,mean,sd,least,most,band_least,band_most,title,label ---- */
+/* What is drawn of a measure: its mean and range over the seeds, or the share of those inside its limits
+ * and the interval of that. */
+static qkv_study_summary summarise(const qkv_study *s, const qkv_study_results *r, int variant,
+                                   const qkv_study_shown *shown, const char *measure) {
+    qkv_study_summary m = qkv_study_summarise(s, r, variant, measure);
+    if (!shown->counted || !m.n) return m;
+    const qkv_study_count c = qkv_study_counted(s, r, variant, measure, shown->least, shown->most);
+    m.n = c.n;
+    m.mean = (double)c.inside / c.n;
+    m.sd = (double)NAN;
+    m.least = c.low;
+    m.most = c.high;
+    return m;
+}
+
+/* The names of the columns beside the mean. */
+static const char *range(const qkv_study *s) {
+    return s->picture.shown[0].counted ? "low,high" : "least,most";
+}
+
+/* ---- bars: y,name,mean,sd,least,most,band_least,band_most,title,label[,axis] ---- */
 
 static void band_of(const qkv_study *s, int variant, const char *measure, double *least,
                     double *most) {
@@ -37,19 +57,21 @@ static void band_of(const qkv_study *s, int variant, const char *measure, double
     }
 }
 
-static void add_heading(double y, const char *name, qkv_io_text *out) {
+static void add_heading(const qkv_study *s, double y, const char *name, qkv_io_text *out) {
     qkv_io_text_number(out, y);
     qkv_io_text_add(out, ",");
     qkv_io_text_label(out, name);
-    qkv_io_text_add(out, ",,,,,,,,\n");
+    qkv_io_text_add(out, ",,,,,,,,%s\n", s->picture.log ? "," : "");
 }
 
 static void add_bar(const qkv_study *s, const qkv_study_results *r, int variant,
                     const qkv_study_shown *shown, double y, const char *name, qkv_io_text *out) {
-    qkv_study_summary m = qkv_study_summarise(s, r, variant, shown->measure);
+    qkv_study_summary m = summarise(s, r, variant, shown, shown->measure);
     double least, most,
         x[] = {m.mean, m.sd, m.n ? m.least : (double)NAN, m.n ? m.most : (double)NAN};
     band_of(s, variant, shown->measure, &least, &most);
+    if (shown->counted)
+        least = most = (double)NAN;  // a band is about the measure, not about a share
     char full[240];
     snprintf(full, sizeof full, "%.200s", name);
     if (m.n && m.n < s->seeds)  // a mean over those that have it
@@ -62,7 +84,7 @@ static void add_bar(const qkv_study *s, const qkv_study_results *r, int variant,
         qkv_io_text_number(out, i < 4 ? x[i] : i == 4 ? least : most);
     }
     add_title(s, out);
-    qkv_io_text_add(out, "\n");
+    qkv_io_text_add(out, "%s\n", s->picture.log ? ",log" : "");
 }
 
 /* Was it measured, or is it a step that may not have been reached? A probe of another variant's is no
@@ -82,7 +104,8 @@ static bool has_bar(const qkv_study *s, const qkv_study_results *r, int variant,
 static void add_bars(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
     const char *heading = "";
     double y = 0;
-    qkv_io_text_add(out, "y,name,mean,sd,least,most,band_least,band_most,title,label\n");
+    qkv_io_text_add(out, "y,name,mean,sd,%s,band_least,band_most,title,label%s\n", range(s),
+                    s->picture.log ? ",axis" : "");
     for (int v = 0; v < s->n_variants; v++) {
         const qkv_study_variant *one = &s->variant[v];
         if (!is_shown(s, v)) continue;
@@ -92,7 +115,7 @@ static void add_bars(const qkv_study *s, const qkv_study_results *r, qkv_io_text
                  s->picture.n_shown > 1 ? one->name : "");
         if (strcmp(heading, name) != 0 && (s->picture.n_shown == 1 || s->n_variants > 1)) {
             y += y > 0 ? 1.6 : 0;
-            add_heading(y, name, out);
+            add_heading(s, y, name, out);
         }
         heading = s->picture.n_shown > 1 ? "" : one->group;
         for (int i = 0; i < s->picture.n_shown; i++)
@@ -135,11 +158,11 @@ static void point(const qkv_study *s, const qkv_study_results *r, const curve *c
     if (c->inside) {
         char measure[QKV_PROBE_MEASURE];
         at_x(c->shown->measure, x, measure);
-        m = qkv_study_summarise(s, r, c->variant, measure);
+        m = summarise(s, r, c->variant, c->shown, measure);
     }
     for (int v = c->variant; !c->inside && v < s->n_variants; v++)
         if (strcmp(s->variant[v].group, s->variant[c->variant].group) == 0 && x_of(s, r, v) == x)
-            m = qkv_study_summarise(s, r, v, c->shown->measure);
+            m = summarise(s, r, v, c->shown, c->shown->measure);
     out[0] = m.n ? m.mean : (double)NAN;
     out[1] = m.n ? m.least : (double)NAN;
     out[2] = m.n ? m.most : (double)NAN;
@@ -222,7 +245,7 @@ static void add_lines(const qkv_study *s, const qkv_study_results *r, qkv_io_tex
     for (int i = 0; i < n; i++) {
         qkv_io_text_add(out, ",");
         qkv_io_text_label(out, curves[i].name);
-        qkv_io_text_add(out, ",least,most");
+        qkv_io_text_add(out, ",%s", range(s));
     }
     for (double x = -(double)INFINITY;;) {
         double next = (double)INFINITY, y[3];
