@@ -3,15 +3,13 @@
 # has to be. On the right the mean and its standard deviation. An axis that is logarithmic has no bars,
 # which would begin nowhere, but points.
 DATA = "bars.csv"       # y,name,mean,sd,least,most,band_least,band_most,title,label; a heading: y,name only
-                        # An eleventh column, "axis": it is logarithmic. low, high instead of least, most:
-                        # the mean is a share of the seeds, these are the ends of its interval.
+                        # an eleventh column, "axis": it is logarithmic
 
 heading(row) = !strlen(strcol(9))
-title_of = ""; label_of = ""; headings = 0; longest = 0; far = 0; limits = 0; near = 1e300; range_of = ""
+title_of = ""; label_of = ""; headings = 0; longest = 0; far = 0; limits = 0; near = 1e300
 greater(a, b) = a > b ? a : b
 stats DATA using 1 name "Y" nooutput
 LOG = Y_columns > 10
-stats DATA every ::0::0 using (range_of = strcol(5), 0) name "R" nooutput
 rows = greater(int(Y_records), 1)
 array HEAD[rows]; array HEAD_Y[rows]; array SAY[rows]; array SAY_Y[rows]; said = 0
 known(x) = strlen(x) > 0
@@ -54,9 +52,8 @@ set lmargin TEXT ? 30 : greater(longest, 12) + 3
 set rmargin TEXT ? 2 : 18
 set tmargin TEXT ? 2 : 3
 if (!TEXT) set bmargin 5.2
-if (!TEXT) set label 1000 (range_of eq "low" ? \
-    "bar: the share of the seeds;  thin line: its interval, with 95 % confidence" : \
-    (LOG ? "point" : "bar").": the mean over seeds;  thin line: from the least seed to the greatest").\
+if (!TEXT) set label 1000 (LOG ? "point" : "bar").\
+    ": the mean over seeds;  thin line: from the least seed to the greatest".\
     (limits > 0 ? ";  |▸ the claim's limit, and where every seed has to be" : "") \
     at screen 0.5, screen 16. / (160 + tall) center font ",11"
 unset key

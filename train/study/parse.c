@@ -169,7 +169,7 @@ static bool parse_picture_groups(qkv_study *s, json_t *p, char *error) {
 
 static bool parse_picture(qkv_study *s, json_t *root, char *error) {
     static const char *const members[] = {"kind",  "measures", "x",    "x_label", "title",
-                                          "label", "groups",   "axis", NULL};
+                                          "label", "groups",   "axis", "seeds",   NULL};
     json_t *o = json_object_get(root, "picture");
     qkv_study_picture *p = &s->picture;
     *p = (qkv_study_picture){.kind = "", .x = "", .x_label = "", .title = "", .label = ""};
@@ -191,10 +191,14 @@ static bool parse_picture(qkv_study *s, json_t *root, char *error) {
     if ((*axis && !p->log) || (p->log && lines))
         return qkv_io_fail(error, "the axis '%.60s' of a picture is none: bars may have 'log'",
                            axis);
-    for (int i = 1; i < p->n_shown; i++)
-        if (p->shown[i].counted != p->shown[0].counted)
+    for (int i = 0; i < p->n_shown; i++)
+        if (p->shown[i].counted)
             return qkv_io_fail(error, "%s",
-                               "of a picture's measures all have a least or most, or none");
+                               "a picture's measures have no 'least' or 'most': columns count, and "
+                               "bands judge");
+    p->seeds = json_is_true(json_object_get(o, "seeds"));
+    if (json_object_get(o, "seeds") && !(p->seeds && lines))
+        return qkv_io_fail(error, "%s", "'seeds' of a picture can be true, of lines");
     return parse_picture_groups(s, o, error);
 }
 

@@ -7,12 +7,22 @@
 
 #include "train/study/words.h"
 
+/* What the picture lists are groups, and variants: one has to be of a listed group, if one is listed, and
+ * to be a listed variant, if one is. */
 static bool is_shown(const qkv_study *s, int variant) {
-    for (int i = 0; i < s->picture.n_groups; i++)
-        if (strcmp(s->picture.group[i], s->variant[variant].group) == 0 ||
-            strcmp(s->picture.group[i], s->variant[variant].name) == 0)
-            return true;
-    return s->picture.n_groups == 0;
+    const qkv_study_variant *one = &s->variant[variant];
+    bool groups = false, variants = false, in_group = false, named = false;
+    for (int i = 0; i < s->picture.n_groups; i++) {
+        const char *name = s->picture.group[i];
+        bool group = false;
+        for (int v = 0; v < s->n_variants; v++)
+            group = group || strcmp(name, s->variant[v].group) == 0;
+        groups = groups || group;
+        variants = variants || !group;
+        in_group = in_group || (group && strcmp(name, one->group) == 0);
+        named = named || (!group && strcmp(name, one->name) == 0);
+    }
+    return (in_group || !groups) && (named || !variants);
 }
 
 static void add_title(const qkv_study *s, qkv_io_text *out) {
@@ -21,26 +31,6 @@ static void add_title(const qkv_study *s, qkv_io_text *out) {
     qkv_io_text_label(out, s->picture.title);
     qkv_io_text_add(out, ",");
     qkv_io_text_label(out, *label ? label : s->picture.shown[0].as);
-}
-
-/* What is drawn of a measure: its mean and range over the seeds, or the share of those inside its limits
- * and the interval of that. */
-static qkv_study_summary summarise(const qkv_study *s, const qkv_study_results *r, int variant,
-                                   const qkv_study_shown *shown, const char *measure) {
-    qkv_study_summary m = qkv_study_summarise(s, r, variant, measure);
-    if (!shown->counted || !m.n) return m;
-    const qkv_study_count c = qkv_study_counted(s, r, variant, measure, shown->least, shown->most);
-    m.n = c.n;
-    m.mean = (double)c.inside / c.n;
-    m.sd = (double)NAN;
-    m.least = c.low;
-    m.most = c.high;
-    return m;
-}
-
-/* The names of the columns beside the mean. */
-static const char *range(const qkv_study *s) {
-    return s->picture.shown[0].counted ? "low,high" : "least,most";
 }
 
 /* ---- bars: y,name,mean,sd,least,most,band_least,band_most,title,label[,axis] ---- */
@@ -66,7 +56,7 @@ static void add_heading(const qkv_study *s, double y, const char *name, qkv_io_t
 
 static void add_bar(const qkv_study *s, const qkv_study_results *r, int variant,
                     const qkv_study_shown *shown, double y, const char *name, qkv_io_text *out) {
-    qkv_study_summary m = summarise(s, r, variant, shown, shown->measure);
+    qkv_study_summary m = qkv_study_summarise(s, r, variant, shown->measure);
     double least, most,
         x[] = {m.mean, m.sd, m.n ? m.least : (double)NAN, m.n ? m.most : (double)NAN};
     band_of(s, variant, shown->measure, &least, &most);
@@ -104,7 +94,7 @@ static bool has_bar(const qkv_study *s, const qkv_study_results *r, int variant,
 static void add_bars(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
     const char *heading = "";
     double y = 0;
-    qkv_io_text_add(out, "y,name,mean,sd,%s,band_least,band_most,title,label%s\n", range(s),
+    qkv_io_text_add(out, "y,name,mean,sd,least,most,band_least,band_most,title,label%s\n",
                     s->picture.log ? ",axis" : "");
     for (int v = 0; v < s->n_variants; v++) {
         const qkv_study_variant *one = &s->variant[v];
@@ -125,7 +115,7 @@ static void add_bars(const qkv_study *s, const qkv_study_results *r, qkv_io_text
     }
 }
 
-/* ---- lines: x,title,label,curves, then of each mean,least,most ---- */
+/* ---- lines: x,title,label,curves, then of each mean,least,most; then of each its seeds ---- */
 
 /* A curve: one measure of one variant over what stands for its #, or of a group over an option. */
 typedef struct {
@@ -151,21 +141,41 @@ static double x_of(const qkv_study *s, const qkv_study_results *r, int variant) 
     return value;
 }
 
+/* Which variant, and which measure of it, are the curve's point at x; -1: it has none there. */
+static int variant_at(const qkv_study *s, const qkv_study_results *r, const curve *c, double x,
+                      char measure[QKV_PROBE_MEASURE]) {
+    int found = c->inside ? c->variant : -1;
+    if (c->inside) return at_x(c->shown->measure, x, measure), found;
+    snprintf(measure, QKV_PROBE_MEASURE, "%s", c->shown->measure);
+    for (int v = c->variant; v < s->n_variants; v++)
+        if (strcmp(s->variant[v].group, s->variant[c->variant].group) == 0 && x_of(s, r, v) == x)
+            found = v;
+    return found;
+}
+
 /* The curve's mean, least and most at x; NaN where it has no point. */
 static void point(const qkv_study *s, const qkv_study_results *r, const curve *c, double x,
                   double out[3]) {
+    char measure[QKV_PROBE_MEASURE];
+    const int v = variant_at(s, r, c, x, measure);
     qkv_study_summary m = {.n = 0};
-    if (c->inside) {
-        char measure[QKV_PROBE_MEASURE];
-        at_x(c->shown->measure, x, measure);
-        m = summarise(s, r, c->variant, c->shown, measure);
-    }
-    for (int v = c->variant; !c->inside && v < s->n_variants; v++)
-        if (strcmp(s->variant[v].group, s->variant[c->variant].group) == 0 && x_of(s, r, v) == x)
-            m = summarise(s, r, v, c->shown, c->shown->measure);
+    if (v >= 0) m = qkv_study_summarise(s, r, v, measure);
     out[0] = m.n ? m.mean : (double)NAN;
     out[1] = m.n ? m.least : (double)NAN;
     out[2] = m.n ? m.most : (double)NAN;
+}
+
+/* What each of the curve's seeds has at x. */
+static void add_seeds(const qkv_study *s, const qkv_study_results *r, const curve *c, double x,
+                      qkv_io_text *out) {
+    char measure[QKV_PROBE_MEASURE];
+    const int v = variant_at(s, r, c, x, measure);
+    for (int i = 0; i < s->seeds; i++) {
+        const qkv_study_result *one =
+            v < 0 ? NULL : qkv_study_results_find(r, v, s->first_seed + i);
+        qkv_io_text_add(out, ",");
+        qkv_io_text_number(out, one ? qkv_study_result_value(one, measure) : (double)NAN);
+    }
 }
 
 /* The least x of the curve beyond `last`; infinity at the end. */
@@ -245,8 +255,10 @@ static void add_lines(const qkv_study *s, const qkv_study_results *r, qkv_io_tex
     for (int i = 0; i < n; i++) {
         qkv_io_text_add(out, ",");
         qkv_io_text_label(out, curves[i].name);
-        qkv_io_text_add(out, ",%s", range(s));
+        qkv_io_text_add(out, ",least,most");
     }
+    for (int i = 0; i < n && s->picture.seeds; i++)
+        for (int k = 0; k < s->seeds; k++) qkv_io_text_add(out, ",seed %d", s->first_seed + k);
     for (double x = -(double)INFINITY;;) {
         double next = (double)INFINITY, y[3];
         qkv_io_text_add(out, "\n");
@@ -260,6 +272,7 @@ static void add_lines(const qkv_study *s, const qkv_study_results *r, qkv_io_tex
             qkv_io_text_add(out, ",");
             qkv_io_text_number(out, y[i % 3]);
         }
+        for (int i = 0; i < n && s->picture.seeds; i++) add_seeds(s, r, &curves[i], x, out);
     }
 }
 
