@@ -225,8 +225,9 @@ static int train(const request *r, const qkv_config *c, const data_spec *spec) {
     char error[QKV_IO_ERROR], prefix[QKV_CONFIG_TEXT_SIZE + 8];
     const char *pictures[MAX_PICTURES];
     qkv_run_summary summary = {0};
-    bar progress = {
-        .spec = spec, .on_terminal = cli_terminal(STDERR_FILENO) && !r->quiet, .first = -1};
+    bar progress = {.spec = spec,
+                    .on_terminal = cli_terminal(STDERR_FILENO) && !r->quiet && !r->json,
+                    .first = -1};
     snprintf(prefix, sizeof prefix, "runs/%s", c->task);
     list_pictures(pictures);
     qkv_run_options o = {.dir = r->out,

@@ -37,7 +37,7 @@ inside(x) = x > bottom ? x : bottom
 span = Y_max - Y_min + 1.6
 tall = (span < 4 ? 4 : span) * 25
 eval canvas("bars", 1100, 160 + tall)
-if (TEXT) eval canvas("bars", 1100, 29 * (Y_max + 9))
+if (TEXT) eval canvas("bars", 1100, 29 * greater(Y_max + 9, 22))
 
 set title title_of font ",17" noenhanced
 set xlabel label_of noenhanced
