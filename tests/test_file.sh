@@ -35,9 +35,11 @@ by_heart() {
         grep -q "above the 1.79 of a blind guess: the model is sure of wrong answers. More lines" flat ||
         { say "$(cat out)"; return 1; }
     ran 0 train --data few.txt --steps 300 --out few --force --json &&
-        grep -q '"train_accuracy":1.0,"train_loss":0.[0-9]*,"by_heart":true' out || { say "$(cat out)"; return 1; }
+        grep -q '"train_accuracy":1.0,"train_loss":0.[0-9]*,"by_heart":true' out ||
+        { say "$(cat out)"; return 1; }
     ran 0 train --data few.txt --steps 2 --out few --force && ! grep -q heart out || return 1
-    ran 0 train --data few.txt --steps 2 --out few --force --json && grep -q '"by_heart":false' out || return 1
+    ran 0 train --data few.txt --steps 2 --out few --force --json &&
+        grep -q '"by_heart":false' out || return 1
     ran 0 train --task pairs --steps 150 --out endless && ! grep -q heart out &&
         ran 0 train --task pairs --hold-out --steps 150 --out endless --force && ! grep -q heart out &&
         ran 0 train --task pairs --steps 2 --out endless --force --json && ! grep -q by_heart out || return 1

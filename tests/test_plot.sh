@@ -195,10 +195,11 @@ runs_side_by_side() {
     # Those that differ in the seed alone are one curve, their mean, beside a thin one for each.
     svg pairs tied other tied2 --out beside && has beside/compare.svg '>tie none: mean of 2 runs' \
         '>tie qk: mean of 2 runs' 'a run each, which differ in the seed alone' || return 1
-    grep -q '"tie none: mean of 2 runs. seeds 1. 2",mean,0' beside/compare.csv || { say "no seeds"; return 1; }
+    grep -q '"tie none: mean of 2 runs. seeds 1. 2",mean,0' beside/compare.csv ||
+        { say "no seeds"; return 1; }
     for step in 0 10 20; do
-        mean=$(awk -F, -v step=$step '/,mean,0$/ { on = 1; next } !NF { on = 0 } on && $1 == step { print $2 }' \
-            beside/compare.csv)
+        mean=$(awk -F, -v step=$step '/,mean,0$/ { on = 1; next } !NF { on = 0 }
+            on && $1 == step { print $2 }' beside/compare.csv)
         cat pairs/metrics.csv other/metrics.csv | awk -F, -v step=$step -v mean="$mean" '
             $1 == "step" { for (i = 1; i <= NF; i++) if ($i == "val_loss") c = i }
             $1 == step { sum += $c; n++ }
@@ -230,7 +231,8 @@ size_dpi_and_font() {
     ran 0 plot pairs --only loss --size 600x350 && [ "$(pixels pairs/plots/loss.png)" = '600 350' ] &&
         ran 0 plot pairs --only loss --size 600x350 --dpi 192 &&
         [ "$(pixels pairs/plots/loss.png)" = '1200 700' ] && ran 0 plot pairs --only loss --dpi 48 &&
-        [ "$(pixels pairs/plots/loss.png)" = '600 350' ] || { say "$(pixels pairs/plots/loss.png)"; return 1; }
+        [ "$(pixels pairs/plots/loss.png)" = '600 350' ] ||
+        { say "$(pixels pairs/plots/loss.png)"; return 1; }
     for picture in loss learning gradients norms attention circuits; do
         svg pairs --only $picture --size 500x400 --font 'Courier New,20' && has pairs/plots/$picture.svg \
             'width="500" height="400"' 'font-family="Courier New"' || return 1
@@ -246,7 +248,8 @@ size_dpi_and_font() {
     (cd / && gnuplot -c "$dir/pairs/plots/loss.gp" png 300x200 96 Times,9) &&
         [ "$(pixels pairs/plots/loss.png)" = '300 200' ] || return 1
     ran 0 plot pairs --attention --format svg --size 400x300 && has pairs/plots/example.svg 'width="400"' &&
-        ran 0 plot pairs pairs --out beside --format svg --size 700x400 && has beside/compare.svg 'width="700"' &&
+        ran 0 plot pairs pairs --out beside --format svg --size 700x400 &&
+        has beside/compare.svg 'width="700"' &&
         ran 0 plot pairs --animate --frames 2 --size 400x200 &&
         [ "$(od -An -tu1 -j6 -N4 pairs/plots/animation.gif | xargs)" = '144 1 200 0' ] || return 1
     rm pairs/plots/animation.* pairs/plots/example.*
@@ -263,26 +266,31 @@ size_dpi_and_font() {
 a_cut_picture_says_so() {
     needs gnuplot || return
     trained pairs && rm -rf long && cp -r pairs long || return 1
-    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "accuracy") c = i; print; next } NR == 2 { row = $0; next }
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "accuracy") c = i; print; next }
+        NR == 2 { row = $0; next }
         END { n = split(row, f, ",")
             for (s = 0; s <= 600; s += 10) { f[1] = s; f[c] = s < 100 ? 0.1 : 1
-                for (i = 1; i <= n; i++) printf "%s%s", f[i], i < n ? "," : "\n" } }' long/metrics.csv >more &&
+                for (i = 1; i <= n; i++) printf "%s%s", f[i], i < n ? "," : "\n" } }' \
+        long/metrics.csv >more &&
         cp more long/metrics.csv || return 1
     for picture in learning gradients; do
-        svg long --only $picture && has long/plots/$picture.svg 'the first 200 of 600: twice what 99 % right' || return 1
+        svg long --only $picture &&
+            has long/plots/$picture.svg 'the first 200 of 600: twice what 99 % right' || return 1
     done
     svg pairs --only learning && lacks pairs/plots/learning.svg 'the first' || return 1
     # norms begin at 0: beside the 0 of the steps there is one of the norms
-    svg pairs --only norms && [ "$(grep -c '> *0<' pairs/plots/norms.svg)" -eq 2 ] || say "norms do not begin at 0"
+    svg pairs --only norms && [ "$(grep -c '> *0<' pairs/plots/norms.svg)" -eq 2 ] ||
+        say "norms do not begin at 0"
 }
 
 # Q and K are blue, V and O orange, what is below 0 grey; both sides are as dark.
 circuits_have_their_colours() {
     needs gnuplot || return
     trained pairs && svg pairs --only circuits || return 1
-    grep -o "fill *[:=] *.\?rgb( *[0-9]*, *[0-9]*, *[0-9]*)" pairs/plots/circuits.svg | tr -dc '0-9,\n' |
-        awk -F, '{ d = $1 - $3; d > 8 ? orange++ : d < -8 ? blue++ : $1 > 30 && $1 < 225 ? grey++ : 0 }
-            END { exit !(orange > 200 && blue > 200 && grey > 200) }' || say "other colours"
+    awk 'match($0, /rgb\( *[0-9]+, *[0-9]+, *[0-9]+/) { split(substr($0, RSTART + 4, RLENGTH - 4), c, ",")
+            d = c[1] - c[3]; d > 8 ? orange++ : d < -8 ? blue++ : c[1] > 30 && c[1] < 225 ? grey++ : 0 }
+        END { exit !(orange > 200 && blue > 200 && grey > 200) }' pairs/plots/circuits.svg ||
+        say "other colours"
 }
 
 # A line on stderr for what takes more than two seconds, on a terminal only.
@@ -301,14 +309,17 @@ a_progress_line() {
     with log "'$QKV' bench --seconds 3 --preset pairs" && has log 'qkv bench: 2 s' || return 1
     with log "'$QKV' bench --seconds 3 --preset pairs --json" && lacks log 'qkv bench' || return 1
     with log "'$QKV' eval seen --examples 300 >found" && lacks log 'qkv eval: ' && [ -s found ] || return 1
-    echo '{"name": "slow", "seeds": 3, "base": {"steps": 100000, "batch": 256}, "variants": [{"name": "v"}]}' \
-        >slow.json
-    TERM=xterm timeout 5 script -qec "'$QKV' study slow.json --jobs 1 --out slowly" log </dev/null >/dev/null 2>&1 || true
+    cat >slow.json <<'END'
+{"name": "slow", "seeds": 3, "base": {"steps": 100000, "batch": 256}, "variants": [{"name": "v"}]}
+END
+    TERM=xterm timeout 5 script -qec "'$QKV' study slow.json --jobs 1 --out slowly" log </dev/null \
+        >/dev/null 2>&1 || true
     has log 'qkv study slow: ' && rm -rf slowly || return 1
     TERM=xterm timeout 4 script -qec "'$QKV' study slow.json --jobs 1 --out slowly --quiet" log </dev/null \
         >/dev/null 2>&1 || true
     lacks log 'qkv study slow: 2 s' || return 1
-    PATH=$dir/late:$PATH "$QKV" plot seen --only loss >out 2>err </dev/null && [ ! -s err ] || say "$(cat err)"
+    PATH=$dir/late:$PATH "$QKV" plot seen --only loss >out 2>err </dev/null && [ ! -s err ] ||
+        say "$(cat err)"
 }
 
 no_steps_no_negative_axis() {
@@ -403,7 +414,8 @@ missing_programs_are_named() {
     [ "$(wc -l <err)" -eq 1 ] && has err 'has no torch'
 }
 
-suite a_progress_line size_dpi_and_font a_cut_picture_says_so circuits_have_their_colours any_terminal_in_the_environment scripts_draw_from_any_directory a_killed_drawing_is_swept_up \
+suite a_progress_line size_dpi_and_font a_cut_picture_says_so circuits_have_their_colours \
+    any_terminal_in_the_environment scripts_draw_from_any_directory a_killed_drawing_is_swept_up \
     damaged_maps_are_exit_3 a_torn_row_is_not_drawn circuits_say_who_is_asked_for \
     learning_knows_what_was_there one_example_is_labelled_whole an_entry_that_asks_keeps_its_name \
     an_animation_is_of_the_run runs_side_by_side no_steps_no_negative_axis \

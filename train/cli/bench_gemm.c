@@ -5,9 +5,9 @@
 
 #include "tensor/gemm.h"
 #include "train/cli/bench.h"
-#include "train/cli/progress.h"
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
+#include "train/cli/progress.h"
 
 static const struct {
     const char *name;

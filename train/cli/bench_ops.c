@@ -6,9 +6,9 @@
 
 #include "autograd/sample.h"
 #include "train/cli/bench.h"
-#include "train/cli/progress.h"
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
+#include "train/cli/progress.h"
 
 /* A node's op, with a clock around it: it takes the op's place in the node. */
 typedef struct {

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "train/cli/bench.h"
-#include "train/cli/progress.h"
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
+#include "train/cli/progress.h"
 
 /* This program, asked for its version; false if it cannot be run. */
 static bool run_version(void) {

@@ -16,7 +16,8 @@ known(x) = strlen(x) > 0
 number(c) = known(strcol(c)) ? column(c) : 0
 nearer(a, x) = x > 0 && x < a ? x : a
 shown(row) = !known(strcol(3)) ? "not reached" : LOG ? \
-    sprintf(column(3) >= 10 ? "%.0f" : "%#.2g", column(3)).(number(4) > 0 ? sprintf(" ± %.1g", number(4)) : "") : \
+    sprintf(column(3) >= 10 ? "%.0f" : "%#.2g", column(3)).\
+        (number(4) > 0 ? sprintf(" ± %.1g", number(4)) : "") : \
     known(strcol(4)) && column(4) > 0 ? \
     sprintf(column(3) >= 20 ? "%.0f ± %.0f" : "%.3f ± %.3f", column(3), column(4)) : \
     sprintf(column(3) >= 20 ? "%.0f" : "%.3f", column(3))

@@ -42,8 +42,9 @@ background '#ffffff'", w, h, FACE, 1.3333 * ZOOM * POINTS / 13, ZOOM)
 pdf(w, h) = sprintf("set terminal pdfcairo size %gin,%gin enhanced font '%s,13' fontscale %g linewidth %g \
 pointscale %g", w / 96., h / 96., FACE, 0.75 * ZOOM * POINTS / 13, 1.6 * ZOOM, ZOOM)
 txt(w, h) = sprintf("set terminal dumb nofeed mono noenhanced size 79,%d", h / 29)
-gif(w, h) = sprintf("set terminal gif animate delay 12 loop 0 enhanced font '%s,12' fontscale %g linewidth %g \
-size %d,%d", FACE, ZOOM * DPI / 96 * POINTS / 13, ZOOM * DPI / 96, w * DPI / 96, h * DPI / 96)
+gif(w, h) = sprintf("set terminal gif animate delay 12 loop 0 enhanced font '%s,12' \
+fontscale %g linewidth %g size %d,%d", FACE, ZOOM * DPI / 96 * POINTS / 13, ZOOM * DPI / 96, \
+    w * DPI / 96, h * DPI / 96)
 terminal(w, h) = FORMAT eq "gif" ? gif(w, h) : FORMAT eq "png" ? png(w, h) : FORMAT eq "svg" ? svg(w, h) : \
     FORMAT eq "pdf" ? pdf(w, h) : FORMAT eq "txt" ? txt(w, h) : \
     "exit error 'the format must be png, svg, pdf, txt or gif'"

@@ -94,11 +94,11 @@ static void add_options(const members *all, const member *one, qkv_io_text *out)
 /* Of one run its path and what it has that not all have; of several that, how many, and their seeds. */
 static const char *name_of(const members *all, int group, tensor_arena *arena) {
     qkv_io_text text = {.arena = arena};
-    const member *first = NULL;
-    char shown[256];
+    const member *first = all->of;
+    char shown[48];
     int n = 0;
-    for (int i = all->n - 1; i >= 0; i--)
-        if (all->of[i].group == group) first = &all->of[i], n++;
+    while (first->group != group) first++;
+    for (int i = 0; i < all->n; i++) n += all->of[i].group == group;
     if (n == 1) qkv_io_text_add(&text, "%s", qkv_io_printable(first->path, shown, sizeof shown));
     if (n == 1 && all->groups > 1) qkv_io_text_add(&text, ": ");
     add_options(all, first, &text);

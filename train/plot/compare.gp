@@ -10,7 +10,8 @@ array TITLE[blocks]; array GROUP[blocks]; array SIZE_OF[blocks]
 groups = 0
 do for [i=1:blocks] {
     name = ""; kind = ""; of = 0
-    stats DATA index i every ::0::0 using (name = strcol(1), kind = strcol(2), of = int(strcol(3)), 0) nooutput
+    stats DATA index i every ::0::0 using (name = strcol(1), kind = strcol(2), of = int(column(3)), 0) \
+        nooutput
     TITLE[i] = name; GROUP[i] = of
     if (kind eq "mean") { groups = groups + 1; SIZE_OF[i] = 0 }
     if (kind eq "run") { SIZE_OF[of + 1] = SIZE_OF[of + 1] + 1 }
@@ -23,7 +24,8 @@ note(x, y) = (first = lesser(first, x), last = greater(last, x), y == y ? \
     (top = greater(top, y), low = lesser(low, y), least = y > 0 ? lesser(least, y) : least, 0) : 0)
 do for [i=1:blocks] {
     seen = 0
-    stats DATA index i every ::1 using (seen = seen + 1, note(column(1), valid(2) ? column(2) : NaN), 0) nooutput
+    stats DATA index i every ::1 using (seen = seen + 1, note(column(1), valid(2) ? column(2) : NaN), 0) \
+        nooutput
     rows = greater(rows, seen)
 }
 if (top < low) { top = 1; low = 0 }
@@ -44,7 +46,8 @@ if (TEXT) eval canvas("compare", 1500, 640 + 29 * groups)
 thin(i) = SIZE_OF[GROUP[i] + 1] > 1    # one alone is its mean
 
 set multiplot
-set xlabel "training step".(blocks > 2 * groups ? "\nthin: a run each, which differ in the seed alone;  wide: their mean" : "")
+set xlabel "training step".(blocks > 2 * groups ? \
+    "\nthin: a run each, which differ in the seed alone;  wide: their mean" : "")
 set xrange [first:last > first ? last : first + 1]
 set tmargin at screen 0.91
 set bmargin at screen (26. * lines + 110) / HEIGHT

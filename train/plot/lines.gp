@@ -43,8 +43,8 @@ if (!TEXT && seeds) {
     # The seeds of a curve stand a little beside those of the others.
     aside(x, i) = doubling ? x * 1.025 ** (i - (curves - 1) / 2.) : x + beside / 3 * (i - (curves - 1) / 2.)
     plot for [i=0:curves-1] DATA using 1:(column(mean(i))) with lines ls 101+i lw 1.6 notitle, \
-         for [i=0:curves-1] for [k=0:seeds-1] DATA using (aside(column(1), i)):(column(5 + 3 * curves + seeds * i + k)) \
-             with points ls 101+i ps 1.1 notitle, \
+         for [i=0:curves-1] for [k=0:seeds-1] DATA using (aside(column(1), i)): \
+             (column(5 + 3 * curves + seeds * i + k)) with points ls 101+i ps 1.1 notitle, \
          for [i=0:curves-1] NaN with linespoints ls 101+i lw 1.6 ps 1.1 title NAME_OF[i+1]
 }
 if (!TEXT && !seeds) {

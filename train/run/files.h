@@ -38,7 +38,8 @@ bool qkv_run_write_example(const qkv_io *io, qkv_trainer *t, const char *dir, in
  * evenly apart, trained for once more: attention (of one example asked for each entry, or where a task has
  * no keys and values every head of a held-out example, the first 3) and one head's circuits over keys and
  * over values. A row a cell, with step, last, the held-out accuracy then, kind ("attention", "qk", "ov")
- * and panel. progress may be NULL. On success error is empty, or says that these may not be the bits of then. */
+ * and panel. progress may be NULL.
+ * On success error is empty, or says that these may not be the bits of then. */
 qkv_run_status qkv_run_write_frames(const qkv_io *io, const qkv_run_opening *o, int frames,
                                     void (*progress)(void *ctx, int done, int total), void *ctx,
                                     char *error);

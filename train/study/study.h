@@ -37,7 +37,8 @@
  * Pictures: "bars" has a bar for each variant (several measures: for each of them, under the
  * variant's name). "lines" is over "x": an option or a measure (a curve for each group), or
  * whatever stands for the # in the measures, as in accuracy@# or lengths.n#.answer_attention (a
- * curve for each measure and variant). "groups" lists the groups or variants to be shown (both: these of those), "x_label"
+ * curve for each measure and variant). "groups" lists the groups or variants to be shown (both: these of
+ * those), "x_label"
  * and "label" are written at the axes. "axis": "log" makes that of bars logarithmic; "seeds": true
  * draws every seed of lines, where a mean says little. */
 #ifndef QKV_STUDY_STUDY_H
