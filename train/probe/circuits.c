@@ -94,10 +94,10 @@ const char *qkv_probe_circuits_missing_of(qkv_trainer *t, int question) {
                ? "with more than one layer a symbol's meaning is no longer its embedding's"
            : c->arch == QKV_CONFIG_ARCH_ENCODER_DECODER ? "the memory is encoded first"
            : c->readout == NN_READOUT_VECTOR            ? "the answer is a vector, no symbol"
-           : !qkv_trainer_has_attention(t) ? "the model's layer has no attention, of which W^Q, "
-                                             "W^K, W^V, W^O would be the matrices"
-           : lacks_matrix(t)               ? lacks_matrix(t)
-                                           : qkv_probe_no_sums(c);
+           : !qkv_trainer_has_attention(t) || (lacks_matrix(t) && !c->plugin)
+               ? "the model's layer is not made of the matrices W^Q, W^K, W^V, W^O"
+           : lacks_matrix(t) ? lacks_matrix(t)
+                             : qkv_probe_no_sums(c);
 }
 
 const char *qkv_probe_circuits_missing(qkv_trainer *t) {
