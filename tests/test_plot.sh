@@ -191,10 +191,10 @@ runs_side_by_side() {
     trained pairs && trained other --seed 2 && trained tied --tie qk && trained tied2 --tie qk --seed 2 ||
         return 1
     svg pairs tied --out beside && has beside/compare.svg 'share of right answers' 'loss on held-out' chance \
-        '>pairs: tie none<' '>tied: tie qk<' && lacks beside/compare.svg 'a run each' || return 1
+        '>pairs: tie none<' '>tied: tie qk<' && lacks beside/compare.svg 'each run' || return 1
     # Those that differ in the seed alone are one curve, their mean, beside a thin one for each.
     svg pairs tied other tied2 --out beside && has beside/compare.svg '>tie none: mean of 2 runs' \
-        '>tie qk: mean of 2 runs' 'a run each, which differ in the seed alone' || return 1
+        '>tie qk: mean of 2 runs' 'each run, they differ in the seed alone' || return 1
     grep -q '"tie none: mean of 2 runs. seeds 1. 2",mean,0' beside/compare.csv ||
         { say "no seeds"; return 1; }
     for step in 0 10 20; do

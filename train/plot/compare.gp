@@ -34,8 +34,8 @@ array LOSS[16]; array SHARE[16]; array NAME[16]
 stats DATA index 0 every ::1 using (valid(1) ? (levels = levels + 1, LOSS[levels] = column(1), \
     SHARE[levels] = valid(2) ? column(2) : NaN, NAME[levels] = strcol(3), 0) : 0) nooutput
 do for [i=1:levels] { top = greater(top, LOSS[i]) }
-# A loss above 0 has a logarithmic axis, on which the end can be told apart, too.
-LOG = low > 0
+# A loss that falls far, and stays above 0, has a logarithmic axis, on which the end can be told apart, too.
+LOG = low > 0 && top >= 10 * low
 longest = 0
 do for [i=1:groups] { longest = greater(longest, strlen(TITLE[i])) }
 across = longest > 70 ? 1 : 2
@@ -47,7 +47,7 @@ thin(i) = SIZE_OF[GROUP[i] + 1] > 1    # one alone is its mean
 
 set multiplot
 set xlabel "training step".(blocks > 2 * groups ? \
-    "\nthin: a run each, which differ in the seed alone;  wide: their mean" : "")
+    "\nthin: each run, they differ in the seed alone;  wide: their mean" : "")
 set xrange [first:last > first ? last : first + 1]
 set tmargin at screen 0.91
 set bmargin at screen (26. * lines + 110) / HEIGHT
