@@ -53,9 +53,11 @@ differs() {
         function number(x) { return x ~ /^-?[0-9.]+(e[-+]?[0-9]+)?$/ }
         function abs(x) { return x < 0 ? -x : x }
         # How far apart are the seeds whose mean stands in field i, or about it?
-        function spread(f, i,  k) {
+        function spread(f, i,  k, seeds) {
             if (kind == "bars") return i >= 3 && i <= 6 ? abs(f[6] - f[5]) : 0
             k = i - (i - 5) % 3
+            seeds = f[4] > 0 ? (NF - 4 - 3 * f[4]) / f[4] : 0 # of each curve, behind the curves
+            if (seeds && i >= 5 + 3 * f[4]) k = 5 + 3 * int((i - 5 - 3 * f[4]) / seeds)
             return kind == "lines" && i >= 5 ? abs(f[k + 2] - f[k + 1]) : 0
         }
         NR == FNR { old[FNR] = $0; lines = FNR; next }

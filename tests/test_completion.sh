@@ -52,7 +52,7 @@ options_of_every_command() {
     offers train --d- && has --d-model --d-k --d-v --d-ff && offers train --no-resi &&
         only --no-residual &&
         offers train --residual && has --residual &&
-        offers plot --fo && only --format && offers export runs/first --n && only --npy
+        offers plot --form && only --format && offers export runs/first --n && only --npy
 }
 
 choices() {

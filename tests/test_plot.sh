@@ -204,18 +204,138 @@ an_animation_is_of_the_run() {
 
 runs_side_by_side() {
     needs gnuplot || return
-    trained pairs && trained other --seed 2 && rm -rf twin && cp -r pairs twin || return 1
-    svg pairs other twin --out beside || return 1
-    has beside/compare.svg 'share of right answers' 'loss on held-out' chance 'twin (the same as run 1)' ||
+    trained pairs && trained other --seed 2 && trained tied --tie qk && trained tied2 --tie qk --seed 2 ||
         return 1
+    svg pairs tied --out beside && has beside/compare.svg 'share of right answers' 'loss on held-out' chance \
+        '>pairs: tie none<' '>tied: tie qk<' && lacks beside/compare.svg 'each run' || return 1
+    # Those that differ in the seed alone are one curve, their mean, beside a thin one for each.
+    svg pairs tied other tied2 --out beside && has beside/compare.svg '>tie none: mean of 2 runs' \
+        '>tie qk: mean of 2 runs' 'each run, they differ in the seed alone' || return 1
+    grep -q '"tie none: mean of 2 runs. seeds 1. 2",mean,0' beside/compare.csv ||
+        { say "no seeds"; return 1; }
+    for step in 0 10 20; do
+        mean=$(awk -F, -v step=$step '/,mean,0$/ { on = 1; next } !NF { on = 0 }
+            on && $1 == step { print $2 }' beside/compare.csv)
+        cat pairs/metrics.csv other/metrics.csv | awk -F, -v step=$step -v mean="$mean" '
+            $1 == "step" { for (i = 1; i <= NF; i++) if ($i == "val_loss") c = i }
+            $1 == step { sum += $c; n++ }
+            END { d = sum / 2 - mean; exit !(n == 2 && mean != "" && d < 1e-6 && d > -1e-6) }' ||
+            { say "the mean at step $step is '$mean'"; return 1; }
+    done
     trained partner --task partner --keys 10 --values 10 --pairs 4 && svg pairs partner --out beside &&
         lacks beside/compare.svg 'chance' || return 1
     set -- && for i in 1 2 3 4 5 6 7 8 9 10; do cp -r other many-$i && set -- "$@" many-$i; done
     svg "$@" --out beside || return 1
     # Hue and dash of a curve together are its own.
-    ways=$(grep -o "ls 101+i" beside/compare.gp | wc -l)
-    [ "$ways" -eq 2 ] || { say "curves are not drawn by the common table"; return 1; }
+    ways=$(grep -o "ls 101+[iG]" beside/compare.gp | wc -l)
+    [ "$ways" -eq 4 ] || { say "curves are not drawn by the common table"; return 1; }
     rm -rf many-*
+}
+
+# How many pixels a PNG has: WIDTH HEIGHT.
+pixels() { od -An -tu1 -j16 -N8 "$1" | awk '{ print $3 * 256 + $4, $7 * 256 + $8 }'; }
+
+# How large the letters of the axis are.
+letters() {
+    grep -B 2 'training step' pairs/plots/loss.svg | sed -n 's/.*font-size="\([0-9.]*\)".*/\1/p' | head -n 1
+}
+
+size_dpi_and_font() {
+    needs gnuplot || return
+    trained pairs || return 1
+    ran 0 plot pairs --only loss && [ "$(pixels pairs/plots/loss.png)" = '1200 700' ] || return 1
+    ran 0 plot pairs --only loss --size 600x350 && [ "$(pixels pairs/plots/loss.png)" = '600 350' ] &&
+        ran 0 plot pairs --only loss --size 600x350 --dpi 192 &&
+        [ "$(pixels pairs/plots/loss.png)" = '1200 700' ] && ran 0 plot pairs --only loss --dpi 48 &&
+        [ "$(pixels pairs/plots/loss.png)" = '600 350' ] ||
+        { say "$(pixels pairs/plots/loss.png)"; return 1; }
+    for picture in loss learning gradients norms attention circuits; do
+        svg pairs --only $picture --size 500x400 --font 'Courier New,20' && has pairs/plots/$picture.svg \
+            'width="500" height="400"' 'font-family="Courier New"' || return 1
+        ran 0 plot pairs --only $picture --format pdf --size 480x384 --font ,9 &&
+            grep -qa 'MediaBox \[ *0 0 360 288' pairs/plots/$picture.pdf || { say "$picture.pdf"; return 1; }
+    done
+    large=$(letters)
+    svg pairs --only loss --size 500x400
+    small=$(letters)
+    awk -v a="$large" -v b="$small" 'BEGIN { exit !(b > 0 && a / b > 1.5 && a / b < 1.58) }' ||
+        { say "20 points are $large, 13 are $small"; return 1; }
+    # the script draws it so by hand, too
+    (cd / && gnuplot -c "$dir/pairs/plots/loss.gp" png 300x200 96 Times,9) &&
+        [ "$(pixels pairs/plots/loss.png)" = '300 200' ] || return 1
+    ran 0 plot pairs --attention --format svg --size 400x300 && has pairs/plots/example.svg 'width="400"' &&
+        ran 0 plot pairs pairs --out beside --format svg --size 700x400 &&
+        has beside/compare.svg 'width="700"' &&
+        ran 0 plot pairs --animate --frames 2 --size 400x200 &&
+        [ "$(od -An -tu1 -j6 -N4 pairs/plots/animation.gif | xargs)" = '144 1 200 0' ] || return 1
+    rm pairs/plots/animation.* pairs/plots/example.*
+    for wrong in '--size 5x5' '--size 800' '--size 800x' '--size x800' '--size 800x500x2' '--size -800x500' \
+        '--size 800X500' '--size 99999x100' '--dpi 0' '--dpi x' '--font ,' '--font Times,1' '--font Times,x' \
+        "--font x';y" '--format svg --dpi 200' '--format pdf --dpi 200' '--format txt --size 800x500' \
+        '--format txt --font Times' '--size 9000x9000 --dpi 1200'; do
+        ran 2 plot pairs --only loss $wrong || return 1
+    done
+    ran 2 plot pairs --only loss --font '' && ran 2 plot pairs --only loss --size ''
+}
+
+# Of a run that goes on for long after it can do all, the beginning is drawn, and the axis says so.
+a_cut_picture_says_so() {
+    needs gnuplot || return
+    trained pairs && rm -rf long && cp -r pairs long || return 1
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "accuracy") c = i; print; next }
+        NR == 2 { row = $0; next }
+        END { n = split(row, f, ",")
+            for (s = 0; s <= 600; s += 10) { f[1] = s; f[c] = s < 100 ? 0.1 : 1
+                for (i = 1; i <= n; i++) printf "%s%s", f[i], i < n ? "," : "\n" } }' \
+        long/metrics.csv >more &&
+        cp more long/metrics.csv || return 1
+    for picture in learning gradients; do
+        svg long --only $picture &&
+            has long/plots/$picture.svg 'the first 200 of 600: twice what 99 % right' || return 1
+    done
+    svg pairs --only learning && lacks pairs/plots/learning.svg 'the first' || return 1
+    # norms begin at 0: beside the 0 of the steps there is one of the norms
+    svg pairs --only norms && [ "$(grep -c '> *0<' pairs/plots/norms.svg)" -eq 2 ] ||
+        say "norms do not begin at 0"
+}
+
+# Q and K are blue, V and O orange, what is below 0 grey; both sides are as dark.
+circuits_have_their_colours() {
+    needs gnuplot || return
+    trained pairs && svg pairs --only circuits || return 1
+    awk 'match($0, /rgb\( *[0-9]+, *[0-9]+, *[0-9]+/) { split(substr($0, RSTART + 4, RLENGTH - 4), c, ",")
+            d = c[1] - c[3]; d > 8 ? orange++ : d < -8 ? blue++ : c[1] > 30 && c[1] < 225 ? grey++ : 0 }
+        END { exit !(orange > 200 && blue > 200 && grey > 200) }' pairs/plots/circuits.svg ||
+        say "other colours"
+}
+
+# A line on stderr for what takes more than two seconds, on a terminal only.
+a_progress_line() {
+    needs gnuplot script || return
+    trained pairs && mkdir -p late && rm -rf seen && cp -r pairs seen || return 1
+    real=$(command -v gnuplot)
+    printf '#!/bin/sh\nsleep 3\nexec %s "$@"\n' "$real" >late/gnuplot && chmod +x late/gnuplot
+    with() { # LOG COMMAND: on a terminal
+        PATH=$dir/late:$PATH TERM=xterm script -qec "$2" "$1" </dev/null >/dev/null
+    }
+    with log "'$QKV' plot seen --only loss" && has log 'qkv plot: drawing, 2 s' || return 1
+    with log "'$QKV' plot seen seen --out beside" && has log 'qkv plot: drawing, 2 s' || return 1
+    with log "'$QKV' plot seen --animate --frames 2" && has log 'qkv plot: drawing, 2 s' || return 1
+    with log "'$QKV' plot seen --attention" && has log 'qkv plot: ' || return 1
+    with log "'$QKV' bench --seconds 3 --preset pairs" && has log 'qkv bench: 2 s' || return 1
+    with log "'$QKV' bench --seconds 3 --preset pairs --json" && lacks log 'qkv bench' || return 1
+    with log "'$QKV' eval seen --examples 300 >found" && lacks log 'qkv eval: ' && [ -s found ] || return 1
+    cat >slow.json <<'END'
+{"name": "slow", "seeds": 3, "base": {"steps": 100000, "batch": 256}, "variants": [{"name": "v"}]}
+END
+    TERM=xterm timeout 5 script -qec "'$QKV' study slow.json --jobs 1 --out slowly" log </dev/null \
+        >/dev/null 2>&1 || true
+    has log 'qkv study slow: ' && rm -rf slowly || return 1
+    TERM=xterm timeout 4 script -qec "'$QKV' study slow.json --jobs 1 --out slowly --quiet" log </dev/null \
+        >/dev/null 2>&1 || true
+    lacks log 'qkv study slow: 2 s' || return 1
+    PATH=$dir/late:$PATH "$QKV" plot seen --only loss >out 2>err </dev/null && [ ! -s err ] ||
+        say "$(cat err)"
 }
 
 no_steps_no_negative_axis() {
@@ -310,8 +430,8 @@ missing_programs_are_named() {
     [ "$(wc -l <err)" -eq 1 ] && has err 'has no torch'
 }
 
-suite any_terminal_in_the_environment scripts_draw_from_any_directory every_row_is_drawn \
-    a_killed_drawing_is_swept_up \
+suite a_progress_line size_dpi_and_font a_cut_picture_says_so circuits_have_their_colours \
+    any_terminal_in_the_environment scripts_draw_from_any_directory every_row_is_drawn a_killed_drawing_is_swept_up \
     damaged_maps_are_exit_3 a_torn_row_is_not_drawn circuits_say_who_is_asked_for \
     learning_knows_what_was_there one_example_is_labelled_whole an_entry_that_asks_keeps_its_name \
     an_animation_is_of_the_run runs_side_by_side no_steps_no_negative_axis \

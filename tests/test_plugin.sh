@@ -618,6 +618,43 @@ const qkv_config_plugin qkv_plugin = {QKV_CONFIG_PLUGIN_ABI, sizeof(real), .task
 END
 }
 
+# Circuits of a block whose one matrix, wq, makes queries, keys and values: what is missing is named, and
+# the options that say so bring them.
+one_matrix_has_circuits() {
+    cat >one.c <<'END'
+#include <math.h>
+#include "autograd/op.h"
+#include "train/config/plugin.h"
+static ag_node *one(ag_node *x, ag_node *memory, const char *name, const nn_model_config *c) {
+    ag_graph *g = x->graph;
+    const nn_attention_config *a = &c->attention;
+    (void)memory;
+    ag_node *w = ag_param(g, ag_text(g, "%s.attn.wq", name), tensor_dims(2, c->d_model, a->d_k),
+                          (ag_init){.kind = AG_NORMAL, .scale = 1 / sqrt(c->d_model)});
+    ag_node *p = ag_linear(x, w, NULL), *k = ag_name(ag_scale(p, 1), "%s.attn.k", name);
+    ag_node *scores = ag_scale(ag_scores(p, k, 1, 1, a->mask), 1 / sqrt(a->d_k));
+    ag_node *weights = ag_name(ag_softmax(scores, a->mask), "%s.attn.weights", name);
+    return ag_add(x, ag_mix(weights, ag_name(ag_scale(p, 1), "%s.attn.v", name), 1, a->mask));
+}
+static const qkv_config_plugin_block blocks[] = {{"one", "one matrix", one, NULL, false},
+                                                 {NULL, NULL, NULL, NULL, false}};
+const qkv_config_plugin qkv_plugin = {QKV_CONFIG_PLUGIN_ABI, sizeof(real), .blocks = blocks};
+END
+    for missing in wk,--tie=none wv,--tie=qk wk,--tie=qv wo,--tie=qkv; do
+        gives 0 train --plugin one.c --block one --steps 2 --out few --force --quiet "${missing#*,}"
+        gives 0 eval few --plugin one.c --examples 50
+        prints "No circuits: layer0 has no matrix called ${missing%,*}, and"
+        prints "--no-${missing%,*}"
+        grep -q "^qk_key,\"layer0 has no matrix called ${missing%,*}" few/probe/missing.csv
+    done
+    gives 0 train --plugin one.c --block one --steps 200 --out one --quiet --tie qkv --no-wo
+    gives 0 eval one --plugin one.c --examples 50
+    ! grep 'No circuits' out
+    gives 0 eval one --plugin one.c --examples 50 --json
+    prints '"qk_diag":1.0' && prints '"ov_diag":1.0'
+}
+
+try one_matrix_has_circuits
 try op_is_checked
 try block_is_checked
 try block_is_trained_and_looked_at

@@ -83,6 +83,15 @@ static void mistakes_are_named(void **state) {
     refused(
         WITH("\"picture\": {\"kind\": \"bars\", \"measures\": [\"loss\"], \"groups\": [\"g\"]}"),
         "a group or variant that is none");
+#define PICTURE(more) WITH("\"picture\": {\"measures\": [\"loss\"], " more "}")
+    refused(PICTURE("\"kind\": \"bars\", \"axis\": \"logarithmic\""), "the axis 'logarithmic'");
+    refused(PICTURE("\"kind\": \"bars\", \"axis\": 10"), "'axis' must be a text");
+    refused(PICTURE("\"kind\": \"lines\", \"x\": \"d_k\", \"axis\": \"log\""), "the axis 'log'");
+    refused(PICTURE("\"kind\": \"bars\", \"seeds\": true"), "'seeds' of a picture");
+    refused(PICTURE("\"kind\": \"lines\", \"x\": \"d_k\", \"seeds\": 3"), "'seeds' of a picture");
+    refused(WITH("\"picture\": {\"kind\": \"bars\", \"measures\": [{\"measure\": \"loss\", "
+                 "\"least\": 1}]}"),
+            "no 'least' or 'most'");
 }
 
 #define BAND(members) WITH("\"bands\": [{\"variant\": \"a\", \"measure\": \"loss\"" members "}]")
@@ -653,6 +662,56 @@ static void bars_of_some(void **state) {
     wrote("bars.csv",
           "y,name,mean,sd,least,most,band_least,band_most,title,label\n"
           "1,\"b (1 of 3)\",7,0,7,7,,,\"T\",\"loss\"\n");
+    s->picture.log = true;  // bars.gp finds that in an eleventh column
+    assert_true(qkv_study_write(&qkv_io_posix, s, &r, ".", error));
+    wrote("bars.csv",
+          "y,name,mean,sd,least,most,band_least,band_most,title,label,axis\n"
+          "1,\"b (1 of 3)\",7,0,7,7,,,\"T\",\"loss\",log\n");
+    tensor_arena_free(r.arena);
+    qkv_study_free(s);
+}
+
+/* Groups and variants listed: these variants of those groups. */
+static void bars_of_some_in_some_groups(void **state) {
+    (void)state;
+    char error[QKV_IO_ERROR];
+    qkv_study *s = parse(
+        "{\"name\": \"s\", \"seeds\": 1, \"groups\": [{\"name\": \"g\"}, {\"name\": \"h\"}, "
+        "{\"name\": "
+        "\"i\"}], \"variants\": [{\"name\": \"a\"}, {\"name\": \"b\"}], \"columns\": [\"loss\"], "
+        "\"picture\": {\"kind\": \"bars\", \"measures\": [\"loss\"], \"title\": \"T\", \"groups\": "
+        "[\"h\", \"b\", \"i\"]}}");
+    qkv_study_results r = {.arena = tensor_arena_new(NULL)};
+    for (int v = 0; v < 6; v++) add_result(&r, v, 1, 0, v);
+    assert_true(qkv_study_write(&qkv_io_posix, s, &r, ".", error));
+    wrote("bars.csv",
+          "y,name,mean,sd,least,most,band_least,band_most,title,label\n"
+          "0,\"h\",,,,,,,,\n1,\"b\",3,0,3,3,,,\"T\",\"loss\"\n"
+          "2.6,\"i\",,,,,,,,\n3.6,\"b\",5,0,5,5,,,\"T\",\"loss\"\n");
+    tensor_arena_free(r.arena);
+    qkv_study_free(s);
+}
+
+/* Every seed stands behind the curves; one that was not trained leaves its field empty. */
+static void curves_with_their_seeds(void **state) {
+    (void)state;
+    char error[QKV_IO_ERROR];
+    qkv_study *s = parse(
+        "{\"name\": \"s\", \"seeds\": 2, \"first_seed\": 5, \"groups\": [{\"name\": \"g\"}, "
+        "{\"name\": "
+        "\"h\"}], \"variants\": [{\"name\": \"four\", \"set\": {\"d_k\": 4}}, {\"name\": \"two\", "
+        "\"set\": {\"d_k\": 2}, \"in\": [\"g\"]}], \"columns\": [\"loss\"], \"picture\": "
+        "{\"kind\": "
+        "\"lines\", \"x\": \"d_k\", \"seeds\": true, \"measures\": [\"loss\"], \"title\": \"T\"}}");
+    qkv_study_results r = {.arena = tensor_arena_new(NULL)};
+    add_result(&r, 0, 5, 0, 1), add_result(&r, 0, 6, 0, 3);
+    add_result(&r, 1, 6, 0, 8);
+    add_result(&r, 2, 5, 0, 4), add_result(&r, 2, 6, 0, 6);
+    assert_true(qkv_study_write(&qkv_io_posix, s, &r, ".", error));
+    wrote(
+        "lines.csv",
+        "\"d_k\",title,label,curves,\"g\",least,most,\"h\",least,most,seed 5,seed 6,seed 5,seed 6\n"
+        "2,\"T\",\"loss\",2,8,8,8,,,,,8,,\n4,\"T\",\"loss\",2,2,1,3,5,4,6,1,3,4,6\n");
     tensor_arena_free(r.arena);
     qkv_study_free(s);
 }
@@ -701,6 +760,8 @@ static const struct CMUnitTest tests[] = {
     faults_test(a_broken_variant_does_not_lose_the_others),
     faults_test(tables_and_the_numbers_of_pictures),
     faults_test(bars_of_some),
+    faults_test(bars_of_some_in_some_groups),
+    faults_test(curves_with_their_seeds),
     faults_test(curves_over_the_step),
 };
 

@@ -195,6 +195,19 @@ a_picture_is_drawn() {
     (cd whole/plots && gnuplot -c bars.gp svg 2>/dev/null) || return 1
     grep -q 'tied.*Q=K' whole/plots/bars.svg && grep -q '>Tiny<' whole/plots/bars.svg ||
         say "no names in the picture"
+    for format in svg pdf txt; do # drawn again from what is there
+        ran 0 study tiny.json --out whole --format $format &&
+            grep -q "^Picture  whole/plots/bars.$format\$" out &&
+            [ -s whole/plots/bars.$format ] || return 1
+    done
+    ran 0 study tiny.json --out whole --format svg --size 700x300 --font Times,15 &&
+        grep -q 'width="700" height="300"' whole/plots/bars.svg &&
+        grep -q Times whole/plots/bars.svg || return 1
+    ran 0 study tiny.json --out whole --size 550x300 --dpi 192 --quiet && [ ! -s out ] &&
+        [ "$(od -An -tu1 -j16 -N8 whole/plots/bars.png | xargs)" = '0 0 4 76 0 0 2 88' ] || return 1
+    refused 2 "--format: 'gif'" study tiny.json --out whole --format gif &&
+        refused 2 '--dpi' study tiny.json --out whole --format svg --dpi 96 &&
+        refused 2 '--size' study tiny.json --out whole --size 5
 }
 
 # The example's study, with few steps.

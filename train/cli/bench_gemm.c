@@ -7,6 +7,7 @@
 #include "train/cli/bench.h"
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
+#include "train/cli/progress.h"
 
 static const struct {
     const char *name;
@@ -66,6 +67,7 @@ int bench_gemm(double seconds, bool json) {
     if (!block) return cli_error(CLI_FAILED, "bench", "out of memory");
     for (int i = 0; i < 3 * MOST; i++) block[i] = (real)(i % 17 - 8) / 16;
     bench_peak peak = bench_measure_peak();
+    cli_progress_end();
     if (!json) {
         cli_print(
             "peak of one core: %.0f GFLOP/s; y [m,n] = x [m,k] w [k,n] and its gradients, in "

@@ -8,6 +8,7 @@
 #include "train/cli/bench.h"
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
+#include "train/cli/progress.h"
 
 /* A node's op, with a clock around it: it takes the op's place in the node. */
 typedef struct {
@@ -225,6 +226,7 @@ int bench_ops(qkv_trainer *t, double seconds, bool json) {
         if (!known && !measure_alone(ag_ops[i], &z, seconds / 60, &costs[n++], error))
             return cli_error(CLI_FAILED, "bench", "%s", error);
     }
+    cli_progress_end();
     if (!json) {
         cli_print(
             "peak of one core: %.0f GFLOP/s, %.0f GB/s read and written in the first-level cache\n",

@@ -11,6 +11,7 @@
 #include "train/cli/bench.h"
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
+#include "train/cli/progress.h"
 
 /* This program, asked for its version; false if it cannot be run. */
 static bool run_version(void) {
@@ -98,6 +99,7 @@ int bench_startup(bool json) {
                                  cli_json_number(node)));
         return CLI_OK;
     }
+    cli_progress_end();
     cli_print("a process that says its version        %7.3f ms\n", p);
     cli_print("the default run's model and workers    %7.3f ms\n", m);
     cli_print("its first step                         %7.3f ms\n", s);

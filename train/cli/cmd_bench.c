@@ -14,6 +14,7 @@
 #include "train/cli/bench.h"
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
+#include "train/cli/progress.h"
 #include "train/io/number.h"
 
 static const cli_option options[] = {
@@ -216,6 +217,7 @@ static void print(const request *r, const qkv_trainer *t, const samples *s, size
            flops = 6 * P * B * T + 12 * L * B * T * T * D;
     double wall = s->wall[s->n / 2], cpu = s->cpu[s->n / 2];
     double rss = peak_memory();
+    cli_progress_end();
     if (!r->json) {
         cli_print(
             "B %g, T %g, D %g, heads %d, layers %g, V %g: %.4f ms a step (CPU %.4f ms), %.1f "
@@ -264,6 +266,7 @@ int cli_bench(int argc, char **argv) {
     if (r.ops + r.gemm + r.startup > 1)
         return cli_error(CLI_USAGE, "bench", "one of --ops, --gemm and --startup");
     if (r.plain && !r.ops) return cli_error(CLI_USAGE, "bench", "--plain belongs to --ops");
+    cli_progress_begin("bench", r.json);
     if (r.gemm) return bench_gemm(r.seconds, r.json);
     if (r.startup) return bench_startup(r.json);
     if (!configure(&r, &c, &spec, error)) return cli_error(CLI_USAGE, "bench", "%s", error);

@@ -6,6 +6,7 @@
 
 #include "train/cli/data_check.h"
 #include "train/cli/json.h"
+#include "train/cli/progress.h"
 #include "train/cli/settings.h"
 #include "train/cli/train_summary.h"
 #include "train/io/number.h"
@@ -149,6 +150,7 @@ int cli_data(int argc, char **argv) {
     }
     if (!r.json) cli_facts_words(&c, &spec);
     r.n = data_at_most(&spec, r.split, (int)r.n);
+    if (r.check) cli_progress_begin("data", r.json);
     if (r.check) code = cli_check_data(&c, &spec, &one);
     for (long e = 0; !r.check && e < r.n; e++) {
         data_fill(&one, (uint64_t)c.seed, r.split, (uint64_t)e, 1);

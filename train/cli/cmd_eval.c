@@ -7,7 +7,9 @@
 
 #include "train/cli/json.h"
 #include "train/cli/open.h"
+#include "train/cli/progress.h"
 #include "train/io/number.h"
+#include "train/io/text.h"
 #include "train/probe/attention_map.h"
 #include "train/probe/interventions.h"
 #include "train/probe/look.h"
@@ -158,9 +160,20 @@ static void print_levels(const qkv_trainer_levels *l) {
     }
 }
 
+/* Why there is no qk_diag, ov_diag and so on. */
+static void print_no_circuits(const char *why) {
+    char words[512];
+    tensor_arena *arena = tensor_arena_new(NULL);
+    qkv_io_text text = {.arena = arena, .failed = !arena};
+    snprintf(words, sizeof words, "No circuits: %s.", why);
+    qkv_io_text_wrap(&text, words, 0, 2, 80);
+    printf("\n%s\n", text.failed ? words : text.at);
+    tensor_arena_free(arena);
+}
+
 static void print_text(const char *run, const request *r, const qkv_run_moment *m,
                        const qkv_trainer_levels *l, bool compared, const qkv_probe_interventions *v,
-                       const qkv_probe_exchanges *x) {
+                       const qkv_probe_exchanges *x, const char *no_circuits) {
     const qkv_trainer_scores *s = &m->scores;
     char shown[QKV_IO_PATH];
     printf("%s after %d steps, on %ld held-out examples: ",
@@ -176,6 +189,7 @@ static void print_text(const char *run, const request *r, const qkv_run_moment *
     if (isnan(s->accuracy) || compared) print_levels(l);
     if (v) print_table(v);
     if (x) print_exchanges(x);
+    if (no_circuits) print_no_circuits(no_circuits);
 }
 
 static int evaluate(qkv_trainer *t, int step, const char *run, request *r, tensor_arena *arena) {
@@ -196,11 +210,12 @@ static int evaluate(qkv_trainer *t, int step, const char *run, request *r, tenso
         return cli_error(CLI_FAILED, "eval", "%s", error);
     if (!isfinite(m.scores.loss))
         return cli_error(CLI_DIVERGED, "eval", "the loss on held-out examples is not finite");
+    cli_progress_end();
     if (r->json)
         print_json(run, &m, &levels, roles ? &v : NULL, words ? &x : NULL);
     else
         print_text(run, r, &m, &levels, qkv_trainer_spec(t)->task->levels, roles ? &v : NULL,
-                   words ? &x : NULL);
+                   words ? &x : NULL, qkv_probe_circuits_missing(t));
     if (asks && !roles && !r->json) cli_print("Nothing is swapped: %s.\n", why);
     return CLI_OK;
 }
@@ -212,6 +227,7 @@ int cli_eval(int argc, char **argv) {
     int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
     if (code != CLI_OK || done) return code;
     qkv_run_progress progress;
+    r.state.silent = r.json;
     qkv_trainer *t = cli_open_run("eval", run, &r.state, true, &progress, &code);
     if (!t) return code;
     tensor_arena *arena = tensor_arena_new(NULL);

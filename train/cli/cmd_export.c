@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "train/cli/open.h"
+#include "train/cli/progress.h"
 #include "train/io/number.h"
 #include "train/run/export.h"
 
@@ -39,6 +40,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
 static void report(const request *r, const qkv_run_exported *e) {
     const char *dirs[] = {r->o.npy, r->o.csv};
     char shown[QKV_IO_PATH];
+    cli_progress_end();
     for (int i = 0; i < 2; i++)
         if (dirs[i])
             printf("%s: %d parameters, attention of %d heads in test example %d, %d circuits\n",

@@ -12,6 +12,7 @@
 #include "train/cli/cli.h"
 #include "train/cli/gradcheck_apart.h"
 #include "train/cli/json.h"
+#include "train/cli/progress.h"
 #include "train/config/plugin.h"
 
 static const cli_option options[] = {
@@ -120,11 +121,14 @@ static int check_all(const request *r, const subjects *all, int n, char **names)
         const subject *s = &all->at[i];
         ag_check_report report;
         if (!wanted(s, n, names)) continue;
+        cli_progress_begin("gradcheck", r->json);
+        cli_progress_at(0, 0, s->name);
         wrong += !(s->own  ? cli_gradcheck_apart(s->op, s->sample, s->has_kinks, &report)
                    : s->op ? ag_gradcheck_op(s->op, &report)
                            : ag_gradcheck(s->sample, s->has_kinks, &report));
         checked++;
         coordinates += report.coordinates;
+        cli_progress_end();
         print_row(s, &report, r->json);
     }
     if (!r->json)

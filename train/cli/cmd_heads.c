@@ -7,6 +7,7 @@
 #include "train/cli/heads_text.h"
 #include "train/cli/json.h"
 #include "train/cli/open.h"
+#include "train/cli/progress.h"
 #include "train/io/number.h"
 
 static const cli_option options[] = {
@@ -66,6 +67,7 @@ static int report(const request *r, const char *run, int step, qkv_trainer *t,
                   const qkv_probe_heads *h, const qkv_probe_head_circuits *c, tensor_arena *arena) {
     char shown[QKV_IO_PATH], dir[QKV_IO_PATH], error[QKV_IO_ERROR];
     cli_maps maps = {.arena = arena};
+    cli_progress_end();
     if (r->json) {
         json_t *o = cli_heads_json(t, h, c);
         json_object_set_new(o, "step", json_integer(step));
@@ -93,6 +95,7 @@ int cli_heads(int argc, char **argv) {
     bool done;
     int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
     if (code != CLI_OK || done) return code;
+    r.state.silent = r.json;
     qkv_trainer *t = cli_open_run("heads", run, &r.state, true, &progress, &code);
     if (!t) return code;
     const qkv_probe_heads_parts parts = {true, true, !r.no_ablation};

@@ -6,6 +6,7 @@
 #include "train/cli/draw_maps.h"
 #include "train/cli/json.h"
 #include "train/cli/open.h"
+#include "train/cli/progress.h"
 #include "train/io/number.h"
 #include "train/probe/look.h"
 #include "train/probe/patching.h"
@@ -178,6 +179,7 @@ static int report(const request *r, const char *run, int step, qkv_trainer *t,
     words_of(t, r->clean, p->T, clean);
     words_of(t, r->other, p->T, other);
     const data_readout *readout = &qkv_trainer_spec(t)->readout[0];
+    cli_progress_end();
     if (r->json) {
         print_json(p, step);
     } else {
@@ -219,6 +221,7 @@ int cli_patch(int argc, char **argv) {
     bool done;
     int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
     if (code != CLI_OK || done) return code;
+    r.state.silent = r.json;
     qkv_trainer *t = cli_open_run("patch", run, &r.state, true, &progress, &code);
     if (!t) return code;
     tensor_arena *arena = tensor_arena_new(NULL);

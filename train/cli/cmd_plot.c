@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "train/cli/open.h"
+#include "train/cli/progress.h"
+#include "train/cli/style.h"
 #include "train/io/number.h"
 #include "train/plot/plot.h"
 #include "train/probe/sample.h"
@@ -13,7 +15,10 @@
 enum { FRAMES = 40, MOST_FRAMES = 500 };
 
 static const cli_option options[] = {
-    {"format", "png|svg|pdf|txt", "", "png"},
+    CLI_OPTION_FORMAT,
+    CLI_OPTION_SIZE,
+    CLI_OPTION_DPI,
+    CLI_OPTION_FONT,
     {"only", "NAME", "one of the pictures of qkv list plots (not with --attention)", NULL},
     {"animate", NULL, "attention and circuits over the steps, as one moving picture (a gif)", NULL},
     {"frames", "N", "of so many steps, evenly apart (with --animate)", "40"},
@@ -35,7 +40,7 @@ static const cli_option options[] = {
     {NULL, NULL, NULL, NULL}};
 
 typedef struct {
-    qkv_plot_format format;
+    qkv_plot_style style;
     const char *only, *out, *answer, *prompt, *change, *format_name;
     bool attention, animate;
     long example, frames;  // -1: not given
@@ -77,10 +82,8 @@ static int take_option(void *ctx, const char *name, const char *value) {
         if (qkv_io_parse_int(value, &r->example) && r->example >= 0) return CLI_OK;
         return cli_error(CLI_USAGE, "plot", "--example: '%s' is no number of an example", value);
     }
-    r->format_name = value;
-    if (qkv_plot_format_parse(value, &r->format) && r->format != QKV_PLOT_GIF) return CLI_OK;
-    return cli_error(CLI_USAGE, "plot", "--format: '%s' is none of png, svg, pdf, txt%s", value,
-                     r->format == QKV_PLOT_GIF ? "; an animation is a gif, by --animate" : "");
+    if (strcmp(name, "format") == 0) r->format_name = value;
+    return cli_take_style("plot", &r->style, name, value, &taken);
 }
 
 /* Do the options go together with n runs? An exit code. */
@@ -129,19 +132,27 @@ static void copy_to_stdout(const char *path) {
     tensor_malloc.release(NULL, text);
 }
 
+static void begin_drawing(void) {
+    cli_progress_begin("plot", false);
+    cli_progress_at(0, 0, "drawing");
+}
+
 static void report(void *ctx, const char *name, qkv_plot_status status, const char *text) {
     request *r = ctx;
     char shown[1024];
+    cli_progress_end();
     qkv_io_printable(text, shown, sizeof shown);
     if (status == QKV_PLOT_NO_GNUPLOT && r->said_no_gnuplot) return;
     r->said_no_gnuplot |= status == QKV_PLOT_NO_GNUPLOT;
-    if (status == QKV_PLOT_OK && r->format == QKV_PLOT_TXT)
+    if (status == QKV_PLOT_OK && r->style.format == QKV_PLOT_TXT)
         copy_to_stdout(text);
     else if (status == QKV_PLOT_OK)
         printf("%s\n", shown);
     else
         fprintf(stderr, "qkv plot: %s%s: %s\n", name, status == QKV_PLOT_SKIPPED ? " skipped" : "",
                 shown);
+    fflush(stdout);
+    begin_drawing();  // the next one
 }
 
 static int code_of(qkv_plot_status s) {
@@ -174,7 +185,12 @@ static int plot_example(request *r, const char *run) {
     qkv_trainer_free(t);
     if (code != CLI_OK) return code;
     if (!written) return cli_error(CLI_FAILED, "plot", "%s", error);
-    return code_of(qkv_plot_example(r->out ? r->out : run, r->out, r->format, report, r));
+    return code_of(qkv_plot_example(r->out ? r->out : run, r->out, &r->style, report, r));
+}
+
+static void say_frames(void *ctx, int done, int total) {
+    (void)ctx;
+    cli_progress_at(done, total, "frames");
 }
 
 /* What the run looked like, step by step. */
@@ -182,11 +198,13 @@ static int plot_animation(request *r, const char *run) {
     char error[QKV_IO_ERROR];
     const qkv_run_opening o = cli_opening(run, &r->state);
     const char *to = r->out ? r->out : run;
-    qkv_run_status status =
-        qkv_run_write_frames(&cli_files, &o, r->frames < 0 ? FRAMES : (int)r->frames, to, error);
+    cli_progress_begin("plot", false);
+    qkv_run_status status = qkv_run_write_frames(
+        &cli_files, &o, r->frames < 0 ? FRAMES : (int)r->frames, to, say_frames, NULL, error);
     if (status != QKV_RUN_DONE) return cli_error(cli_code(status), "plot", "%s", error);
     if (*error) cli_error(CLI_OK, "plot", "note: %s", error);
-    return code_of(qkv_plot_animation(to, r->out, report, r));
+    begin_drawing();
+    return code_of(qkv_plot_animation(to, r->out, &r->style, report, r));
 }
 
 /* Several runs in one picture. */
@@ -195,7 +213,8 @@ static int plot_comparison(request *r, const char *const *runs, int n) {
     const char *out = r->out ? r->out : "runs/compare";
     if (!qkv_io_make_directory(&cli_files, out, error))
         return cli_error(CLI_FAILED, "plot", "%s", error);
-    return code_of(qkv_plot_compare(runs, n, out, r->format, report, r));
+    begin_drawing();
+    return code_of(qkv_plot_compare(runs, n, out, &r->style, report, r));
 }
 
 /* Is it the directory of a run, and its config.json whole? The task may be one of a plugin that is not
@@ -221,7 +240,7 @@ static int check_run(const char *run, bool curves) {
 }
 
 int cli_plot(int argc, char **argv) {
-    request r = {.format = QKV_PLOT_PNG, .example = -1, .frames = -1, .state = CLI_STATE_NEWEST};
+    request r = {.example = -1, .frames = -1, .state = CLI_STATE_NEWEST};
     int first = 0;
     bool done;
     int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
@@ -229,6 +248,7 @@ int cli_plot(int argc, char **argv) {
     int n = argc - first;
     const char *const *runs = (const char *const *)argv + first;
     code = check_options(&r, n);
+    if (code == CLI_OK) code = cli_check_style("plot", &r.style);
     if (code != CLI_OK) return code;
     const bool curves = !r.animate && !r.attention;
     for (int i = 0; i < n && code == CLI_OK; i++) code = check_run(runs[i], curves);
@@ -236,11 +256,12 @@ int cli_plot(int argc, char **argv) {
     if (r.animate) return plot_animation(&r, runs[0]);
     if (r.attention) return plot_example(&r, runs[0]);
     if (n > 1) return plot_comparison(&r, runs, n);
-    qkv_plot_status s = qkv_plot_run(runs[0], r.out, r.format, r.only, report, &r);
-    if (s == QKV_PLOT_OK && r.format != QKV_PLOT_TXT && !r.only && isatty(STDOUT_FILENO)) {
-        r.format = QKV_PLOT_TXT;  // a first look without leaving the terminal
-        qkv_plot_run(runs[0], r.out, r.format, "loss", report, &r);
-        qkv_plot_run(runs[0], r.out, r.format, "learning", report, &r);
+    begin_drawing();
+    qkv_plot_status s = qkv_plot_run(runs[0], r.out, &r.style, r.only, report, &r);
+    if (s == QKV_PLOT_OK && r.style.format != QKV_PLOT_TXT && !r.only && isatty(STDOUT_FILENO)) {
+        r.style = (qkv_plot_style){QKV_PLOT_TXT, 0, 0, 0, NULL};  // a first look in the terminal
+        qkv_plot_run(runs[0], r.out, &r.style, "loss", report, &r);
+        qkv_plot_run(runs[0], r.out, &r.style, "learning", report, &r);
     }
     return code_of(s);
 }

@@ -7,6 +7,7 @@
 #include "data/visible.h"
 #include "train/cli/json.h"
 #include "train/cli/open.h"
+#include "train/cli/progress.h"
 #include "train/io/number.h"
 #include "train/io/text.h"
 #include "train/probe/sample.h"
@@ -189,6 +190,7 @@ int cli_sample(int argc, char **argv) {
     if (code != CLI_OK || done) return code;
     qkv_trainer *t = cli_open_run("sample", run, &r.state, true, &progress, &code);
     if (!t) return code;
+    cli_progress_end();  // the text is its own progress
     session s = {.r = &r, .arena = tensor_arena_new(NULL)};
     s.sampler = s.arena ? qkv_probe_sampler_new(t, true, error) : NULL;
     s.text = data_text_of(qkv_trainer_spec(t));

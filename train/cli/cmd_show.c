@@ -7,6 +7,7 @@
 
 #include "data/visible.h"
 #include "train/cli/open.h"
+#include "train/cli/progress.h"
 #include "train/cli/show.h"
 #include "train/io/number.h"
 #include "train/probe/interventions.h"
@@ -152,6 +153,7 @@ static int show(cli_shown *v, const request *r) {
         v->head = best;
     }
     if (!cli_show_explain(v, &e)) return CLI_FAILED;
+    cli_progress_end();
     printf("Held-out example %ld of %s", r->example, v->spec->task->name);
     print_other_answers(v);
     printf("\n\n");

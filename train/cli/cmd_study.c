@@ -8,10 +8,11 @@
 
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
+#include "train/cli/progress.h"
 #include "train/cli/stop.h"
+#include "train/cli/style.h"
 #include "train/io/number.h"
 #include "train/io/words.h"
-#include "train/plot/plot.h"
 #include "train/run/files.h"
 #include "train/study/study.h"
 #include "train/trainer/pool.h"
@@ -26,6 +27,10 @@ static const cli_option options[] = {
     {"merge", NULL,
      "operands: a study, then directories; adds their results to --out and judges them", NULL},
     {"plugin", "FILE", "your own tasks and blocks", NULL},
+    CLI_OPTION_FORMAT,
+    CLI_OPTION_SIZE,
+    CLI_OPTION_DPI,
+    CLI_OPTION_FONT,
     {"quiet", NULL, "no progress, no text", NULL},
     {"json", NULL, "one line of JSON on stdout", NULL},
     {NULL, NULL, NULL, NULL}};
@@ -35,6 +40,7 @@ typedef struct {
     const char *out;
     const struct qkv_config_plugin *plugin;
     bool merge, quiet, json;
+    qkv_plot_style style;
 } request;
 
 static int take_part(request *r, const char *text) {
@@ -62,6 +68,9 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "merge") == 0) return r->merge = true, CLI_OK;
     if (strcmp(name, "plugin") == 0) return cli_load_plugin("study", value, &r->plugin);
     if (strcmp(name, "quiet") == 0) return r->quiet = true, CLI_OK;
+    bool taken;
+    const int code = cli_take_style("study", &r->style, name, value, &taken);
+    if (taken) return code;
     return r->json = true, CLI_OK;
 }
 
@@ -131,19 +140,9 @@ static int list_studies(void) {
 
 /* ---- showing ---- */
 
-typedef struct {
-    bool on_terminal, shown;
-    const char *name;
-} bar;
-
 static void show_progress(void *ctx, int done, int total, double seconds) {
-    bar *b = ctx;
-    if (!b->on_terminal) return;
-    b->shown = true;
-    char left[32] = "", line[160];
-    if (done > 0) qkv_io_words(left, sizeof left, ", %.0f s left", seconds / done * (total - done));
-    snprintf(line, sizeof line, "\r%.80s: %d of %d trainings%s \033[K", b->name, done, total, left);
-    fputs(line, stderr);
+    (void)ctx, (void)seconds;
+    cli_progress_at(done, total, "trainings");
 }
 
 static json_t *held(qkv_study_band_verdict verdict) {
@@ -216,7 +215,7 @@ static int conclude(const request *r, const qkv_study *s, const qkv_study_result
         fputs(text.at, stdout);
     tensor_arena_free(arena);
     if (*s->picture.kind)
-        qkv_plot_study(dir, s->picture.kind, QKV_PLOT_PNG, report_picture, (void *)(size_t)r);
+        qkv_plot_study(dir, s->picture.kind, &r->style, report_picture, (void *)(size_t)r);
     if (!r->json && !r->quiet) printf("\n");
     const qkv_study_verdict verdict = qkv_study_judge(s, results);
     if (qkv_study_failed(s, results)) return TRAINING_FAILED;
@@ -251,7 +250,9 @@ static int run_study(const request *r, const char *name) {
     if (r->seeds) s->seeds = (int)r->seeds;
     if (r->first_seed >= 0) s->first_seed = (int)r->first_seed;
     snprintf(dir, sizeof dir, "runs/study/%s", s->name);
-    bar progress = {.on_terminal = cli_terminal(STDERR_FILENO) && !r->quiet, .name = s->name};
+    char who[QKV_IO_PATH];
+    snprintf(who, sizeof who, "study %s", s->name);
+    cli_progress_begin(who, r->quiet || r->json);
     qkv_study_options o = {.dir = r->out ? r->out : dir,
                            .jobs = r->jobs ? (int)r->jobs : qkv_trainer_processors(),
                            .threads = (int)r->threads,
@@ -259,13 +260,12 @@ static int run_study(const request *r, const char *name) {
                            .parts = (int)r->parts,
                            .plugin = r->plugin,
                            .stop = &cli_stop,
-                           .progress = show_progress,
-                           .ctx = &progress};
+                           .progress = show_progress};
     qkv_study_results results = {.arena = tensor_arena_new(NULL)};
     qkv_run_status status = check(s, &o, error);
     if (status == QKV_RUN_DONE)
         status = results.arena ? qkv_study_run(&cli_files, s, &o, &results, error) : QKV_RUN_FAILED;
-    if (progress.shown) fprintf(stderr, "\r\033[K");
+    cli_progress_end();
     if (status == QKV_RUN_STOPPED && cli_stop)
         code = cli_error(CLI_SIGNAL + cli_stop, "study", "%s", error);
     else if (status != QKV_RUN_DONE)
@@ -339,6 +339,8 @@ int cli_study(int argc, char **argv) {
     if (n < 1)
         return cli_error(CLI_USAGE, "study",
                          "a study is needed: a name (qkv study list), a .json file, or all");
+    code = cli_check_style("study", &r.style);
+    if (code != CLI_OK) return code;
     cli_catch_signals();
     if (r.merge) return exit_code(merge(&r, n, argv + first));
     if (n > 1) return cli_error(CLI_USAGE, "study", "one study at a time, %d are given", n);

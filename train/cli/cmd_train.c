@@ -245,7 +245,7 @@ static int train(const request *r, const qkv_config *c, const data_spec *spec) {
     qkv_run_summary summary = {0};
     bar progress = {.config = c,
                     .spec = spec,
-                    .on_terminal = cli_terminal(STDERR_FILENO) && !r->quiet,
+                    .on_terminal = cli_terminal(STDERR_FILENO) && !r->quiet && !r->json,
                     .first = -1,
                     .last = -1};
     snprintf(prefix, sizeof prefix, "runs/%s", c->task);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "train/cli/open.h"
+#include "train/cli/progress.h"
 #include "train/io/number.h"
 
 /* Checkpoints that go into the page: as many as fit into so many bytes, the newest always. */
@@ -209,6 +210,7 @@ static int write_view(const char *path, const char *page, const char *at, const 
     bool ok = qkv_io_write_output(&cli_files, path, all, before + n + after, &device, error);
     free(all);
     if (!ok) return cli_error(CLI_FAILED, "view", "%s", error);
+    cli_progress_end();
     fprintf(device ? stderr : stdout, "The run is in %s; any browser opens it.\n",
             qkv_io_printable(path, shown, sizeof shown));  // stdout may be where it went
     return CLI_OK;
@@ -246,6 +248,7 @@ int cli_view(int argc, char **argv) {
     if (code != CLI_OK || done) return code;
     qkv_run_progress progress;
     qkv_run_status status;
+    cli_progress_begin("view", false);
     const qkv_run_opening o = cli_opening(run, &r.state);
     qkv_trainer *t = qkv_run_open_at(&cli_files, &o, &progress, &status, error);
     if (!t) return cli_error(cli_code(status), "view", "%s", error);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "train/cli/data_check.h"
+#include "train/cli/progress.h"
 
 enum { CHECKED = 10000 };
 /* Shares of a split that training shows: from the first on it is said, from the second on the task has
@@ -119,6 +120,7 @@ static void print_sources(const findings *f) {
 }
 
 static void print_findings(const data_spec *s, const findings *f) {
+    cli_progress_end();
     printf("%s: %d examples, %ld scored positions (%d an example and readout)\n", s->task->name,
            f->examples, f->scored, s->scored);
     printf("  ids in vocabularies     %s\n", yes(!f->outside));

@@ -50,6 +50,6 @@ int cli_maps_draw(const cli_maps *m, const char *command, const char *dir, bool 
     }
     if (!ok) return cli_error(CLI_FAILED, command, "%s", error);
     static char heading[] = "Picture  ";
-    qkv_plot_example(dir, NULL, QKV_PLOT_PNG, quiet ? NULL : report, heading);
+    qkv_plot_example(dir, NULL, &(qkv_plot_style){0}, quiet ? NULL : report, heading);
     return CLI_OK;
 }

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "train/cli/progress.h"
 #include "train/io/number.h"
 #include "train/trainer/anomaly.h"
 
@@ -41,12 +42,14 @@ qkv_trainer *cli_open_run(const char *command, const char *run, const cli_state 
     char error[QKV_IO_ERROR], shown[QKV_IO_PATH];
     qkv_run_status status;
     qkv_run_opening o = cli_opening(run, s);
+    cli_progress_begin(command, s->silent);
     qkv_trainer *t = qkv_run_open_at(&cli_files, &o, progress, &status, error);
     if (!t) {
         *code = cli_error(cli_code(status), command, "%s", error);
         return NULL;
     }
     if (*error) cli_error(CLI_OK, command, "note: %s", error);
+    if (*error) cli_progress_begin(command, s->silent);
     const ag_param_entry *bad = qkv_trainer_first_bad_parameter(qkv_trainer_params(t));
     if (!bad || !finite) return t;
     *code = cli_error(CLI_DIVERGED, command, "the parameter '%s' of '%s' is not finite", bad->name,

@@ -9,6 +9,7 @@ typedef struct {
     long at;              // QKV_RUN_NEWEST, or a step
     const char *weights;  // NULL, or a file
     const char *data;     // NULL, or where the file of the run's task is now
+    bool silent;          // no progress line
     const struct qkv_config_plugin *plugin;
 } cli_state;
 
@@ -42,7 +43,8 @@ int cli_parse_run(int argc, char **argv, const cli_option *options, cli_option_f
 /* What qkv_run_open_at() is asked for. */
 qkv_run_opening cli_opening(const char *run, const cli_state *s);
 
-/* The run's trainer in that state; NULL with an exit code in *code, and a message. What is worth
+/* The run's trainer in that state; NULL with an exit code in *code, and a message. A progress line begins,
+ * which the caller ends (cli_progress_end()) before it prints. What is worth
  * saying is said on stderr. `finite`: weights that are not finite are refused. */
 qkv_trainer *cli_open_run(const char *command, const char *run, const cli_state *s, bool finite,
                           qkv_run_progress *progress, int *code);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "train/cli/cli.h"
+#include "train/cli/progress.h"
 #include "train/config/plugin.h"
 #include "train/io/number.h"
 #include "train/io/words.h"
@@ -28,6 +29,7 @@ int cli_error(int code, const char *command, const char *format, ...) {
     qkv_io_vwords(text, sizeof text, format, args);
     va_end(args);
     if (!*text) snprintf(text, sizeof text, "failed, and what failed left no reason");
+    cli_progress_end();
     fprintf(stderr, "qkv%s%s: %s\n", command ? " " : "", command ? command : "",
             qkv_io_printable(text, shown, sizeof shown));
     return code;
@@ -51,6 +53,7 @@ bool cli_terminal(int fd) {
 }
 
 int cli_finish(int code) {
+    cli_progress_end();
     bool failed = ferror(stdout) != 0;
     errno = 0;
     if (fclose(stdout) != 0) failed = true;

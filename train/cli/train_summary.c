@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "train/cli/json.h"
 #include "train/cli/train_summary.h"
@@ -16,12 +17,31 @@ double cli_summary_seen(const qkv_config *c, const data_spec *spec, bool *all) {
     return data_seen(spec, (uint64_t)c->seed, "test", ASKED, *all ? (int)trained : TRAINED);
 }
 
+/* Are the training examples answered much better than others, by more than chance would make of so few? */
+static bool by_heart(const qkv_run_summary *s, const data_spec *spec) {
+    static const double much = 0.1, errors = 3, part = 0.25;
+    const qkv_trainer_scores *known = &s->trained, *fresh = &s->last.scores;
+    const double n = (double)spec->examples[DATA_TEST], share = fresh->accuracy;
+    if (isnan(known->loss)) return false;
+    if (isnan(share) || !isnan(fresh->bits))  // how far up to a blind guess's loss?
+        return s->levels.n &&
+               fresh->loss - known->loss > part * (s->levels.at[0].loss - known->loss);
+    if (n < 1) return false;
+    const double pooled = (share * n + 1) / (n + 2);  // not 0 where all of a few are right
+    return known->accuracy - share > fmax(much, errors * sqrt(pooled * (1 - pooled) / n));
+}
+
 void cli_summary_json(const qkv_run_summary *s, const qkv_config *c, const data_spec *spec) {
     bool all;
     json_t *o = json_object();
     cli_json_metrics(o, &s->last);
     cli_json_levels(o, &s->levels);
     cli_facts_json(o, spec);
+    if (!isnan(s->trained.loss)) {
+        json_object_set_new(o, "train_accuracy", cli_json_number(s->trained.accuracy));
+        json_object_set_new(o, "train_loss", cli_json_number(s->trained.loss));
+        json_object_set_new(o, "by_heart", json_boolean(by_heart(s, spec)));
+    }
     json_object_set_new(o, "seen", cli_json_number(cli_summary_seen(c, spec, &all)));
     json_object_set_new(o, "steps99", s->steps99 < 0 ? json_null() : json_integer(s->steps99));
     json_object_set_new(o, "steps", json_integer(s->steps));
@@ -95,6 +115,33 @@ static void print_score(const qkv_run_summary *s) {
         print_wrapped(
             "After %d steps (%.2f s) %.1f %% of the answers to fresh questions are right%s.",
             s->steps, s->seconds, 100 * r->accuracy, more);
+}
+
+/* What to think of a great difference between the examples that were trained on and the others. */
+static void print_by_heart(const qkv_run_summary *s, const data_spec *spec) {
+    const qkv_trainer_scores *known = &s->trained, *fresh = &s->last.scores;
+    const bool text = !isnan(fresh->bits), shares = !text && !isnan(fresh->accuracy);
+    char above[160] = "";
+    if (!by_heart(s, spec)) return;
+    for (int i = 0; i < s->levels.n && !text; i++) {
+        const data_level *l = &s->levels.at[i];
+        if (strcmp(l->key, "blind") == 0 && fresh->loss > l->loss)
+            snprintf(above, sizeof above,
+                     " The others' loss, %.2f, is above the %.2f of %s: the model is sure of wrong "
+                     "answers.",
+                     fresh->loss, l->loss, l->who);
+    }
+    if (shares)
+        print_wrapped(
+            "The %d training lines are known by heart: %.1f %% of them are answered right, %.1f %% "
+            "of the others.%s More lines are needed; --patience ends training earlier.",
+            spec->examples[DATA_TRAIN], 100 * known->accuracy, 100 * fresh->accuracy, above);
+    else
+        print_wrapped(
+            "The training %s known by heart: %s loss is %.3f there, %.3f on held-out ones.%s More "
+            "%s needed; --patience ends training earlier.",
+            text ? "text is" : "lines are", text ? "a token's" : "the", known->loss, fresh->loss,
+            above, text ? "text is" : "lines are");
 }
 
 /* ---- before training ---- */
@@ -186,6 +233,7 @@ static void print_roles(const qkv_run_moment *m) {
 void cli_summary_words(const qkv_run_summary *s, const qkv_config *c, const data_spec *spec) {
     char shown[QKV_IO_PATH];
     print_score(s);
+    print_by_heart(s, spec);
     print_task(c, spec);
     if (s->ended_early) printf("It ended there by --until-accuracy or --patience.\n");
     if (s->steps99 >= 0) printf("99 %% was first reached at step %d.\n", s->steps99);

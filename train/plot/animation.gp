@@ -16,17 +16,18 @@ HOLD = 12                 # the last frame stands so many times as long
 WIDTH = 40. + 400 * panels; HEIGHT = 480.
 eval canvas("animation", WIDTH, HEIGHT)
 
-# A gif has one palette for all panels, so colours are computed, in 1/20ths: white is 0, a weight runs to dark
-# blue, a circuit's number to nearly black, or where it is negative only to a middle blue.
+# A gif has one palette for all panels, so colours are computed, in 1/20ths, as common.gp says: white is 0, a
+# weight and QK run to dark blue, OV to dark orange, and what is below 0 to as dark a grey.
 mix(a, b, t) = (int(((a >> 16) & 255) * (1 - t) + ((b >> 16) & 255) * t) << 16) | \
     (int(((a >> 8) & 255) * (1 - t) + ((b >> 8) & 255) * t) << 8) | \
     int((a & 255) * (1 - t) + (b & 255) * t)
 step20(x) = floor(20 * x + 0.5) / 20.
 weight(x) = x < 0.5 ? mix(0xffffff, 0x6aaed6, 2 * x) : mix(0x6aaed6, 0x08306b, 2 * x - 1)
-signed(x) = x < -0.4 ? mix(0xa9d1e8, 0x3f93c8, (-x - 0.4) / 0.6) : \
-    x < 0 ? mix(0xffffff, 0xa9d1e8, -x / 0.4) : x < 0.35 ? mix(0xffffff, 0xf4a582, x / 0.35) : \
-    x < 0.65 ? mix(0xf4a582, 0xc63b3b, (x - 0.35) / 0.3) : mix(0xc63b3b, 0x3d0010, (x - 0.65) / 0.35)
-colour(kind, x, reach) = kind eq "attention" ? weight(step20(x)) : signed(step20(x / reach))
+shaded(x, a, b, c) = x < 0.35 ? mix(0xffffff, a, x / 0.35) : x < 0.65 ? mix(a, b, (x - 0.35) / 0.3) : \
+    mix(b, c, (x - 0.65) / 0.35)
+signed(kind, x) = x < 0 ? shaded(-x, 0xbdbdbd, 0x737373, 0x252525) : \
+    kind eq "qk" ? shaded(x, 0x9ecae1, 0x3182bd, 0x08306b) : shaded(x, 0xfdae6b, 0xe6550d, 0x7f2704)
+colour(kind, x, reach) = kind eq "attention" ? weight(step20(x)) : signed(kind, step20(x / reach))
 head(kind, title) = kind eq "qk" ? "Q and K: who matches whom" : \
     kind eq "ov" ? "V and O: what is said once fetched" : \
     strlen(title) ? "attention, ".title : "attention, one example asked for each entry"

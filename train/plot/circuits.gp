@@ -1,8 +1,9 @@
 # What the weights say without any example: the QK circuit scores symbol against symbol (whom
 # does a query look for?), the OV circuit leads from a stored symbol to the answer (what does it
 # carry?). Above as they begin, below as trained. In each row of panels the two QK maps share
-# one range of colour, and so do the two OV maps: a pale map is one that does not matter. What the
-# trained matrices make of it stands above each map, counted.
+# one range of colour, and so do the two OV maps: a pale map is one that does not matter. The rows have
+# ranges of their own, which the bars show: a beginning is many times as weak. What the matrices make of
+# it stands above each map, counted.
 DATA = "circuits.csv"     # one block a panel, two empty lines apart:
 PANEL = 1; ROW = 2; COL = 3; VALUE = 4    # panels 0-3 before, 4-7 after, left to right
 TARGET = 5                # 1: the right answer of this row stands in this column
@@ -17,10 +18,6 @@ array DOWN[4] = ["asked key", "asked key", "stored value", "stored key"]
 WIDTH = 1640.; HEIGHT = 960.
 eval canvas("circuits", WIDTH, HEIGHT)
 
-# White is zero. Positive runs to nearly black and negative only to a middle blue, so that the
-# two can be told apart in grey as well.
-set palette defined (-1 "#3f93c8", -0.4 "#a9d1e8", 0 "#ffffff", 0.35 "#f4a582", 0.65 "#c63b3b", \
-    1 "#3d0010")
 set border 15
 unset grid
 unset key
@@ -30,8 +27,8 @@ name(every, c, n) = int(column(n)) % every ? "" : strcol(c)
 each(n) = ceil(n / 7.)
 
 stats DATA using PANEL name "S" nooutput
-FOOT = "frame: the key that is asked for, the value that is stored;   \
-a map that is pale beside its neighbour does not matter"
+FOOT = "frame: the key that is asked for, the value that is stored;   white: 0, grey: below it;   \
+each bar is the scale of the two maps before it"
 
 set multiplot
 do for [p=0:7] {
@@ -56,6 +53,7 @@ do for [p=0:7] {
     set xrange [-0.5:cols - 0.5]
     set yrange [rows - 0.5:-0.5]
     set cbrange [-reach:reach]
+    eval (k < 2 ? QK_PALETTE : OV_PALETTE)
     set title HEADS[k + 1].(strlen(found) ? "\n".found : "") font ",13" offset 0, 0.1 noenhanced
     if (k == 0) { set label 1 (p < 4 ? "before training" : "after training") \
         at screen 18 / WIDTH, screen top - 142 / HEIGHT rotate center \

@@ -29,8 +29,12 @@ qkv_plot_status qkv_plot_copy(qkv_io_text *out, const char *dir, const char *sou
 /* run/probe/source.csv, a block for each panel of each step. SKIPPED if there is none. */
 qkv_plot_status qkv_plot_frames(qkv_io_text *out, const char *run, const char *source, char *why);
 
-/* First the levels that all runs share, then one block a run: a line with its name and the columns,
- * then its rows. */
+/* The levels that all of the runs share. */
+qkv_plot_status qkv_plot_shared_levels(qkv_io_text *out, const char *const *runs, int n, char *why);
+
+/* First the levels that all runs share; then a block for each group of runs that differ in nothing but
+ * their seed, with a line of its name, "mean" and its number from 0, and the mean at each step that all of
+ * them have; then a block a run, with a line of its path, "run" and its group, and its rows. */
 qkv_plot_status qkv_plot_several(qkv_io_text *out, const char *const *runs, int n,
                                  const char *source, char *why);
 

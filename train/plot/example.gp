@@ -5,7 +5,7 @@ ROW = 2; COL = 3; WEIGHT = 4; TARGET = 5; ROWNAME = 8; COLNAME = 9; TITLE = 10
 
 if (TEXT) exit error "a map as text is drawn by qkv plot --format txt"
 greater(a, b) = a > b ? a : b
-longest = 0; lowest = 0; framed = 0; headed = 0; heads = 0
+longest = 0; lowest = 0; framed = 0; headed = 0; heads = 0; changed = 0
 stats DATA using 1 name "S" nooutput
 panels = S_blocks
 across = panels < 2 ? 1 : panels <= 4 ? 2 : 4
@@ -14,6 +14,7 @@ stats DATA using (column(COL)) name "C" nooutput
 stats DATA using (longest = greater(longest, strlen(strcol(ROWNAME))), \
     lowest = greater(lowest, strlen(strcol(COLNAME))), framed = framed + column(TARGET), \
     headed = greater(headed, strlen(strcol(TITLE))), heads = heads + strstrt(strcol(TITLE), " head "), \
+    changed = changed + strstrt(strcol(TITLE), ": changed"), \
     column(ROW)) name "R" nooutput
 
 # A character is some 8 pixels wide; names across hang at 60 degrees.
@@ -56,7 +57,8 @@ do for [i=0:panels-1] {
         set label 1 (heads > 0 ? "Down: the position that looks. Across: the position it looks at." : \
             "Down: the part that is taken over. Across: the position at which it is.") \
             at screen 0.5, screen 34 / HEIGHT center
-        set label 2 (framed > 0 ? "Frame: where the right answer stands." : "") \
+        set label 2 (framed > 0 ? "Frame: where the right answer stands".\
+            (changed > 0 ? "; after the change, where that entry stands now." : ".") : "") \
             at screen 0.5, screen 14 / HEIGHT center } else { unset colorbox }
     plot DATA index i using COL:ROW:(0.5):(0.5):WEIGHT with boxxyerror \
             fs solid noborder fc palette, \

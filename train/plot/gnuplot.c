@@ -95,11 +95,12 @@ static void first_complaint(char *text, char *why) {
     snprintf(why, QKV_IO_ERROR, "%.500s", best);
 }
 
-qkv_plot_status qkv_plot_gnuplot_run(const char *gnuplot, int dir, const char *script,
-                                     const char *argument, char *why) {
-    char *arg[] = {(char *)(uintptr_t) "gnuplot", (char *)(uintptr_t) "-d",
-                   (char *)(uintptr_t) "-c",      (char *)(uintptr_t)script,
-                   (char *)(uintptr_t)argument,   NULL};
+qkv_plot_status qkv_plot_gnuplot_run(const char *gnuplot, int dir, const char *const *arguments,
+                                     char *why) {
+    enum { MOST = 12 };
+    char *arg[MOST] = {(char *)(uintptr_t) "gnuplot", (char *)(uintptr_t) "-d",
+                       (char *)(uintptr_t) "-c"};
+    for (int i = 0; i < MOST - 4 && arguments[i]; i++) arg[3 + i] = (char *)(uintptr_t)arguments[i];
     int ends[2] = {-1, -1}, err = 0, code = 0;
     pid_t pid = -1;
     char text[4096] = "";

@@ -17,7 +17,7 @@ down = ceil(panels / (across * 1.))
 eval canvas("gradients", panels > 1 ? 1500 : 1200, down > 1 ? 500 * down + 100 : 700)
 set xrange [S_min:end > S_min ? end : S_min + 1]
 set yrange [0:*]
-set xlabel "training step"
+set xlabel "training step".cut(end, S_max)
 set ylabel "gradient norm"
 unset datafile columnheaders
 if (panels > 1) set multiplot layout down, across \

@@ -27,7 +27,7 @@ end = missing(solved) || 2 * solved > S_max || solved <= 0 ? S_max : 2 * solved
 set xrange [S_min:end > S_min ? end : S_min + 1]
 set yrange [0:1.03]
 set ytics 0.2
-set xlabel "training step"
+set xlabel "training step".cut(end, S_max)
 set ylabel "share"
 set key maxrows 3
 if (!TEXT) set bmargin 7.5

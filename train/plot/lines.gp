@@ -1,7 +1,7 @@
 # Measures of a study over an option, the step or whatever changes: a curve's mean over seeds, in a band
-# from the least to the greatest seed.
-# The data: x, title, label, how many curves; then of each its mean (headed by its name),
-# the least and the greatest.
+# from the least to the greatest seed, or a small mark for each.
+# The data: x, title, label, how many curves; then of each its mean (headed by its name), the least and the
+# greatest; then perhaps each curve's seeds.
 DATA = "lines.csv"
 
 stats DATA every ::1 using 1 name "X" nooutput
@@ -10,18 +10,24 @@ stats DATA every ::1 using (title_of = strcol(2), label_of = strcol(3), column(4
 stats DATA every ::0::0 using (x_of = strcol(1), 0) name "H" nooutput
 curves = int(N_max)
 points = int(X_records)
+seeds = curves > 0 ? (X_columns - 4 - 3 * curves) / curves : 0    # of each curve
+SHADE = seeds ? "mark: a seed;  line: their mean" : "shade: from the least seed to the greatest"
 eval canvas("lines", 1100, 650 + 24 * ((curves + 1) / 2))
 
 set title title_of font ",17" noenhanced
 set ylabel label_of noenhanced
-set xlabel x_of.(TEXT ? "" : "\nshade: from the least seed to the greatest") noenhanced
+set xlabel x_of.(TEXT ? "" : "\n".SHADE) noenhanced
 doubling = X_min > 0 && X_max / X_min >= 8
 if (doubling) set logscale x 2
 beside = 0.02 * (X_max - X_min)
 set xrange [doubling ? X_min * 0.93 : X_min - beside:doubling ? X_max * 1.07 : X_max + beside]
 set yrange [0:*]
 highest = 0
+array NAME_OF[curves > 0 ? curves : 1]
 do for [i=0:curves-1] {
+    name = ""
+    stats DATA every ::0::0 using (name = strcol(5 + 3 * i), 0) nooutput
+    NAME_OF[i+1] = name
     stats DATA every ::1 using 5 + 3 * i name "S" nooutput
     highest = S_records > 0 && S_max > highest ? S_max : highest
 }
@@ -32,7 +38,16 @@ mean(i) = 5 + 3 * i
 if (TEXT) {
     plot for [i=0:curves-1] DATA using 1:(column(mean(i))) with linespoints ls 101+i \
              title columnheader(mean(i))
-} else {
+}
+if (!TEXT && seeds) {
+    # The seeds of a curve stand a little beside those of the others.
+    aside(x, i) = doubling ? x * 1.025 ** (i - (curves - 1) / 2.) : x + beside / 3 * (i - (curves - 1) / 2.)
+    plot for [i=0:curves-1] DATA using 1:(column(mean(i))) with lines ls 101+i lw 1.6 notitle, \
+         for [i=0:curves-1] for [k=0:seeds-1] DATA using (aside(column(1), i)): \
+             (column(5 + 3 * curves + seeds * i + k)) with points ls 101+i ps 1.1 notitle, \
+         for [i=0:curves-1] NaN with linespoints ls 101+i lw 1.6 ps 1.1 title NAME_OF[i+1]
+}
+if (!TEXT && !seeds) {
     plot for [i=0:curves-1] DATA using 1:(column(mean(i) + 1)):(column(mean(i) + 2)) \
              with filledcurves ls 101+i notitle, \
          for [i=0:curves-1] DATA using 1:(column(mean(i))) with linespoints ls 101+i \

@@ -46,5 +46,5 @@ stats DATA index 0 using (strcol("val_loss") eq "nan" ? (lost = lost + 1, \
 if (lost) { set label 100 sprintf("held-out loss not a number in %d evaluations, first at step %g", \
     lost, lost_at) at graph 0.02, graph 0.04 left textcolor rgb RED front }
 
-plot DATA index 0 using "step":"loss" with lines lc rgb SKY lw 1.8 dt 1 title "training batch", \
+plot DATA index 0 using "step":"loss" with lines lc rgb GREY lw 1.2 dt 1 title "training batch", \
      '' index 0 using "step":"val_loss" with linespoints ls 5 pi marks(rows, 0) title "held out"

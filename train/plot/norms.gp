@@ -12,6 +12,7 @@ eval canvas("norms", panels > 1 ? 1500 : 1200, down > 1 ? 500 * down + 100 : 700
 set xrange [S_min:S_max > S_min ? S_max : S_min + 1]
 set xlabel "training step"
 set ylabel "Frobenius norm"
+set yrange [0:*]
 unset datafile columnheaders
 if (panels > 1) set multiplot layout down, across \
     title "Weight norms, layer by layer" font ",17"

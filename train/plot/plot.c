@@ -40,7 +40,7 @@ typedef struct {
     const char *dir;          // where pictures go
     const char *const *runs;  // what they show
     int n;
-    qkv_plot_format format;
+    qkv_plot_style style;
     char *gnuplot;  // NULL: there is none
     qkv_plot_report *report;
     void *ctx;
@@ -83,7 +83,7 @@ static qkv_plot_status write_maps(qkv_plot_draft *d, const job *j, int plot, qkv
         qkv_plot_maps_read(&maps, csv->arena, j->runs[0], origins[plot].source, why);
     if (status != QKV_PLOT_OK) return status;
     qkv_plot_maps_write(csv, &maps);
-    if (j->format != QKV_PLOT_TXT) return QKV_PLOT_OK;
+    if (j->style.format != QKV_PLOT_TXT) return QKV_PLOT_OK;
     qkv_plot_maps_text(&text, &maps);
     return put(d, list[plot].name, "txt", &text, status, why);
 }
@@ -124,12 +124,25 @@ static qkv_plot_status write_script(qkv_plot_draft *d, const char *plot, char *w
     return status;
 }
 
+/* Runs a script with what common.gp takes: format, size, pixels an inch, font. */
+static qkv_plot_status run_script(const qkv_plot_draft *d, const job *j, const char *script,
+                                  char *why) {
+    const qkv_plot_style *s = &j->style;
+    char size[32] = "", dpi[16] = "";
+    if (s->width) snprintf(size, sizeof size, "%dx%d", s->width, s->height);
+    if (s->dpi) snprintf(dpi, sizeof dpi, "%d", s->dpi);
+    const char *const arguments[] = {script, formats[s->format],     size,
+                                     dpi,    s->font ? s->font : "", NULL};
+    return qkv_plot_gnuplot_run(j->gnuplot, d->fd, arguments, why);
+}
+
 /* Has gnuplot draw, unless the picture is there already. Sets the picture's name. */
 static qkv_plot_status make_picture(qkv_plot_draft *d, const job *j, const char *plot,
                                     char *picture, char *why) {
     char script[STEM];
+    qkv_plot_format format = j->style.format;
     file_name(script, plot, "gp");
-    file_name(picture, plot, formats[j->format]);
+    file_name(picture, plot, formats[format]);
     if (qkv_plot_draft_has(d, picture)) return QKV_PLOT_OK;
     if (!j->gnuplot) {
         qkv_io_fail(why,
@@ -137,10 +150,8 @@ static qkv_plot_status make_picture(qkv_plot_draft *d, const job *j, const char 
                     j->dir, script);
         return QKV_PLOT_NO_GNUPLOT;
     }
-    qkv_plot_status status =
-        qkv_plot_gnuplot_run(j->gnuplot, d->fd, script, formats[j->format], why);
+    qkv_plot_status status = run_script(d, j, script, why);
     if (status != QKV_PLOT_OK) return status;
-    qkv_plot_format format = j->format;
     if (format == QKV_PLOT_PNG &&
         !qkv_plot_draft_has(d, picture)) {  // no PNG terminal: see common.gp
         format = QKV_PLOT_SVG;
@@ -151,7 +162,7 @@ static qkv_plot_status make_picture(qkv_plot_draft *d, const job *j, const char 
     }
     char complaint[200];
     snprintf(complaint, sizeof complaint, "%s", why);
-    file_name(picture, plot, formats[j->format]);
+    file_name(picture, plot, formats[j->style.format]);
     qkv_io_fail(why, "gnuplot left no whole %s%s%s", picture,
                 *complaint ? ": " : " (is the disk full?)", complaint);
     return QKV_PLOT_FAILED;
@@ -204,9 +215,9 @@ static qkv_plot_status draw_all(job *j, qkv_plot_of of, const char *only) {
 
 /* The same of one directory, into `out` or its plots/. */
 static qkv_plot_status draw_one(const char *run, const char *out, qkv_plot_of of, const char *only,
-                                qkv_plot_format format, qkv_plot_report *report, void *ctx) {
+                                const qkv_plot_style *style, qkv_plot_report *report, void *ctx) {
     char dir[QKV_IO_PATH], why[QKV_IO_ERROR];
-    job j = {out ? out : dir, &run, 1, format, NULL, report, ctx};
+    job j = {out ? out : dir, &run, 1, *style, NULL, report, ctx};
     bool there =
         out ? qkv_io_make_directory(&qkv_io_posix, out, why) : qkv_io_path(dir, run, "plots", why);
     if (there) return draw_all(&j, of, only);
@@ -214,29 +225,31 @@ static qkv_plot_status draw_one(const char *run, const char *out, qkv_plot_of of
     return QKV_PLOT_FAILED;
 }
 
-qkv_plot_status qkv_plot_run(const char *run, const char *out, qkv_plot_format format,
+qkv_plot_status qkv_plot_run(const char *run, const char *out, const qkv_plot_style *style,
                              const char *only, qkv_plot_report *report, void *ctx) {
-    return draw_one(run, out, QKV_PLOT_OF_RUN, only, format, report, ctx);
+    return draw_one(run, out, QKV_PLOT_OF_RUN, only, style, report, ctx);
 }
 
-qkv_plot_status qkv_plot_example(const char *run, const char *out, qkv_plot_format format,
+qkv_plot_status qkv_plot_example(const char *run, const char *out, const qkv_plot_style *style,
                                  qkv_plot_report *report, void *ctx) {
-    return draw_one(run, out, QKV_PLOT_OF_EXAMPLE, NULL, format, report, ctx);
+    return draw_one(run, out, QKV_PLOT_OF_EXAMPLE, NULL, style, report, ctx);
 }
 
-qkv_plot_status qkv_plot_animation(const char *run, const char *out, qkv_plot_report *report,
-                                   void *ctx) {
-    return draw_one(run, out, QKV_PLOT_OF_STEPS, NULL, QKV_PLOT_GIF, report, ctx);
+qkv_plot_status qkv_plot_animation(const char *run, const char *out, const qkv_plot_style *style,
+                                   qkv_plot_report *report, void *ctx) {
+    qkv_plot_style moving = *style;
+    moving.format = QKV_PLOT_GIF;
+    return draw_one(run, out, QKV_PLOT_OF_STEPS, NULL, &moving, report, ctx);
 }
 
-qkv_plot_status qkv_plot_study(const char *dir, const char *name, qkv_plot_format format,
+qkv_plot_status qkv_plot_study(const char *dir, const char *name, const qkv_plot_style *style,
                                qkv_plot_report *report, void *ctx) {
-    return draw_one(dir, NULL, QKV_PLOT_OF_STUDY, name, format, report, ctx);
+    return draw_one(dir, NULL, QKV_PLOT_OF_STUDY, name, style, report, ctx);
 }
 
 qkv_plot_status qkv_plot_compare(const char *const *runs, int n, const char *dir,
-                                 qkv_plot_format format, qkv_plot_report *report, void *ctx) {
-    job j = {dir, runs, n, format, NULL, report, ctx};
+                                 const qkv_plot_style *style, qkv_plot_report *report, void *ctx) {
+    job j = {dir, runs, n, *style, NULL, report, ctx};
     if (n >= 1 && n <= MOST_RUNS) return draw_all(&j, QKV_PLOT_OF_RUNS, NULL);
     if (report) report(ctx, "compare", QKV_PLOT_FAILED, "from 1 to 32 runs can be compared");
     return QKV_PLOT_FAILED;

@@ -23,6 +23,26 @@ typedef enum {
     QKV_PLOT_GIF  // of an animation, and of nothing else
 } qkv_plot_format;
 
+/* How it is drawn. What is 0 is as the script lays it out; a picture of another size is smaller or larger
+ * as a whole, with its letters and lines. Of a TXT there is nothing to say. */
+typedef struct {
+    qkv_plot_format format;
+    int width, height;  // pixels, of which 96 are an inch
+    int dpi;            // how many an inch of a PNG or GIF has; 0: 96
+    const char *font;   // "name", "name,points" or ",points"; NULL: sans-serif,13
+} qkv_plot_style;
+
+enum {
+    QKV_PLOT_LEAST = 100,
+    QKV_PLOT_MOST = 10000,
+    QKV_PLOT_LEAST_DPI = 24,
+    QKV_PLOT_MOST_DPI = 1200
+};
+
+/* "800x500" into width and height; a font. 0 for what is neither, or out of range. */
+int qkv_plot_size_parse(const char *text, qkv_plot_style *style);
+int qkv_plot_font_parse(const char *text, qkv_plot_style *style);
+
 typedef enum {
     QKV_PLOT_OK,
     QKV_PLOT_SKIPPED,     // the run has not what the picture shows
@@ -61,26 +81,27 @@ const char *qkv_plot_format_name(qkv_plot_format format);
  * NULL. Returns the worst that was reported (DAMAGED, FAILED, NO_GNUPLOT), else OK if a picture was
  * drawn, else SKIPPED (also
  * for an `only` that is none of them). */
-qkv_plot_status qkv_plot_run(const char *run, const char *out, qkv_plot_format format,
+qkv_plot_status qkv_plot_run(const char *run, const char *out, const qkv_plot_style *style,
                              const char *only, qkv_plot_report *report, void *ctx);
 
 /* Draws n runs (1 to 32) into one picture, compare.png and so on, in the directory `dir`, which is
- * made if need be. The curves are named by the runs' paths as given. One run without numbers fails
- * the picture. */
+ * made if need be. Runs whose config.json differs in the seed alone have one colour: a thin line each,
+ * and their mean. The curves are named by what differs in config.json, or by the runs' paths as given.
+ * One run without numbers fails the picture. */
 qkv_plot_status qkv_plot_compare(const char *const *runs, int n, const char *dir,
-                                 qkv_plot_format format, qkv_plot_report *report, void *ctx);
+                                 const qkv_plot_style *style, qkv_plot_report *report, void *ctx);
 
 /* Draws example.* (in `out`, or run/plots) from run/probe/example-*.csv: an example's attention. */
-qkv_plot_status qkv_plot_example(const char *run, const char *out, qkv_plot_format format,
+qkv_plot_status qkv_plot_example(const char *run, const char *out, const qkv_plot_style *style,
                                  qkv_plot_report *report, void *ctx);
 
 /* Draws animation.gif (in `out`, or run/plots) from run/probe/frames.csv: attention and circuits over the
- * steps. */
-qkv_plot_status qkv_plot_animation(const char *run, const char *out, qkv_plot_report *report,
-                                   void *ctx);
+ * steps. The style's format has no say. */
+qkv_plot_status qkv_plot_animation(const char *run, const char *out, const qkv_plot_style *style,
+                                   qkv_plot_report *report, void *ctx);
 
 /* Draws a study's picture, "bars" or "lines", from dir/bars.csv or dir/lines.csv into `dir`/plots. */
-qkv_plot_status qkv_plot_study(const char *dir, const char *name, qkv_plot_format format,
+qkv_plot_status qkv_plot_study(const char *dir, const char *name, const qkv_plot_style *style,
                                qkv_plot_report *report, void *ctx);
 
 #ifdef __cplusplus

@@ -1,5 +1,4 @@
-/* series.c - the curves of one run, or the same curves of several, and the levels they are measured
- * against. */
+/* series.c - the curves of one run, and the levels they, or those of several, are measured against. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +96,8 @@ static int common(level *l, int n, const level *other, int others) {
     return kept;
 }
 
-static qkv_plot_status shared_levels(qkv_io_text *out, const char *const *runs, int n, char *why) {
+qkv_plot_status qkv_plot_shared_levels(qkv_io_text *out, const char *const *runs, int n,
+                                       char *why) {
     level kept[LEVELS], other[LEVELS];
     int levels = 0, others;
     for (int i = 0; i < n; i++) {
@@ -109,36 +109,4 @@ static qkv_plot_status shared_levels(qkv_io_text *out, const char *const *runs, 
     write_levels(out, kept, levels);
     if (!levels) qkv_io_text_add(out, ",,,\n");  // a block needs a row
     return QKV_PLOT_OK;
-}
-
-/* The first of the earlier runs with the same curves, or -1. */
-static int twin(const char *const *curve, int n) {
-    for (int i = 0; i < n; i++)
-        if (strcmp(curve[i], curve[n]) == 0) return i;
-    return -1;
-}
-
-qkv_plot_status qkv_plot_several(qkv_io_text *out, const char *const *runs, int n,
-                                 const char *source, char *why) {
-    const char **curve = tensor_arena_take(out->arena, (size_t)n, sizeof *curve);
-    if (!curve) return qkv_io_fail(why, "out of memory"), QKV_PLOT_FAILED;
-    qkv_plot_status status = shared_levels(out, runs, n, why);
-    for (int i = 0; i < n && status == QKV_PLOT_OK; i++) {
-        qkv_plot_columns c;
-        qkv_io_text rows = {.arena = out->arena};
-        char name[80], run[48];
-        status = qkv_plot_columns_read(&c, out->arena, runs[i], source, why);
-        if (status != QKV_PLOT_OK) break;
-        if (!qkv_plot_columns_write(&rows, &c)) return no_numbers(runs[i], QKV_PLOT_FAILED, why);
-        curve[i] = rows.at ? rows.at : "";
-        int same = twin(curve, i);
-        qkv_io_printable(runs[i], run, sizeof run);
-        snprintf(name, sizeof name, same < 0 ? "%s" : "%s (the same as run %d)", run, same + 1);
-        qkv_io_text_add(out, "\n\n");
-        qkv_plot_label(out, name, sizeof name);
-        for (size_t k = 0; k < c.n; k++) qkv_io_text_add(out, ",%s", c.at[k].heading);
-        qkv_io_text_add(out, "\n%s", curve[i]);
-        out->failed |= rows.failed;
-    }
-    return status == QKV_PLOT_SKIPPED ? QKV_PLOT_FAILED : status;
 }

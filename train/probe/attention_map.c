@@ -185,18 +185,26 @@ void qkv_probe_circuit_map(const qkv_probe_circuits *c, qkv_probe_circuit i, qkv
         }
 }
 
+/* Where that now stands which was at a position before two of the store were exchanged. */
+static int moved(const qkv_probe_maps_of *of, int position) {
+    return position == of->at ? of->other : position == of->other ? of->at : position;
+}
+
 /* One head of one attention node as a CSV with the symbols of both sides; readout -1: no answer is
  * marked. */
-static void add_head(const qkv_trainer_worker *w, const ag_node *weights, int head,
-                     data_side_name rows, data_side_name cols, const char *title, int readout,
-                     qkv_io_text *out) {
+static void add_head(const qkv_trainer_worker *w, const qkv_probe_maps_of *of,
+                     const ag_node *weights, int head, data_side_name rows, data_side_name cols,
+                     const char *title, int readout, qkv_io_text *out) {
+    const data_side_name store = w->data.spec->store;
     const int T = data_length(&w->data, rows, 0), S = data_length(&w->data, cols, 0);
     char row[256], col[256];
     qkv_io_text_add(out, "row,col,weight,target,row_label,col_label,title\n");
     for (int t = 0; t < T; t++)
         for (int s = 0; s < S; s++) {
-            bool target = readout >= 0 && w->data.rows.target[readout][t] >= 0 &&
-                          w->data.rows.source[readout][t] == s;
+            const int asks = rows == store ? moved(of, t) : t,
+                      from = cols == store ? moved(of, s) : s;
+            bool target = readout >= 0 && w->data.rows.target[readout][asks] >= 0 &&
+                          w->data.rows.source[readout][asks] == from;
             add_cell(out, t, s, (double)qkv_probe_row_of(weights, 0, head, t)[s], target,
                      data_position(&w->data, rows, 0, t, row, sizeof row),
                      data_position(&w->data, cols, 0, s, col, sizeof col));
@@ -234,7 +242,7 @@ int qkv_probe_example_maps(qkv_trainer *t, const qkv_probe_maps_of *of, tensor_a
                 snprintf(title, sizeof title, "%s %d head %d%s%.24s%s%.70s", kinds[k].title, layer,
                          head, named ? ": " : "", named ? s->readout[of->readout].name : "",
                          remarked ? ": " : "", remarked ? of->remark : "");
-                add_head(w, weights, head, kinds[k].rows, kinds[k].cols, title,
+                add_head(w, of, weights, head, kinds[k].rows, kinds[k].cols, title,
                          answers ? of->readout : -1, &out[n++]);
             }
         }

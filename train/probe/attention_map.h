@@ -33,6 +33,7 @@ typedef struct {
     int readout;  // whose answer is framed; -1: none is
     int first_layer, most;
     const char *remark;  // stands in the titles behind the head; "" or NULL: nothing
+    int at, other;  // positions of the store that were exchanged: frames go with them; both 0: none
 } qkv_probe_maps_of;
 
 /* The attention of the example that is loaded first, one CSV for each layer's each head, with the

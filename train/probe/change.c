@@ -91,12 +91,16 @@ int qkv_probe_changed_maps(qkv_trainer *t, int readout, const char *change, int 
     remark(t, arena, "before", readout, said);
     qkv_io_text *pair = tensor_arena_take(arena, (size_t)most, sizeof *pair);
     if (!pair) return qkv_io_fail(error, "out of memory"), -1;
-    const int n =
-        qkv_probe_example_maps(t, &(qkv_probe_maps_of){readout, last, most / 2, said}, arena, pair);
+    const int n = qkv_probe_example_maps(
+        t, &(qkv_probe_maps_of){readout, last, most / 2, said, 0, 0}, arena, pair);
     if (n < 0) qkv_trainer_fail(t, error);
     if (n < 0 || !qkv_probe_change(t, change, &changed, error)) return -1;
     remark(t, arena, "changed", readout, said);
-    qkv_probe_example_maps(t, &(qkv_probe_maps_of){-1, last, n, said}, arena, pair + n);
+    const bool swapped = changed.other >= 0;
+    qkv_probe_example_maps(t,
+                           &(qkv_probe_maps_of){readout, last, n, said, swapped ? changed.at : 0,
+                                                swapped ? changed.other : 0},
+                           arena, pair + n);
     for (int k = 0; k < n; k++) out[2 * k] = pair[k], out[2 * k + 1] = pair[n + k];
     return 2 * n;
 }

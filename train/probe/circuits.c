@@ -21,17 +21,25 @@ static const ag_param_entry *parameter(qkv_trainer *t, const char *prefix, const
 static gemm_view dense(const real *x, int width) { return (gemm_view){x, width, 1}; }
 static gemm_view view(const ag_param_entry *p) { return dense(p->val.x, p->val.shape.dim[1]); }
 
-/* Does the layer consist of the parameters that the circuits are read from? */
-static bool has_matrices(qkv_trainer *t) {
+/* Which of the parameters that the circuits are read from the layer lacks, as half a sentence; NULL: none. */
+static const char *lacks_matrix(qkv_trainer *t) {
+#define LACKS(name)                                          \
+    "layer0 has no matrix called " name                      \
+    ", and circuits are read from wq, wk, wv and wo (train " \
+    "with --tie if one of yours is several of them, with --no-" name " if you have none)"
+    static const char *const lacks[] = {LACKS("wq"), LACKS("wk"), LACKS("wv")};
     const qkv_config *c = qkv_trainer_config(t);
     nn_attention_config config = qkv_config_model(c, qkv_trainer_spec(t)).attention;
     char attn[64];
     snprintf(attn, sizeof attn, "layer0.%s", qkv_trainer_looker(qkv_trainer_spec(t)));
     for (const char *role = "qkv"; *role; role++) {
         const char *name = nn_attention_matrix(&config, *role);
-        if (name && !parameter(t, attn, name)) return false;
+        if (name && !parameter(t, attn, name))
+            return lacks[name[1] == 'q' ? 0 : name[1] == 'k' ? 1 : 2];
     }
-    return (!c->wo || parameter(t, attn, "wo")) && (!c->latent || parameter(t, attn, "wd"));
+    if (c->wo && !parameter(t, attn, "wo")) return LACKS("wo");
+    return !c->latent || parameter(t, attn, "wd") ? NULL : "layer0 has no matrix called wd";
+#undef LACKS
 }
 
 /* U [channels,N_v] of a readout: a parameter of its own, or an embedding read across; *from, *channels: the
@@ -86,9 +94,10 @@ const char *qkv_probe_circuits_missing_of(qkv_trainer *t, int question) {
                ? "with more than one layer a symbol's meaning is no longer its embedding's"
            : c->arch == QKV_CONFIG_ARCH_ENCODER_DECODER ? "the memory is encoded first"
            : c->readout == NN_READOUT_VECTOR            ? "the answer is a vector, no symbol"
-           : !qkv_trainer_has_attention(t) || !has_matrices(t)
+           : !qkv_trainer_has_attention(t) || (lacks_matrix(t) && !c->plugin)
                ? "the model's layer is not made of the matrices W^Q, W^K, W^V, W^O"
-               : qkv_probe_no_sums(c);
+           : lacks_matrix(t) ? lacks_matrix(t)
+                             : qkv_probe_no_sums(c);
 }
 
 const char *qkv_probe_circuits_missing(qkv_trainer *t) {

@@ -40,8 +40,10 @@ bool qkv_run_write_example(const qkv_io *io, qkv_trainer *t, const char *dir, in
  * or where a task has no keys and values every head of a held-out example, the first 3) and one head's
  * circuits over keys and over values. A row a cell, with step, last, the held-out accuracy then, kind
  * ("attention", "qk", "ov") and panel. On success error is empty, or says that these may not be the bits
- * of then. */
+ * of then. progress may be NULL. */
 qkv_run_status qkv_run_write_frames(const qkv_io *io, const qkv_run_opening *o, int frames,
-                                    const char *to, char *error);
+                                    const char *to,
+                                    void (*progress)(void *ctx, int done, int total), void *ctx,
+                                    char *error);
 
 #endif

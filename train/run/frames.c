@@ -15,6 +15,8 @@ typedef struct {
     int step, last, panel;
     double accuracy;
     char *error;
+    void (*progress)(void *ctx, int done, int total);
+    void *ctx;
 } frame;
 
 /* A map's rows, each behind what is the same for all of them. */
@@ -91,6 +93,7 @@ static qkv_run_status add_all(frame *f, int first, int frames) {
         if (end != QKV_TRAINER_ENDED)
             return end == QKV_TRAINER_DIVERGED ? QKV_RUN_DIVERGED : QKV_RUN_FAILED;
         if (!add_frame(f)) return QKV_RUN_FAILED;
+        if (f->progress) f->progress(f->ctx, i + 1, frames);
     }
     return QKV_RUN_DONE;
 }
@@ -105,12 +108,13 @@ static qkv_run_status write_frames(const qkv_io *io, const char *run, const qkv_
 }
 
 qkv_run_status qkv_run_write_frames(const qkv_io *io, const qkv_run_opening *o, int frames,
-                                    const char *to, char *error) {
+                                    const char *to, void (*told)(void *ctx, int done, int total),
+                                    void *ctx, char *error) {
     qkv_run_opening at = *o;
     qkv_run_progress progress;
     qkv_run_status status;
     char note[QKV_IO_ERROR];
-    frame f = {.error = error};
+    frame f = {.error = error, .progress = told, .ctx = ctx};
     f.t = qkv_run_open_at(io, &at, &progress, &status, error);
     if (!f.t) return status;
     snprintf(note, sizeof note, "%s", error);

@@ -215,9 +215,22 @@ static bool write_beginning(run *l) {
            qkv_run_write_probes(l->io, l->t, circuits, l->dir, "before", l->error);
 }
 
+/* How well is known what was trained on, where that has an end: lines, or a text? */
+static bool look_back(run *l, qkv_trainer_scores *trained) {
+    const data_spec *s = qkv_trainer_spec(l->t);
+    *trained = (qkv_trainer_scores){.loss = (double)NAN, .accuracy = (double)NAN};
+    if (!s->examples[DATA_TRAIN] && !(s->characters > 0)) return true;
+    return qkv_trainer_evaluate(l->t, "train", 0, data_at_most(s, "train", TEST_EXAMPLES), trained,
+                                l->error);
+}
+
 static bool look_at_the_end(run *l, int step, qkv_run_summary *out) {
-    if (!qkv_run_moment_look(l->t, "test", TEST_EXAMPLES, step, &l->now, l->error)) return false;
+    qkv_trainer_scores trained;
+    if (!look_back(l, &trained) ||
+        !qkv_run_moment_look(l->t, "test", TEST_EXAMPLES, step, &l->now, l->error))
+        return false;
     *out = (qkv_run_summary){.last = l->now,
+                             .trained = trained,
                              .steps = step,
                              .steps99 = l->course.steps99,
                              .ended_early = l->course.enough && step < l->c->steps};
@@ -284,7 +297,7 @@ qkv_run_status qkv_run_train(const qkv_io *io, const qkv_config *c, const data_s
     tensor_arena_free(l.arena);
     qkv_run_close_directory(io, lock);
     if (!out->nothing_to_do) out->seconds = seconds(&l);
-    out->last.scores.head_attention = NULL;  // it was the trainer's
+    out->last.scores.head_attention = out->trained.head_attention = NULL;  // the trainer's
     snprintf(out->dir, sizeof out->dir, "%s", l.dir);
     return s;
 }

@@ -61,10 +61,12 @@ typedef struct {
 typedef struct {
     qkv_run_moment last;        // scores on fresh test examples, circuits
     qkv_trainer_levels levels;  // what their loss compares with
-    int steps, steps99;         // first evaluated step with accuracy >= 0.99; -1: none
-    double seconds;             // of all its legs
-    bool nothing_to_do;         // resumed, but it had ended
-    bool ended_early;           // by --until-accuracy or --patience
+    qkv_trainer_scores
+        trained;  // on the training examples, where they have an end; loss NaN: they have none
+    int steps, steps99;  // first evaluated step with accuracy >= 0.99; -1: none
+    double seconds;      // of all its legs
+    bool nothing_to_do;  // resumed, but it had ended
+    bool ended_early;    // by --until-accuracy or --patience
     char dir[QKV_IO_PATH];
 } qkv_run_summary;
 

@@ -8,12 +8,22 @@
 #include "train/io/words.h"
 #include "train/study/words.h"
 
+/* What the picture lists are groups, and variants: one has to be of a listed group, if one is listed, and
+ * to be a listed variant, if one is. */
 bool qkv_study_is_shown(const qkv_study *s, int variant) {
-    for (int i = 0; i < s->picture.n_groups; i++)
-        if (strcmp(s->picture.group[i], s->variant[variant].group) == 0 ||
-            strcmp(s->picture.group[i], s->variant[variant].name) == 0)
-            return true;
-    return s->picture.n_groups == 0;
+    const qkv_study_variant *one = &s->variant[variant];
+    bool groups = false, variants = false, in_group = false, named = false;
+    for (int i = 0; i < s->picture.n_groups; i++) {
+        const char *name = s->picture.group[i];
+        bool group = false;
+        for (int v = 0; v < s->n_variants; v++)
+            group = group || strcmp(name, s->variant[v].group) == 0;
+        groups = groups || group;
+        variants = variants || !group;
+        in_group = in_group || (group && strcmp(name, one->group) == 0);
+        named = named || (!group && strcmp(name, one->name) == 0);
+    }
+    return (in_group || !groups) && (named || !variants);
 }
 
 static void add_title(const qkv_study *s, qkv_io_text *out) {
@@ -24,7 +34,7 @@ static void add_title(const qkv_study *s, qkv_io_text *out) {
     qkv_io_text_label(out, *label ? label : s->picture.shown[0].as);
 }
 
-/* ---- bars: y,name,mean,sd,least,most,band_least,band_most,title,label ---- */
+/* ---- bars: y,name,mean,sd,least,most,band_least,band_most,title,label[,axis] ---- */
 
 static void band_of(const qkv_study *s, int variant, const char *measure, double *least,
                     double *most) {
@@ -38,11 +48,11 @@ static void band_of(const qkv_study *s, int variant, const char *measure, double
     }
 }
 
-static void add_heading(double y, const char *name, qkv_io_text *out) {
+static void add_heading(const qkv_study *s, double y, const char *name, qkv_io_text *out) {
     qkv_io_text_number(out, y);
     qkv_io_text_add(out, ",");
     qkv_io_text_label(out, name);
-    qkv_io_text_add(out, ",,,,,,,,\n");
+    qkv_io_text_add(out, ",,,,,,,,%s\n", s->picture.log ? "," : "");
 }
 
 static void add_bar(const qkv_study *s, const qkv_study_results *r, int variant,
@@ -51,6 +61,8 @@ static void add_bar(const qkv_study *s, const qkv_study_results *r, int variant,
     double least, most,
         x[] = {m.mean, m.sd, m.n ? m.least : (double)NAN, m.n ? m.most : (double)NAN};
     band_of(s, variant, shown->measure, &least, &most);
+    if (shown->counted)
+        least = most = (double)NAN;  // a band is about the measure, not about a share
     char full[240];
     snprintf(full, sizeof full, "%.200s", name);
     if (m.n && m.n < s->seeds)  // a mean over those that have it
@@ -63,7 +75,7 @@ static void add_bar(const qkv_study *s, const qkv_study_results *r, int variant,
         qkv_io_text_number(out, i < 4 ? x[i] : i == 4 ? least : most);
     }
     add_title(s, out);
-    qkv_io_text_add(out, "\n");
+    qkv_io_text_add(out, "%s\n", s->picture.log ? ",log" : "");
 }
 
 /* Was it measured, or is it a step that may not have been reached? A probe of another variant's is no
@@ -83,7 +95,8 @@ static bool has_bar(const qkv_study *s, const qkv_study_results *r, int variant,
 static void add_bars(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
     const char *heading = "";
     double y = 0;
-    qkv_io_text_add(out, "y,name,mean,sd,least,most,band_least,band_most,title,label\n");
+    qkv_io_text_add(out, "y,name,mean,sd,least,most,band_least,band_most,title,label%s\n",
+                    s->picture.log ? ",axis" : "");
     for (int v = 0; v < s->n_variants; v++) {
         const qkv_study_variant *one = &s->variant[v];
         if (!qkv_study_is_shown(s, v)) continue;
@@ -93,7 +106,7 @@ static void add_bars(const qkv_study *s, const qkv_study_results *r, qkv_io_text
                  s->picture.n_shown > 1 ? one->name : "");
         if (strcmp(heading, name) != 0 && (s->picture.n_shown == 1 || s->n_variants > 1)) {
             y += y > 0 ? 1.6 : 0;
-            add_heading(y, name, out);
+            add_heading(s, y, name, out);
         }
         heading = s->picture.n_shown > 1 ? "" : one->group;
         for (int i = 0; i < s->picture.n_shown; i++)
@@ -103,7 +116,7 @@ static void add_bars(const qkv_study *s, const qkv_study_results *r, qkv_io_text
     }
 }
 
-/* ---- lines: x,title,label,curves, then of each mean,least,most ---- */
+/* ---- lines: x,title,label,curves, then of each mean,least,most; then of each its seeds ---- */
 
 /* A curve: one measure of one variant over what stands for its #, or of a group over an option. */
 typedef struct {
@@ -129,21 +142,41 @@ static double x_of(const qkv_study *s, const qkv_study_results *r, int variant) 
     return value;
 }
 
+/* Which variant, and which measure of it, are the curve's point at x; -1: it has none there. */
+static int variant_at(const qkv_study *s, const qkv_study_results *r, const curve *c, double x,
+                      char measure[QKV_PROBE_MEASURE]) {
+    int found = c->inside ? c->variant : -1;
+    if (c->inside) return at_x(c->shown->measure, x, measure), found;
+    snprintf(measure, QKV_PROBE_MEASURE, "%s", c->shown->measure);
+    for (int v = c->variant; v < s->n_variants; v++)
+        if (strcmp(s->variant[v].group, s->variant[c->variant].group) == 0 && x_of(s, r, v) == x)
+            found = v;
+    return found;
+}
+
 /* The curve's mean, least and most at x; NaN where it has no point. */
 static void point(const qkv_study *s, const qkv_study_results *r, const curve *c, double x,
                   double out[3]) {
+    char measure[QKV_PROBE_MEASURE];
+    const int v = variant_at(s, r, c, x, measure);
     qkv_study_summary m = {.n = 0};
-    if (c->inside) {
-        char measure[QKV_PROBE_MEASURE];
-        at_x(c->shown->measure, x, measure);
-        m = qkv_study_summarise(s, r, c->variant, measure);
-    }
-    for (int v = c->variant; !c->inside && v < s->n_variants; v++)
-        if (strcmp(s->variant[v].group, s->variant[c->variant].group) == 0 && x_of(s, r, v) == x)
-            m = qkv_study_summarise(s, r, v, c->shown->measure);
+    if (v >= 0) m = qkv_study_summarise(s, r, v, measure);
     out[0] = m.n ? m.mean : (double)NAN;
     out[1] = m.n ? m.least : (double)NAN;
     out[2] = m.n ? m.most : (double)NAN;
+}
+
+/* What each of the curve's seeds has at x. */
+static void add_seeds(const qkv_study *s, const qkv_study_results *r, const curve *c, double x,
+                      qkv_io_text *out) {
+    char measure[QKV_PROBE_MEASURE];
+    const int v = variant_at(s, r, c, x, measure);
+    for (int i = 0; i < s->seeds; i++) {
+        const qkv_study_result *one =
+            v < 0 ? NULL : qkv_study_results_find(r, v, s->first_seed + i);
+        qkv_io_text_add(out, ",");
+        qkv_io_text_number(out, one ? qkv_study_result_value(one, measure) : (double)NAN);
+    }
 }
 
 /* The least x of the curve beyond `last`; infinity at the end. */
@@ -225,6 +258,8 @@ static void add_lines(const qkv_study *s, const qkv_study_results *r, qkv_io_tex
         qkv_io_text_label(out, curves[i].name);
         qkv_io_text_add(out, ",least,most");
     }
+    for (int i = 0; i < n && s->picture.seeds; i++)
+        for (int k = 0; k < s->seeds; k++) qkv_io_text_add(out, ",seed %d", s->first_seed + k);
     for (double x = -(double)INFINITY;;) {
         double next = (double)INFINITY, y[3];
         qkv_io_text_add(out, "\n");
@@ -238,6 +273,7 @@ static void add_lines(const qkv_study *s, const qkv_study_results *r, qkv_io_tex
             qkv_io_text_add(out, ",");
             qkv_io_text_number(out, y[i % 3]);
         }
+        for (int i = 0; i < n && s->picture.seeds; i++) add_seeds(s, r, &curves[i], x, out);
     }
 }
 

@@ -40,8 +40,10 @@
  * Pictures: "bars" has a bar for each variant (several measures: for each of them, under the
  * variant's name). "lines" is over "x": an option or a measure (a curve for each group), or
  * whatever stands for the # in the measures, as in accuracy@# or lengths.n#.answer_attention (a
- * curve for each measure and variant). "groups" lists the groups or variants to be shown, "x_label"
- * and "label" are written at the axes. */
+ * curve for each measure and variant). "groups" lists the groups or variants to be shown (both: these of
+ * those), "x_label"
+ * and "label" are written at the axes. "axis": "log" makes that of bars logarithmic; "seeds": true
+ * draws every seed of lines, where a mean says little. */
 #ifndef QKV_STUDY_STUDY_H
 #define QKV_STUDY_STUDY_H
 
@@ -79,6 +81,7 @@ typedef struct {
 
 typedef struct {
     const char *kind, *x, *x_label, *title, *label;  // kind "": no picture
+    bool log, seeds;  // bars: on a logarithmic axis; lines: every seed is shown
     qkv_study_shown *shown;
     const char **group;  // or variants; n_groups 0: all of them
     int n_shown, n_groups;
