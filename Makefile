@@ -123,7 +123,7 @@ TEST_BINS   := $(filter-out $(WITHOUT),$(TEST_BINS))
 # The longest ones, longest first: one that begins last keeps a processor waiting.
 LONGEST     := test_page.sh test_hostile.sh test_torch.sh test_heads test_study_probes test_variants test_plot.sh test_pictures.sh \
   test_accuracy.sh test_stream_memory test_options test_stream test_circuits test_info.sh test_plugin.sh test_record.sh test_docs.sh \
-  test_install.sh test_bench.sh test_cli.sh test_probes test_page test_gemm test_kill test_trainer test_optimizer test_checkpoint
+  test_gnuplot.sh test_install.sh test_bench.sh test_cli.sh test_probes test_page test_gemm test_kill test_trainer test_optimizer test_checkpoint
 longest_first = $(foreach name,$(LONGEST),$(filter %/$(name),$(1))) $(filter-out $(addprefix %/,$(LONGEST)),$(1))
 
 $(B)/tests/float/%: $(B)/float/tests/%.o $(call objs,float,$(TEST_HELP)) $(B)/libqkv.a
@@ -301,24 +301,26 @@ uninstall:
 clean:
 	rm -rf $(B)
 
-# What a build and the pictures need; what `make deps test`, `make deps-check` and `make deps-page` add.
-APT       := gcc g++ make libc6-dev libjansson-dev libcmocka-dev libpcg-cpp-dev gnuplot-nox
-APT_PAGE  := clang lld wasi-libc libclang-rt-14-dev-wasm32
-APT_TEST  := pkg-config python3 python3-numpy python3-mpmath man-db mandoc bsdutils parallel bash locales \
-  $(APT_PAGE) chromium chromium-driver python3-selenium
+# What a build and the pictures need; what `make deps test`, `make deps-check` and others add. tests/deps.sh says
+# what a|b and CLANG mean.
+APT       := gcc make libc6-dev libjansson-dev gnuplot-nox
+APT_PAGE  := clang lld wasi-libc libclang-rt-CLANG-dev-wasm32|libclang-rt-dev-wasm32
+APT_TEST  := g++ libcmocka-dev libpcg-cpp-dev pkg-config|pkgconf python3 python3-numpy python3-mpmath man-db mandoc \
+  bsdutils parallel bash locales $(APT_PAGE) chromium|chromium-browser chromium-driver|chromium-chromedriver python3-selenium
 APT_PORTABLE := clang lld musl-tools qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross
-APT_CHECK := clang clang-format clang-tidy cppcheck nodejs
-APT_SANITIZE := clang libclang-rt-14-dev
+APT_CHECK := $(APT) g++ libcmocka-dev clang clang-format clang-tidy cppcheck nodejs
+APT_SANITIZE := clang libclang-rt-CLANG-dev|libclang-rt-dev
+quoted     = $(foreach package,$(1),'$(package)')
 deps:
-	@sh tests/deps.sh $(APT) $(if $(filter test,$(MAKECMDGOALS)),$(APT_TEST))
+	@sh tests/deps.sh $(call quoted,$(APT) $(if $(filter test,$(MAKECMDGOALS)),$(APT_TEST)))
 deps-check:
-	@sh tests/deps.sh $(APT_CHECK)
+	@sh tests/deps.sh $(call quoted,$(APT_CHECK))
 deps-page:
-	@sh tests/deps.sh $(APT_PAGE)
+	@sh tests/deps.sh $(call quoted,$(APT_PAGE))
 deps-sanitize:
-	@sh tests/deps.sh $(APT_SANITIZE)
+	@sh tests/deps.sh $(call quoted,$(APT_SANITIZE))
 deps-portable:
-	@sh tests/deps.sh $(APT_PORTABLE)
+	@sh tests/deps.sh $(call quoted,$(APT_PORTABLE))
 # `make deps demo` and `make deps test` install first, also under -j.
 ifneq ($(filter deps deps-%,$(MAKECMDGOALS)),)
 $(B)/flags $(B)/gen/plot_scripts.c $(B)/gen/studies.c $(B)/wasm/flags: | $(filter deps deps-%,$(MAKECMDGOALS))

@@ -6,15 +6,15 @@ stats DATA using 1 name "ALL" nooutput
 runs = ALL_blocks - 1
 first = 1e300; last = -1e300; rows = 0; top = 0
 do for [i=1:runs] {
-    stats DATA index i every ::1 using 1:(valid(2) ? column(2) : 0) name "S" nooutput
+    stats DATA index i every ::1 using 1:(valid(2) ? cell(2) : 0) name "S" nooutput
     rows = S_records > rows ? S_records : rows
     first = S_min_x < first ? S_min_x : first; last = S_max_x > last ? S_max_x : last
     top = S_max_y > top ? S_max_y : top
 }
 levels = 0
 array LOSS[16]; array SHARE[16]; array NAME[16]
-stats DATA index 0 every ::1 using (valid(1) ? (levels = levels + 1, LOSS[levels] = column(1), \
-    SHARE[levels] = valid(2) ? column(2) : NaN, NAME[levels] = strcol(3), 0) : 0) nooutput
+stats DATA index 0 every ::1 using (valid(1) ? (levels = levels + 1, LOSS[levels] = cell(1), \
+    SHARE[levels] = cell(2), NAME[levels] = strcol(3), 0) : 0) nooutput
 do for [i=1:levels] { top = LOSS[i] > top ? LOSS[i] : top }
 lines = ceil(runs / 2.)
 HEIGHT = 660. + 26 * lines
