@@ -134,10 +134,21 @@ header_cxx() {
 # constant to nm, too; without optimisation every call is there to be seen.
 library() {
     mkdir -p $OUT
-    make -s -j2 CC="$CC" B=$OUT CFLAGS='-O0 -fno-pic -fno-pie' ARCH= WERROR=1 $OUT/libqkv.a >$OUT/log 2>&1 &&
-        return
+    quietly make -s -j2 CC="$CC" B=$OUT CFLAGS='-O0 -fno-pic -fno-pie' WERROR=1 $OUT/libqkv.a
+}
+# quietly MAKE...: what it says, but for names of files, if it fails.
+quietly() {
+    "$@" >$OUT/log 2>&1 && return
     grep -v '^  [A-Z]* *build/' $OUT/log
     return 1
+}
+
+# What other levels and the linker see: no warning there, as there is none at -O0 (library) and at -O3 (make).
+check_optimise() {
+    mkdir -p $OUT
+    rm -f $OUT/optimise/qkv # the linker's warnings, every time
+    quietly make -s -j2 CC="$CC" B=$OUT/optimise CFLAGS='-Os -flto' LDFLAGS= $OUT/optimise/qkv || return
+    ! grep 'warning:' $OUT/log
 }
 
 check_symbols() {
@@ -242,6 +253,7 @@ check includes 'nobody includes up the list of rooms, or what is internal to ano
 check headers_c 'every header compiles alone, as C'
 check headers_cxx 'public headers compile alone, as C++'
 check symbols 'the library never prints or exits, has no writable globals, keeps to its prefixes'
+check optimise 'no warning at -Os with link-time optimisation'
 check fast_math 'building with -ffast-math is refused'
 check readme 'the programs in README.md compile and print what it says'
 check cppcheck 'static analysis'
