@@ -1,6 +1,6 @@
 #!/bin/sh
-# deps.sh PACKAGE... - installs the Debian packages that are missing. Root: directly; else with sudo; without
-# either it prints the commands; on other systems it says what is needed.
+# deps.sh PACKAGE... - installs the Debian packages that are missing: as root, or with sudo; without either it
+# prints the commands; on other systems it says what is needed.
 #
 # a|b|c is whichever of them apt knows first. CLANG in a name is the major version of clang: of the one that
 # is installed, or else of the one that apt would install. Packages that apt does not know are all named.
@@ -9,17 +9,19 @@ export LC_ALL=C # what apt says is read here
 
 elsewhere() {
     cat <<'TEXT'
-This system has no apt-get: qkv cannot install what it needs. Please install, with your own package manager:
-  to build, train and draw:  gcc or clang, GNU make, jansson with its headers, gnuplot (with pngcairo or png)
-  for the tests:             g++ or clang++, cmocka, and as you like (a test that misses its tool says so):
-                             pkg-config, python3 with numpy and mpmath, man, mandoc, script, GNU parallel, bash
+This system has no apt-get. Please install, with your own package manager:
+  to build, train and draw:  gcc or clang, GNU make, jansson with its headers, gnuplot
+  for the tests:             g++ or clang++, cmocka; and, for tests that are skipped without it: pkg-config,
+                             python3 with numpy and mpmath, man, mandoc, script, GNU parallel, bash
   for the page:              clang, lld, wasi-libc, and clang's runtime for wasm32
 Fedora:  dnf install gcc make jansson-devel gnuplot         for the tests: gcc-c++ libcmocka-devel
 Arch:    pacman -S gcc make jansson gnuplot                 for the tests: cmocka
 Alpine, macOS and others: not tried.
 TEXT
     lacking=
-    for tool in "${CC:-cc}" gnuplot; do command -v "${tool%% *}" >/dev/null 2>&1 || lacking="$lacking $tool"; done
+    for tool in "${CC:-cc}" gnuplot; do
+        command -v "${tool%% *}" >/dev/null 2>&1 || lacking="$lacking $tool"
+    done
     echo '#include <jansson.h>' | ${CC:-cc} -E - >/dev/null 2>&1 || lacking="$lacking jansson.h"
     [ -z "$lacking" ] || { echo "not found:$lacking"; exit 1; }
     exit 0
@@ -67,7 +69,7 @@ as_root=
 if [ "$(id -u)" != 0 ]; then
     if ! command -v sudo >/dev/null 2>&1; then
         choose
-        printf 'There is neither root nor sudo to install with. As root, please run:\n  %s\n  %s\n' \
+        printf 'You are not root, and there is no sudo. As root, please run:\n  %s\n  %s\n' \
             'apt-get update' "apt-get install --no-install-recommends$packages"
         exit 1
     fi
@@ -82,4 +84,5 @@ if [ -n "$unknown" ]; then
 fi
 echo "installing:$packages"
 # shellcheck disable=SC2086
-$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
+$as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends $packages >/dev/null

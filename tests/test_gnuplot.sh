@@ -33,7 +33,7 @@ draws() {
         rm -rf "${where:?}/plots"
         with "$version" ran 0 plot $still "$@" || { say "by gnuplot $version"; return 1; }
         [ -n "$still" ] || continue
-        texts "$where" >"texts-$version" && [ -s "texts-$version" ] || { say 'no picture, or no text'; return 1; }
+        texts "$where" >"texts-$version" && [ -s "texts-$version" ] || { say 'no text'; return 1; }
         [ -z "$first" ] || diff "texts-$first" "texts-$version" >differ ||
             { say "$where: gnuplot $first and $version draw other texts: $(head -n 5 differ)"; return 1; }
         first=${first:-$version}
