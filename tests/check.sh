@@ -66,8 +66,11 @@ scripts() {
 
 # ---- the text ----------------------------------------------------------------------------------------
 
+FORMATTER=14 # other versions lay out some lines otherwise
 check_format() {
     need clang-format || return
+    clang-format --version | grep -q "version $FORMATTER\." ||
+        { echo "the layout is that of clang-format $FORMATTER, this is another"; return $SKIP; }
     sources '*.c' '*.h' '*.js' | each formatted
 }
 formatted() { clang-format --dry-run -Werror -ferror-limit=1 "$1" >/dev/null 2>&1 || echo "$1"; }
