@@ -16,7 +16,7 @@ This system has no apt-get. Please install, with your own package manager:
   for the page:              clang, lld, wasi-libc, and clang's runtime for wasm32
 Fedora:  dnf install gcc make jansson-devel gnuplot         for the tests: gcc-c++ libcmocka-devel
 Arch:    pacman -S gcc make jansson gnuplot                 for the tests: cmocka
-Alpine, macOS and others: not tried.
+These names have not been tried: only Debian is tested.
 TEXT
     lacking=
     for tool in "${CC:-cc}" gnuplot; do
@@ -85,4 +85,4 @@ fi
 echo "installing:$packages"
 # shellcheck disable=SC2086
 $as_root env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -qq --no-install-recommends $packages >/dev/null
+    apt-get install -y -qq --no-install-recommends $packages >/dev/null 9>&-
