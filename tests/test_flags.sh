@@ -59,6 +59,13 @@ no_means_no() {
     ! say_how V=1 | grep -q "printf '  %-4s" || say 'V=1 shows nothing'
 }
 
+# gcc warns of a link that has not been told how many jobs it may start.
+links_are_told_how_many_jobs() {
+    links() { make -C "$root" -n V=1 B="$dir/n" "$@" "$dir/n/qkv" 2>/dev/null | grep -e -rdynamic -A 1; }
+    links CFLAGS='-O1 -flto' >how && grep -q -e ' -flto=auto ' how || { say "$(cat how)"; return 1; }
+    links CFLAGS=-O1 >how && ! grep -q -e -flto how || say "$(cat how)"
+}
+
 # recorded CFLAGS: what config.json would keep of these, in `kept`.
 recorded() {
     rm -rf b && make -C "$root" -s B="$dir/b" CFLAGS="$1" "$dir/b/float/train/config/json.o" >said 2>&1 ||
@@ -79,4 +86,4 @@ flags_are_kept_as_text_without_paths() {
 }
 
 suite only_the_command_line_says_for_which_processor other_processors_get_no_native no_means_no \
-    flags_are_kept_as_text_without_paths
+    links_are_told_how_many_jobs flags_are_kept_as_text_without_paths
