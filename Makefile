@@ -4,20 +4,30 @@ CXX    ?= c++
 CFLAGS ?= -O3 -g
 PREFIX ?= /usr/local
 # The processor to build for, as -march takes it: native, x86-64-v3, ... ; empty: the compiler's default;
-# portable: slower, and the same bits with every compiler on every processor (docs/accuracy.md).
-ARCH   ?= native
+# portable: slower, and the same bits with every compiler on every processor (docs/accuracy.md). Only
+# `make ARCH=...` sets it: kernels and other trees export an ARCH that means something else. A compiler for
+# another processor, or one that does not know this one, gets no -march.
+ifneq ($(origin ARCH),command line)
+# Asked once, when something is compiled: `make deps demo` may have installed the compiler by then.
+ARCH = $(eval ARCH := $(shell case "$$($(CC) $(CFLAGS) -dumpmachine 2>&1)" in ("$$(uname -m | cut -c 1-3)"*) \
+  $(CC) $(CFLAGS) -march=native -x c -fsyntax-only /dev/null >/dev/null 2>&1 && echo native ;; esac))$(ARCH)
+endif
 
-# V=1 shows whole commands.
-Q := $(if $(V),,@)
-say = $(if $(V),,@printf '  %-4s %s\n' $(1) $@)
+# Switches: 1 is on; 0, no and nothing are off. V=1 shows whole commands.
+on  = $(filter-out 0 no off false,$($(1)))
+Q   := $(if $(call on,V),,@)
+say = $(if $(call on,V),,@printf '  %-4s %s\n' $(1) $@)
+# What the shell reads as this text.
+text = '$(subst ','\'',$(1))'
 
 WARN  := -Werror=missing-prototypes -Werror=implicit-function-declaration -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wno-gnu-zero-variadic-macro-arguments
 # PLAIN=1: ops by their plain loops alone, without autograd/fast/.
-FAST    := $(if $(PLAIN),,autograd/fast/*.c)
-MACHINE := $(if $(PLAIN),-DQKV_PLAIN )$(if $(filter portable,$(ARCH)),-DQKV_PORTABLE -ffp-contract=off,$(if $(ARCH),-march=$(ARCH)))
-FLAGS := -std=gnu11 $(WARN) $(if $(WERROR),-Werror) $(MACHINE) -fno-math-errno -fno-trapping-math \
+FAST    := $(if $(call on,PLAIN),,autograd/fast/*.c)
+MACHINE = $(if $(call on,PLAIN),-DQKV_PLAIN )$(if $(filter portable,$(ARCH)),-DQKV_PORTABLE -ffp-contract=off,$(if $(ARCH),-march=$(ARCH)))
+FLAGS = -std=gnu11 $(WARN) $(if $(call on,WERROR),-Werror) $(MACHINE) -fno-math-errno -fno-trapping-math \
          -pthread -I.
-LIBS  := -ljansson -lpthread -ldl -lm
+# Without a number of jobs gcc warns at each link.
+LIBS  := $(if $(filter -flto,$(CFLAGS) $(LDFLAGS)),-flto=auto) -ljansson -lpthread -ldl -lm
 B     := build
 
 # ---- what is built of what -----------------------------------------------------------------------------------------
@@ -40,6 +50,9 @@ $(B)/libqkv.a $(B)/libqkv-double.a:
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
+# Everything compiled, nothing linked: where the libraries are not those of the processor that is built for.
+objects: $(call objs,float,$(LIB_SRC) $(CLI_SRC)) $(call objs,double,$(LIB_SRC) $(CLI_SRC))
+
 $(B)/qkv: $(call objs,float,$(CLI_SRC)) $(B)/libqkv.a
 $(B)/qkv-double: $(call objs,double,$(CLI_SRC)) $(B)/libqkv-double.a
 $(B)/qkv $(B)/qkv-double:
@@ -57,7 +70,7 @@ $(B)/double/%.o: %.c $(B)/flags
 	$(Q)$(CC) $(FLAGS) -DQKV_DOUBLE $(CFLAGS) $(EXTRA) -MMD -MP -c -o $@ $<
 # A fused multiply-add would change the last bit of initial weights, and of a product's gradient where loops take two ways.
 %/tensor/rng.o %/tensor/scalar.o %/autograd/params.o %/autograd/ops/mul.o: EXTRA := -ffp-contract=off
-%/train/config/json.o: EXTRA = -DQKV_FLAGS='"$(strip $(filter-out $(WARN) -I. -Werror,$(FLAGS)) $(CFLAGS))"'
+%/train/config/json.o: EXTRA = -DQKV_FLAGS="$$(sh train/config/flags.sh $(FLAGS) $(CFLAGS))"
 
 $(B)/gen/plot_scripts.c: train/plot/embed.sh $(sort $(wildcard train/plot/*.gp))
 	@mkdir -p $(@D)
@@ -74,7 +87,7 @@ $(B)/gen/studies.c: train/study/embed.sh $(sort $(wildcard train/study/*.json))
 # trains the same bits.
 
 WASM_CC    := clang --target=wasm32-wasi --sysroot=/ -isystem /usr/include/wasm32-wasi -msimd128
-WASM_FLAGS := -std=gnu11 -O3 $(if $(PLAIN),-DQKV_PLAIN )-DQKV_PORTABLE -ffp-contract=off -fno-math-errno -fno-trapping-math -I. $(WARN) $(if $(WERROR),-Werror) \
+WASM_FLAGS := -std=gnu11 -O3 $(if $(call on,PLAIN),-DQKV_PLAIN )-DQKV_PORTABLE -ffp-contract=off -fno-math-errno -fno-trapping-math -I. $(WARN) $(if $(call on,WERROR),-Werror) \
               -Wno-unknown-attributes -Wno-gnu-zero-variadic-macro-arguments
 WASM_LD    := -mexec-model=reactor -L/usr/lib/wasm32-wasi -Wl,--gc-sections -Wl,--strip-all -Wl,-z,stack-size=1048576
 WASM_SRC   := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c $(FAST) layers/*.c data/*.c) \
@@ -98,12 +111,12 @@ $(B)/wasm/%.o: %.c $(B)/wasm/flags
 	$(Q)$(WASM_CC) $(WASM_FLAGS) -MMD -MP -c -o $@ $<
 $(B)/wasm/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(WASM_CC) $(filter-out -Werror,$(WASM_FLAGS)) $(WASM_LD)' > $@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	@printf '%s\n' $(call text,$(WASM_CC) $(filter-out -Werror,$(WASM_FLAGS)) $(WASM_LD)) > $@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
 # Rebuilt when the compiler or its flags change.
 $(B)/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(CC) $(filter-out -Werror,$(FLAGS)) $(CFLAGS)' > $@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	@printf '%s\n' $(call text,$(CC) $(filter-out -Werror,$(FLAGS)) $(CFLAGS)) > $@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 FORCE:
 
 # ---- tests ---------------------------------------------------------------------------------------------------------
@@ -115,7 +128,7 @@ TEST_HELP   := $(filter-out $(wildcard tests/test_*.c),$(wildcard tests/*.c))
 FLOAT_ONLY  := test_kill test_powerloss
 # ONCE=1: each in one precision only.
 ONCE        :=
-TEST_BINS   := $(addprefix $(B)/tests/double/,$(if $(ONCE),$(DOUBLE_ONLY),$(filter-out $(FLOAT_ONLY),$(TESTS)))) $(addprefix $(B)/tests/float/,$(filter-out $(DOUBLE_ONLY),$(TESTS)))
+TEST_BINS   := $(addprefix $(B)/tests/double/,$(if $(call on,ONCE),$(DOUBLE_ONLY),$(filter-out $(FLOAT_ONLY),$(TESTS)))) $(addprefix $(B)/tests/float/,$(filter-out $(DOUBLE_ONLY),$(TESTS)))
 TEST_BINS   += $(patsubst tests/%.cc,$(B)/tests/%,$(wildcard tests/test_*.cc))
 TEST_BINS   += $(B)/tests/fuzz
 TEST_SH     := $(wildcard tests/test_*.sh)
@@ -125,7 +138,7 @@ TEST_BINS   := $(filter-out $(WITHOUT),$(TEST_BINS))
 # The longest ones, longest first: one that begins last keeps a processor waiting.
 LONGEST     := test_page.sh test_hostile.sh test_torch.sh test_heads test_study_probes test_variants test_plot.sh test_pictures.sh \
   test_accuracy.sh test_stream_memory test_options test_stream test_circuits test_info.sh test_plugin.sh test_record.sh test_docs.sh \
-  test_install.sh test_bench.sh test_cli.sh test_probes test_page test_gemm test_kill test_trainer test_optimizer test_checkpoint
+  test_gnuplot.sh test_install.sh test_bench.sh test_cli.sh test_probes test_page test_gemm test_kill test_trainer test_optimizer test_checkpoint
 longest_first = $(foreach name,$(LONGEST),$(filter %/$(name),$(1))) $(filter-out $(addprefix %/,$(LONGEST)),$(1))
 
 $(B)/tests/float/%: $(B)/float/tests/%.o $(call objs,float,$(TEST_HELP)) $(B)/libqkv.a
@@ -245,6 +258,10 @@ fuzz:
 	@$(MAKE) B=$(B)/fuzz CC=clang CFLAGS='$(FUZZ_FLAGS)' $(FUZZERS:%=$(B)/fuzz/fuzz_%)
 	@sh tests/fuzz/run.sh $(B)/fuzz $(RUNS)
 
+# The two commands, the page and the checks on a bare Debian 13 and 12, each in a container (deps-bare). As root.
+bare: $(filter deps-bare,$(MAKECMDGOALS))
+	@sh tests/bare.sh
+
 # ---- the demonstration ---------------------------------------------------------------------------------------------
 
 DEMO := runs/demo
@@ -255,7 +272,7 @@ demo: $(B)/qkv
 
 # ---- checks --------------------------------------------------------------------------------------------------------
 
-check:
+check: $(filter deps deps-%,$(MAKECMDGOALS))
 	@CC='$(CC)' sh tests/check.sh
 
 # ---- installation --------------------------------------------------------------------------------------------------
@@ -307,24 +324,29 @@ uninstall:
 clean:
 	rm -rf $(B)
 
-# What a build and the pictures need; what `make deps test`, `make deps-check` and `make deps-page` add.
-APT       := gcc g++ make libc6-dev libjansson-dev libcmocka-dev libpcg-cpp-dev gnuplot-nox
-APT_PAGE  := clang lld wasi-libc libclang-rt-14-dev-wasm32
-APT_TEST  := pkg-config python3 python3-numpy python3-mpmath man-db mandoc bsdutils parallel bash locales \
-  $(APT_PAGE) chromium chromium-driver python3-selenium
+# What a build and the pictures need; what `make deps test`, `make deps-check` and others add. tests/deps.sh says
+# what a|b and CLANG mean.
+APT       := gcc make libc6-dev libjansson-dev gnuplot-nox
+APT_PAGE  := clang lld wasi-libc libclang-rt-CLANG-dev-wasm32|libclang-rt-dev-wasm32
+APT_TEST  := g++ libcmocka-dev libpcg-cpp-dev pkg-config|pkgconf python3 python3-numpy python3-mpmath man-db mandoc \
+  bsdutils parallel bash locales $(APT_PAGE) chromium|chromium-browser chromium-driver|chromium-chromedriver python3-selenium
 APT_PORTABLE := clang lld musl-tools qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross
-APT_CHECK := clang clang-format clang-tidy cppcheck nodejs
-APT_SANITIZE := clang libclang-rt-14-dev
+APT_CHECK := $(APT) g++ libcmocka-dev clang clang-format clang-tidy cppcheck nodejs
+APT_BARE  := debootstrap util-linux git
+APT_SANITIZE := clang libclang-rt-CLANG-dev|libclang-rt-dev
+quoted     = $(foreach package,$(1),'$(package)')
 deps:
-	@sh tests/deps.sh $(APT) $(if $(filter test,$(MAKECMDGOALS)),$(APT_TEST))
+	@sh tests/deps.sh $(call quoted,$(APT) $(if $(filter test,$(MAKECMDGOALS)),$(APT_TEST)))
 deps-check:
-	@sh tests/deps.sh $(APT_CHECK)
+	@sh tests/deps.sh $(call quoted,$(APT_CHECK))
 deps-page:
-	@sh tests/deps.sh $(APT_PAGE)
+	@sh tests/deps.sh $(call quoted,$(APT_PAGE))
 deps-sanitize:
-	@sh tests/deps.sh $(APT_SANITIZE)
+	@sh tests/deps.sh $(call quoted,$(APT_SANITIZE))
 deps-portable:
-	@sh tests/deps.sh $(APT_PORTABLE)
+	@sh tests/deps.sh $(call quoted,$(APT_PORTABLE))
+deps-bare:
+	@sh tests/deps.sh $(call quoted,$(APT_BARE))
 # `make deps demo` and `make deps test` install first, also under -j.
 ifneq ($(filter deps deps-%,$(MAKECMDGOALS)),)
 $(B)/flags $(B)/gen/plot_scripts.c $(B)/gen/studies.c $(B)/wasm/flags: | $(filter deps deps-%,$(MAKECMDGOALS))
@@ -346,6 +368,7 @@ help:
 	@echo 'make accuracy     every op against mpmath over the whole range of numbers; writes docs/accuracy.md (ELEMENTS=)'
 	@echo 'make pinned       with ARCH=portable: the bits that such a build must have, here alone'
 	@echo 'make portable     ARCH=portable: the same bits from several compilers, processors, C libraries (make deps-portable)'
+	@echo 'make bare         the commands of README on a bare Debian 13 and 12, in containers (make deps-bare; as root)'
 	@echo 'make bench        a training step beside PyTorch and JAX (TORCH=, JAX=: their pythons; BENCH="--threads 2")'
 	@echo 'make torture      2000 kills, 10000 power losses, hostile names, full disks (KILLS=, STATES=)'
 	@echo 'make fuzz         clang and libFuzzer on the readers of files and options (RUNS=)'
@@ -353,8 +376,8 @@ help:
 	@echo 'make install      program, library, headers and man page into PREFIX (/usr/local), staged in DESTDIR'
 	@echo 'make uninstall    removes them'
 	@echo 'make clean        removes $(B)/'
-	@echo 'Variables: ONCE=1 (make test: each test in one precision) CC CFLAGS LDFLAGS ARCH=native|portable|x86-64-v3|... PREFIX DESTDIR WERROR=1'
+	@echo 'Variables: ONCE=1 (make test: each test in one precision) CC CFLAGS LDFLAGS ARCH=native|portable|x86-64-v3|... PREFIX DESTDIR WERROR=1 V=1'
 
-.PHONY: all page install uninstall test pinned pictures portable accuracy coverage covered bench torture fuzz referee demo check clean deps deps-check deps-page deps-sanitize deps-portable headers help FORCE
+.PHONY: all objects page install uninstall test pinned pictures portable accuracy coverage covered bench torture fuzz referee demo check clean deps deps-check deps-page deps-sanitize deps-portable deps-bare bare headers help FORCE
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -135,7 +135,7 @@ static bool all_coordinates(ag_check *c) {
     for (int k = 0; k < CHECK_COTANGENTS; k++) {
         ag_check_gradients(c, c->cotangent[k], 1, c->grads + (size_t)k * total);
         for (size_t i = 0; i < total; i++)
-            largest[k] = fmax(largest[k], fabs((double)c->grads[(size_t)k * total + i]));
+            largest[k] = real_greater(largest[k], fabs((double)c->grads[(size_t)k * total + i]));
     }
     note_inputs(c);
     memcpy(c->again, c->root->val.x, c->root->val.n * sizeof(real));

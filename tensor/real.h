@@ -31,4 +31,8 @@ typedef float real;
 #define REAL_MAX_EXPONENT FLT_MAX_EXP
 #endif
 
+/* The greater one, `most` where x is NaN: fmax(), but gcc 12 for aarch64 dies of that at -O3 in a loop over
+ * float. */
+static inline double real_greater(double most, double x) { return x > most ? x : most; }
+
 #endif

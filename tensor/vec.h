@@ -58,6 +58,9 @@ VEC_INLINE vreal vec_set(real x) {
  * load by itself, which is ten times as fast as a copy of n numbers: it counts in attention, where
  * most rows end inside a vector. */
 #ifdef VEC_AVX512
+#ifndef __OPTIMIZE__  // gcc's intrinsics are macros then, which change the sign of a mask
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#endif
 #ifdef QKV_DOUBLE
 #define VEC_512(name)      _mm512_##name##_pd
 #define VEC_TRUE(a, is, b) _mm512_cmp_pd_mask(a, b, is)

@@ -431,7 +431,8 @@ missing_programs_are_named() {
 }
 
 suite a_progress_line size_dpi_and_font a_cut_picture_says_so circuits_have_their_colours \
-    any_terminal_in_the_environment scripts_draw_from_any_directory every_row_is_drawn a_killed_drawing_is_swept_up \
+    any_terminal_in_the_environment scripts_draw_from_any_directory every_row_is_drawn \
+    a_killed_drawing_is_swept_up \
     damaged_maps_are_exit_3 a_torn_row_is_not_drawn circuits_say_who_is_asked_for \
     learning_knows_what_was_there one_example_is_labelled_whole an_entry_that_asks_keeps_its_name \
     an_animation_is_of_the_run runs_side_by_side no_steps_no_negative_axis \

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "train/cli/cli.h"
+#include "train/io/words.h"
 
 static const double patience = 2;  // seconds before the first line
 
@@ -24,14 +25,18 @@ static void show(void) {
     const double spent = qkv_io_seconds() - line.since;
     if (!line.working || spent < patience) return;
     line.shown = true;
-    fprintf(stderr, "\rqkv %s: ", line.who);
-    if (line.total > 0) fprintf(stderr, "%ld of %ld %s, ", line.done, line.total, line.what);
+    char seconds[40];
     if (line.total > 0 && line.done > 0)
-        fprintf(stderr, "%.0f s left \033[K",
-                spent / (double)line.done * (double)(line.total - line.done));
+        qkv_io_words(seconds, sizeof seconds, "%.0f s left",
+                     spent / (double)line.done * (double)(line.total - line.done));
     else
-        fprintf(stderr, "%s%s%.0f s \033[K", line.total ? "" : line.what,
-                line.total || !*line.what ? "" : ", ", spent);
+        qkv_io_words(seconds, sizeof seconds, "%.0f s", spent);
+    fprintf(stderr, "\rqkv %s: ", line.who);
+    if (line.total > 0)
+        fprintf(stderr, "%ld of %ld %s, ", line.done, line.total, line.what);
+    else if (*line.what)
+        fprintf(stderr, "%s, ", line.what);
+    fprintf(stderr, "%s \033[K", seconds);
     fflush(stderr);
 }
 

@@ -126,10 +126,11 @@ static void print_by_heart(const qkv_run_summary *s, const data_spec *spec) {
     for (int i = 0; i < s->levels.n && !text; i++) {
         const data_level *l = &s->levels.at[i];
         if (strcmp(l->key, "blind") == 0 && fresh->loss > l->loss)
-            snprintf(above, sizeof above,
-                     " The others' loss, %.2f, is above the %.2f of %s: the model is sure of wrong "
-                     "answers.",
-                     fresh->loss, l->loss, l->who);
+            qkv_io_words(
+                above, sizeof above,
+                " The others' loss, %.2f, is above the %.2f of %s: the model is sure of wrong "
+                "answers.",
+                fresh->loss, l->loss, l->who);
     }
     if (shares)
         print_wrapped(

@@ -44,8 +44,8 @@ array REACH[panels]
 do for [p=1:panels] { REACH[p] = 1e-9 }
 do for [b=0:S_blocks-1] {
     set autoscale xy
-    stats DATA index b using (abs(column(VALUE))) name "R" nooutput
-    if (R_max > REACH[b % panels + 1]) { REACH[b % panels + 1] = R_max }
+    stats DATA index b using (abs(cell(VALUE))) name "R" nooutput
+    if (got("R_max", 0) > REACH[b % panels + 1]) { REACH[b % panels + 1] = R_max }
 }
 
 do for [shown=0:frames-1+HOLD] {
@@ -56,7 +56,7 @@ do for [shown=0:frames-1+HOLD] {
         kind = ""; title = ""
         set autoscale xy
         stats DATA index b using (step = column(STEP), last = column(LAST), \
-            accuracy = column(ACCURACY), rows = column(ROW) + 1, cols = column(COL) + 1, \
+            accuracy = cell(ACCURACY), rows = column(ROW) + 1, cols = column(COL) + 1, \
             kind = strcol(KIND), title = strlen(strcol(TITLE)) ? strcol(TITLE) : title, 0) nooutput
         left = (85. + 400 * p) / WIDTH
         set lmargin at screen left; set rmargin at screen left + 300 / WIDTH

@@ -38,8 +38,8 @@ do for [p=0:7] {
     set autoscale xy    # stats leaves out what lies outside the last panel's ranges
     do for [i=0:S_blocks-1] {
         stats DATA index i using (q = column(PANEL), r = column(ROW), c = column(COL), \
-            abs(column(VALUE))) name "P" nooutput
-        if (int(q) / 2 == p / 2 && P_max > reach) { reach = P_max }
+            abs(cell(VALUE))) name "P" nooutput
+        if (int(q) / 2 == p / 2 && got("P_max", 0) > reach) { reach = P_max }
         if (q == p) { block = i; rows = r + 1; cols = c + 1 }
     }
     if (block < 0) { continue }

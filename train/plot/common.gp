@@ -16,6 +16,11 @@ if (strlen(HERE)) cd HERE
 set encoding utf8
 set datafile separator ","
 
+# gnuplot 6 drops a row from `stats` once column() has met an empty field in it: cell() reads NaN there.
+cell(c) = valid(c) ? column(c) : NaN
+# What `stats` has left in the variable of that name: where no row had a number, it leaves none.
+got(variable, otherwise) = exists(variable) ? value(variable) : otherwise
+
 # --- where: one of four formats; without a PNG terminal, SVG takes its place -------------------
 FORMAT = exists("ARG1") && strlen(ARG1) ? ARG1 : "png"
 has(terminal) = strstrt(GPVAL_TERMINALS, " ".terminal." ") > 0

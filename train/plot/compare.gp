@@ -24,15 +24,15 @@ note(x, y) = (first = lesser(first, x), last = greater(last, x), y == y ? \
     (top = greater(top, y), low = lesser(low, y), least = y > 0 ? lesser(least, y) : least, 0) : 0)
 do for [i=1:blocks] {
     seen = 0
-    stats DATA index i every ::1 using (seen = seen + 1, note(column(1), valid(2) ? column(2) : NaN), 0) \
+    stats DATA index i every ::1 using (seen = seen + 1, note(column(1), cell(2)), 0) \
         nooutput
     rows = greater(rows, seen)
 }
 if (top < low) { top = 1; low = 0 }
 levels = 0
 array LOSS[16]; array SHARE[16]; array NAME[16]
-stats DATA index 0 every ::1 using (valid(1) ? (levels = levels + 1, LOSS[levels] = column(1), \
-    SHARE[levels] = valid(2) ? column(2) : NaN, NAME[levels] = strcol(3), 0) : 0) nooutput
+stats DATA index 0 every ::1 using (valid(1) ? (levels = levels + 1, LOSS[levels] = cell(1), \
+    SHARE[levels] = cell(2), NAME[levels] = strcol(3), 0) : 0) nooutput
 do for [i=1:levels] { top = greater(top, LOSS[i]) }
 # A loss that falls far, and stays above 0, has a logarithmic axis, on which the end can be told apart, too.
 LOG = low > 0 && top >= 10 * low

@@ -5,9 +5,9 @@ DATA = "gradients.csv"    # step,accuracy, then wq,wk,wv,wo of each attention la
 # The layers (one panel each), and the step at which accuracy reaches 99 %; NaN: never.
 set datafile columnheaders
 missing(x) = !(x == x)
-first(t, name, bound) = missing(t) && column(name) >= bound ? column("step") : t
+first(t, c, bound) = missing(t) && cell(c) >= bound ? column(1) : t
 solved = NaN
-stats DATA using (solved = first(solved, "accuracy", 0.99), column("step")) name "S" nooutput
+stats DATA using (solved = first(solved, 2, 0.99), column(1)) name "S" nooutput
 end = missing(solved) || 2 * solved > S_max || solved <= 0 ? S_max : 2 * solved
 shown = S_records * (end - S_min) / (S_max > S_min ? S_max - S_min : 1.)
 panels = (S_columns - 2) / 4

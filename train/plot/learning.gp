@@ -7,10 +7,10 @@ set datafile columnheaders
 
 # Steps at which accuracy reaches 99 %, and the two circuits are half-way; NaN: never.
 missing(x) = !(x == x)
-first(t, name, bound) = missing(t) && column(name) >= bound ? column("step") : t
+first(t, c, bound) = missing(t) && cell(c) >= bound ? column(1) : t
 solved = NaN; qk = NaN; ov = NaN
-stats DATA using (solved = first(solved, "accuracy", 0.99), qk = first(qk, "qk_diag", 0.5), \
-    ov = first(ov, "ov_diag", 0.5), column("step")) name "S" nooutput
+stats DATA using (solved = first(solved, 2, 0.99), qk = first(qk, 5, 0.5), \
+    ov = first(ov, 6, 0.5), column(1)) name "S" nooutput
 at(t) = t <= S_min ? " from the start" : sprintf(" (half-way at step %.0f)", t)
 carry(t) = (t <= S_min ? "V carries" : "V learns to carry")
 match(t) = (t <= S_min ? "Q and K match" : "Q and K learn to match")

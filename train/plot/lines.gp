@@ -29,7 +29,7 @@ do for [i=0:curves-1] {
     stats DATA every ::0::0 using (name = strcol(5 + 3 * i), 0) nooutput
     NAME_OF[i+1] = name
     stats DATA every ::1 using 5 + 3 * i name "S" nooutput
-    highest = S_records > 0 && S_max > highest ? S_max : highest
+    highest = got("S_max", 0) > highest ? S_max : highest
 }
 if (highest > 0.5 && highest <= 1.0001) set yrange [0:1.04]
 if (!TEXT) { set key maxcols 2; set bmargin 7.5 + (curves + 1) / 2 * 1.4 }

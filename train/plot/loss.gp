@@ -8,9 +8,9 @@ set xlabel "training step"
 
 set datafile columnheaders
 stats DATA using 1 name "ALL" nooutput
-stats DATA index 0 using "step":(valid(2) ? column(2) : column(3)) name "S" nooutput
+stats DATA index 0 using "step":(valid(2) ? cell(2) : cell(3)) name "S" nooutput
 rows = S_records; top = S_max_y; bottom = S_min_y
-stats DATA index 0 using "step":(valid(3) ? column(3) : column(2)) name "S" nooutput
+stats DATA index 0 using "step":(valid(3) ? cell(3) : cell(2)) name "S" nooutput
 top = S_max_y > top ? S_max_y : top
 bottom = S_min_y < bottom ? S_min_y : bottom
 bottom = bottom < 0 ? bottom : 0

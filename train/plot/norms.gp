@@ -22,7 +22,7 @@ do for [p=1:panels] {
     array BEGIN[4]; array END[4]
     stats DATA every ::0::0 using (layer = strcol(c), 1) nooutput
     do for [i=1:4] { BEGIN[i] = NaN; END[i] = NaN }
-    stats DATA every ::1 using (sum [i=1:4] (x = column(c + i - 1), valid(c + i - 1) ? \
+    stats DATA every ::1 using (sum [i=1:4] (x = cell(c + i - 1), valid(c + i - 1) ? \
         (END[i] = x, BEGIN[i] = missing(BEGIN[i]) ? x : BEGIN[i], 1) : 1)) nooutput
     grown(i) = BEGIN[i] > 0 && END[i] >= 0 ? sprintf("%.2f", END[i] / BEGIN[i]) : "?"
     TITLE = sprintf("Weight norms: W^Q ends at %s times its first,%sW^K at %s, W^V at %s, \

@@ -161,7 +161,7 @@ static qkv_plot_status make_picture(qkv_plot_draft *d, const job *j, const char 
         return format == QKV_PLOT_TXT ? qkv_plot_draft_end_line(d, picture, why) : QKV_PLOT_OK;
     }
     char complaint[200];
-    snprintf(complaint, sizeof complaint, "%s", why);
+    snprintf(complaint, sizeof complaint, "%.199s", why);
     file_name(picture, plot, formats[j->style.format]);
     qkv_io_fail(why, "gnuplot left no whole %s%s%s", picture,
                 *complaint ? ": " : " (is the disk full?)", complaint);

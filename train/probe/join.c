@@ -81,8 +81,8 @@ static qkv_trainer *joined(qkv_trainer *t, int mask, char *error) {
 static double difference(const collected *a, const collected *b) {
     double greatest = 0, size = 0;
     for (size_t i = 0; i < a->n; i++) {
-        greatest = fmax(greatest, fabs((double)a->x[i] - (double)b->x[i]));
-        size = fmax(size, fabs((double)a->x[i]));
+        greatest = real_greater(greatest, fabs((double)a->x[i] - (double)b->x[i]));
+        size = real_greater(size, fabs((double)a->x[i]));
     }
     return a->n != b->n ? (double)INFINITY : size > 0 ? greatest / size : greatest;
 }
