@@ -53,16 +53,16 @@ struct ag_node {
 };
 
 /* What an op states of itself. The engine places memory by it; one that is left out costs memory, a
- * false one is found by the tests (tests/test_over.c). */
-enum {
-    AG_KINKS = 1,  // its derivative jumps somewhere (relu, max)
-    AG_ELEMENTWISE =
-        2,  // y[i] depends on the inputs' elements i alone, or on those that broadcast to i
-    AG_IN_PLACE = 4,  // y may stand where an input of its size does, and the first input's gradient
-                      // where dy does: each number is read before it is overwritten
-    AG_NO_X = 8,      // backward reads no input's value
-    AG_NO_Y = 16      // backward does not read y
-};
+ * false one is found by the tests (tests/test_over.c).
+ *
+ *     AG_KINKS        its derivative jumps somewhere (relu, max)
+ *     AG_ELEMENTWISE  y[i] depends on the inputs' elements i alone, or on those that broadcast to i
+ *     AG_IN_PLACE     y may stand where an input of its size does, and the first input's gradient where
+ *                     dy does: each number is read before it is overwritten. Of an op by rows (op.h):
+ *                     band by band
+ *     AG_NO_X         backward reads no input's value
+ *     AG_NO_Y         backward does not read y */
+enum { AG_KINKS = 1, AG_ELEMENTWISE = 2, AG_IN_PLACE = 4, AG_NO_X = 8, AG_NO_Y = 16 };
 
 /* The whole contract of an op: whoever wants to know something of it asks here. What stands after
  * `sample` may be left out. */

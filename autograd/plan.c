@@ -19,6 +19,11 @@ static int times_read(const ag_node *node, const ag_node *in) {
     return n;
 }
 
+/* Ops that are run by rows write over what they read only in a chain's buffers (chain.c). */
+static bool is_in_place(const ag_node *node) {
+    return ag_states(node, AG_IN_PLACE) && ag_is_whole(node);
+}
+
 /* ---- values: streamed ---- */
 
 /* Backward of a chain runs where its head stands. Does that change the order in which the parts of
@@ -96,9 +101,8 @@ static bool may_take(const ag_node *node, const ag_node *in) {
 
 static void plan_over(ag_node *node) {
     const ag_graph *g = node->graph;
-    if (!ag_states(node, AG_IN_PLACE | AG_NO_X) || !g->stream_rows || !g->share_grads ||
-        node->val.x)
-        return;
+    if (!is_in_place(node) || !ag_states(node, AG_NO_X) || node->val.x) return;
+    if (!g->stream_rows || !g->share_grads) return;
     for (int k = 0; k < node->n_in; k++) {
         ag_node *in = node->in[k];
         if (!may_take(node, in)) continue;
@@ -163,8 +167,8 @@ static void place_inputs(ag_graph *g, const ag_node *node) {
 /* May its first input's gradient take its own one's place? Nobody has added to it yet then. */
 static bool hands_over(const ag_node *node) {
     const ag_node *in = node->n_in > 0 ? node->in[0] : NULL;
-    return in && ag_states(node, AG_IN_PLACE) && is_inner(in) && !has_place(in) &&
-           in->val.n == node->val.n && times_read(node, in) == 1;
+    return in && is_in_place(node) && is_inner(in) && !has_place(in) && in->val.n == node->val.n &&
+           times_read(node, in) == 1;
 }
 
 /* Deals out places, in the order in which backward will run; returns how many numbers they are. */

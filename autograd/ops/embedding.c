@@ -3,15 +3,11 @@
  * Several streams of ids are summed in one pass: what a token is, where it stands, which part it
  * plays. A stream whose ids are NULL gives each position its own row (learned positions). An id of
  * -1 adds nothing. */
+#include "autograd/attr.h"
 #include "autograd/op.h"
 
-typedef struct {
-    tensor_shape s;
-    const int *ids[AG_EMBED_MAX];  // the caller's, read again at every replay
-} attr;
-
 static bool shape(ag_node *node) {
-    const attr *a = node->attr;
+    const ag_embedding_attr *a = node->attr;
     tensor_shape first = node->in[0]->val.shape;
     size_t n;
     if (!tensor_count(a->s, &n)) return ag_fail(node, "bad shape of ids, or too many");
@@ -31,16 +27,15 @@ static bool shape(ag_node *node) {
     return true;
 }
 
-/* The row of table i for position n; -1: none. */
-static int row_of(const ag_node *node, int i, size_t n) {
-    const attr *a = node->attr;
+int ag_embedding_row(const ag_node *node, int i, size_t n) {
+    const ag_embedding_attr *a = node->attr;
     return a->ids[i] ? a->ids[i][n] : (int)(n % (size_t)tensor_width(a->s));
 }
 
-static bool ids_in_range(ag_node *node) {
+bool ag_ids_in_range(ag_node *node) {
     for (int i = 0; i < node->n_in; i++)
         for (size_t n = 0; n < tensor_rows(node->val.shape); n++) {
-            const int id = row_of(node, i, n), V = node->in[i]->val.shape.dim[0];
+            const int id = ag_embedding_row(node, i, n), V = node->in[i]->val.shape.dim[0];
             if (id < -1 || id >= V)
                 return ag_fail(node, "id %d of table '%s' is outside 0..%d", id, node->in[i]->name,
                                V - 1);
@@ -50,28 +45,27 @@ static bool ids_in_range(ag_node *node) {
 
 static void forward(ag_node *node) {
     const int D = tensor_width(node->val.shape);
-    if (!ids_in_range(node)) return;
-    for (size_t i = 0; i < node->val.n; i++) node->val.x[i] = 0;
-    for (int i = 0; i < node->n_in; i++)
-        for (size_t n = 0; n < tensor_rows(node->val.shape); n++) {
-            const int id = row_of(node, i, n);
-            if (id < 0) continue;
-            const real *row = node->in[i]->val.x + (ptrdiff_t)id * D;
-            real *y = node->val.x + n * (size_t)D;
-            for (int d = 0; d < D; d++) y[d] += row[d];
+    if (!ag_ids_in_range(node)) return;
+    for (size_t n = 0; n < tensor_rows(node->val.shape); n++) {
+        real *y = node->val.x + n * (size_t)D;
+        for (int d = 0; d < D; d++) y[d] = 0;
+        for (int i = 0; i < node->n_in; i++) {
+            const int id = ag_embedding_row(node, i, n);
+            const real *row = node->in[i]->val.x + (id < 0 ? 0 : id) * (ptrdiff_t)D;
+            for (int d = 0; id >= 0 && d < D; d++) y[d] += row[d];
         }
+    }
 }
 
-static void backward(ag_node *node) {  // reads neither
+static void backward(ag_node *node) {
     const int D = tensor_width(node->val.shape);
     for (int i = 0; i < node->n_in; i++) {
         real *dtable = ag_grad(node->in[i]);
         for (size_t n = 0; dtable && n < tensor_rows(node->val.shape); n++) {
-            const int id = row_of(node, i, n);
-            if (id < 0) continue;
-            real *drow = dtable + (ptrdiff_t)id * D;
+            const int id = ag_embedding_row(node, i, n);
             const real *dy = node->grad + n * (size_t)D;
-            for (int d = 0; d < D; d++) drow[d] += dy[d];  // y[d] += row[d]
+            real *drow = dtable + (id < 0 ? 0 : id) * (ptrdiff_t)D;
+            for (int d = 0; id >= 0 && d < D; d++) drow[d] += dy[d];  // y[d] += row[d]
         }
     }
 }
@@ -104,7 +98,7 @@ static ag_node *timed(ag_graph *g, const ag_sizes *z) {
 }
 
 static const char *arguments(const ag_node *node) {
-    const attr *a = node->attr;
+    const ag_embedding_attr *a = node->attr;
     size_t n = 0;
     tensor_count(a->s, &n);
     const char *text = "";
@@ -127,7 +121,7 @@ const ag_op ag_op_embedding = {
 };
 
 ag_node *ag_embedding(int n, ag_node *const *tables, const int *const *ids, tensor_shape s) {
-    attr a = {.s = s};
+    ag_embedding_attr a = {.s = s};
     for (int i = 0; i < n && i < AG_EMBED_MAX; i++) a.ids[i] = ids[i];
     return ag_apply(&ag_op_embedding, n, tables, &a, sizeof a);
 }
