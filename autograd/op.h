@@ -1,5 +1,5 @@
 /* op.h - what the author of an op needs beside ag.h. ops/exp.c is the shortest example,
- * ops/rms_norm.c a full one. */
+ * ops/softmax.c a full one. */
 #ifndef AUTOGRAD_OP_H
 #define AUTOGRAD_OP_H
 
