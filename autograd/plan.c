@@ -1,5 +1,5 @@
 /* plan.c - where does a value live, and a gradient, and until when? It follows from what an op states
- * of itself (ag_op.facts): what its backward reads, whether it is elementwise, whether it works in place. A
+ * of itself (facts of ag_op, and of its fast form): what its backward reads, whether it is elementwise, whether it works in place. A
  * value's place is decided when its node is recorded, that of gradients when backward first runs.
  *
  *     value      streamed       a plane of many rows, read by one node alone, by rows, too
