@@ -376,7 +376,7 @@ help:
 	@echo 'make install      program, library, headers and man page into PREFIX (/usr/local), staged in DESTDIR'
 	@echo 'make uninstall    removes them'
 	@echo 'make clean        removes $(B)/'
-	@echo 'Variables: ONCE=1 (make test: each test in one precision) CC CFLAGS LDFLAGS ARCH=native|portable|x86-64-v3|... PREFIX DESTDIR WERROR=1 V=1'
+	@echo 'Variables: ONCE=1 (make test: each test in one precision) CC CFLAGS LDFLAGS ARCH=native|portable|x86-64-v3|... PLAIN=1 (ops by plain loops alone) PREFIX DESTDIR WERROR=1 V=1'
 
 .PHONY: all objects page install uninstall test pinned pictures portable accuracy coverage covered bench torture fuzz referee demo check clean deps deps-check deps-page deps-sanitize deps-portable deps-bare bare headers help FORCE
 .SECONDARY:

@@ -45,7 +45,7 @@ static bool writes_over(const ag_node *node) {
     const unsigned needed = AG_IN_PLACE | AG_NO_X;
     for (int k = 1; k < node->n_in; k++)
         if (node->in[k] == x) return false;
-    return (node->op->facts & needed) == needed && ag_own(x)->streamed && x->op->facts & AG_NO_Y;
+    return ag_states(node, needed) && ag_own(x)->streamed && ag_states(x, AG_NO_Y);
 }
 
 /* Gives each node of the chain its buffers, and memory for what it keeps of each row. */

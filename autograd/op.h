@@ -1,5 +1,5 @@
 /* op.h - what the author of an op needs beside ag.h. ops/exp.c is the shortest example,
- * ops/rms_norm.c a full one. What the engine hands to an op (node, band, graph) is never NULL, and is not
+ * ops/softmax.c a full one. What the engine hands to an op (node, band, graph) is never NULL, and is not
  * to be NULL where an op hands it on; ag_apply() takes inputs that are. */
 #ifndef AUTOGRAD_OP_H
 #define AUTOGRAD_OP_H

@@ -1,6 +1,6 @@
-/* plan.c - where does a value live, and a gradient, and until when? It follows from what an op states
- * of itself (ag_op.facts): what its backward reads, whether it is elementwise, whether it works in place. A
- * value's place is decided when its node is recorded, that of gradients when backward first runs.
+/* plan.c - where does a value live, and a gradient, and until when? It follows from what an op, and its
+ * fast form, state of themselves (facts): what backward reads, whether it is elementwise, whether it works in
+ * place. A value's place is decided when its node is recorded, that of gradients when backward first runs.
  *
  *     value      streamed       a plane of many rows, read by one node alone, by rows, too
  *                written over   read by one node of its size alone, and by no backward

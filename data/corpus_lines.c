@@ -17,8 +17,6 @@ data_walk data_walk_of(const data_source *s, char *error, size_t size) {
     return w;
 }
 
-enum { LITTLE = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ };
-
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 /* Takes a line off the text: it ends in a line feed, a carriage return, or both. Where the next line
@@ -45,24 +43,10 @@ bool data_walk_line(data_walk *w) {
     return false;
 }
 
-/* Bytes before the first blank. Eight at a time, as long as none is a blank or a control (there are none
- * but tabs in a line that was checked). */
-static size_t word_length(data_span s) {
-    const uint64_t ones = 0x0101010101010101u, tops = 0x80 * ones;
-    size_t n = 0;
-    for (uint64_t x; s.n - n >= sizeof x; n += sizeof x) {
-        memcpy(&x, s.at + n, sizeof x);
-        const uint64_t low = (x - 0x21 * ones) & ~x & tops;  // tops of bytes below 0x21
-        if (low && LITTLE) return n + (size_t)__builtin_ctzll(low) / 8;
-        if (low) break;
-    }
-    while (n < s.n && !is_blank(s.at[n])) n++;
-    return n;
-}
-
 bool data_next_word(data_span *rest, data_span *word) {
     while (rest->n && is_blank(*rest->at)) rest->at++, rest->n--;
-    const size_t n = word_length(*rest);
+    size_t n = 0;
+    while (n < rest->n && !is_blank(rest->at[n])) n++;
     *word = (data_span){rest->at, n};
     *rest = (data_span){rest->at + n, rest->n - n};
     return n > 0;
@@ -116,15 +100,6 @@ typedef struct {
     const char *mark, *arrow;  // where the last word that asks, and => stand
 } shape;
 
-/* Are these eight bytes printing ASCII? Source of the two tricks: S. E. Anderson, "Bit Twiddling Hacks". */
-static bool plain(const char *at) {
-    const uint64_t ones = 0x0101010101010101u, tops = 0x80 * ones;
-    uint64_t x;
-    memcpy(&x, at, sizeof x);
-    const uint64_t delete = x ^ 0x7f * ones;
-    return !((x | (x - 0x20 * ones) | (delete - ones)) & tops);
-}
-
 /* Does a character end lines, or is it a control, or a mark of byte order: nothing that a word has? */
 static bool is_foreign(uint32_t c) {
     return (c < 0x20 && c != '\t') || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 ||
@@ -134,8 +109,8 @@ static bool is_foreign(uint32_t c) {
 static bool check_characters(const data_walk *w) {
     for (size_t i = 0; i < w->line.n;) {
         const char *at = w->line.at + i;
-        if (w->line.n - i >= 8 && plain(at)) {
-            i += 8;
+        if (*at >= ' ' && *at < 0x7f) {
+            i++;
             continue;
         }
         const size_t length = *at ? data_utf8_length(at, w->line.n - i) : 0;

@@ -28,6 +28,10 @@ BEGIN {
     hidden["layers"] = "autograd/op.h"
     for (i = 1; i <= n; i++) hidden[rooms[i]] = "autograd/op.h"
 
+    # Of its own room: an op is read with its contract and the headers of plain loops alone, and nobody but
+    # fast forms sees what they are made of.
+    plain = "op.h attr.h unary.h broadcast.h reduce.h"
+
     # System headers which only the program may use.
     system_of_cli = "getopt.h err.h error.h"
 }
@@ -63,6 +67,10 @@ FNR == 1 {
     if (header == "qkv.h" && here == "examples") next
     if (!(there in may)) wrong("is to be written from the top of the tree: \"room/file.h\"")
     else if (!has(may[here], there)) wrong(here "/ may include only of " may[here])
+    else if (FILENAME ~ /^autograd\/ops\// && there == "autograd" && !has(plain, base(header)))
+        wrong("ops/ may include only " plain " of autograd/")
+    else if (header ~ /^autograd\/fast\// && FILENAME !~ /^autograd\/fast\// && here != "tests")
+        wrong("is internal to autograd/fast/")
     else if (here != there && here != "tests") {
         if (header ~ /_internal\.h$/ || (there in shown) && !has(shown[there], base(header)))
             wrong("is internal to " there "/")

@@ -1,4 +1,4 @@
-/* embedding.c - rows added up in vectors, with loops of their own for the usual numbers of tables. */
+/* embedding.c - rows added up in vectors, with loops of their own for one and for two tables. */
 #include "autograd/fast.h"
 #include "autograd/row.h"
 

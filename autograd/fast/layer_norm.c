@@ -1,6 +1,6 @@
 /* layer_norm.c - the norm of some rows at a time, in vectors. Mean and variance in two passes, and the
- * mean kept with what it was rounded by, so that a small spread around a large mean is exact. A row
- * whose squares leave the range of numbers is scaled. */
+ * mean kept with what it was rounded by, so that a small spread around a large mean is exact. A row whose
+ * squares leave the range of numbers is scaled. */
 #include "autograd/fast/norm.h"
 
 enum { MEAN, LOW, R, SCALE, KEPT };  // of each row: mean, what it was rounded by, r, its scale

@@ -1,6 +1,5 @@
-/* log_softmax.c - some rows at a time, in vectors. log(1 + s), s the sum of exp(x - max) over all but
- * the greatest, keeps the digits of a row that is nearly sure. So does its dx where p is near 1: (1 -
- * p) dy - p times the sum of the others' dy, 1 - p = s / (1 + s). */
+/* log_softmax.c - some rows at a time, in vectors. Where p is near 1, dx keeps its digits, too: it is
+ * (1 - p) dy - p times the sum of the others' dy, 1 - p = s / (1 + s). */
 #include "autograd/fast.h"
 #include "autograd/fast/row_math.h"
 #include "tensor/log.h"

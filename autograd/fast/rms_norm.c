@@ -1,5 +1,5 @@
-/* rms_norm.c - the norm of some rows at a time, in vectors. A row whose squares leave the range of numbers is
- * scaled. */
+/* rms_norm.c - the norm of some rows at a time, in vectors. A row whose squares leave the range of
+ * numbers is scaled. */
 #include "autograd/fast/norm.h"
 
 enum { R, SCALE, KEPT };  // of each row: r, its scale

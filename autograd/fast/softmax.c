@@ -70,12 +70,13 @@ VEC_INLINE void weigh_again(const real *x, int S, const sight *s, real *y, const
     row_zero(y + written, S - written);
 }
 
-/* The same of a row that sees its first n numbers, which are `vectors` vectors, a constant: without loops
- * it takes half the time, and such rows are what toy attention has. Whole vectors are stored where y has
- * room. False, and nothing written, if it is a row that has no sum. */
-VEC_INLINE bool weigh_vectors(const int vectors, const real *x, int n, int S, real nothing, real *y,
-                              ptrdiff_t room) {
+/* The same of a row that sees its first n numbers, at most SHORT vectors: they stay in registers, and such
+ * rows are what toy attention has. Whole vectors are stored where y has room. False, and nothing
+ * written, if it is a row that has no sum. */
+VEC_INLINE bool weigh_short(const real *x, int n, int S, real nothing, real *y, ptrdiff_t room) {
+    const int vectors = (n + VEC - 1) / VEC;
     vreal v[SHORT], most = vec_set(nothing), total = {0};
+    if (n <= 0) return false;
     for (int k = 0; k < vectors; k++) {
         const real *at = x + k * VEC;
         v[k] = k + 1 < vectors ? vec_load(at) : vec_load_part(at, n - k * VEC, (real)-INFINITY);
@@ -88,14 +89,6 @@ VEC_INLINE bool weigh_vectors(const int vectors, const real *x, int n, int S, re
     for (int k = 0; k < vectors; k++) row_put(y, k * VEC, room, 1 / sum * v[k]);
     for (int k = vectors; k * VEC < S; k++) row_put(y, k * VEC, room, vec_set(0));
     return true;
-}
-
-VEC_INLINE bool weigh_short(const real *x, int n, int S, real nothing, real *y, ptrdiff_t room) {
-    if (n <= 0) return false;
-    if (n <= VEC) return weigh_vectors(1, x, n, S, nothing, y, room);
-    if (n <= 2 * VEC) return weigh_vectors(2, x, n, S, nothing, y, room);
-    if (n <= 3 * VEC) return weigh_vectors(3, x, n, S, nothing, y, room);
-    return weigh_vectors(SHORT, x, n, S, nothing, y, room);
 }
 
 VEC_INLINE void weigh_short_band(ag_strip x, const ag_band *b, ag_mask mask, real nothing,

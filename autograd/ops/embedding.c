@@ -47,25 +47,26 @@ bool ag_ids_in_range(ag_node *node) {
 static void forward(ag_node *node) {
     const int D = tensor_width(node->val.shape);
     if (!ag_ids_in_range(node)) return;
-    for (size_t i = 0; i < node->val.n; i++) node->val.x[i] = 0;
-    for (int i = 0; i < node->n_in; i++)
-        for (size_t n = 0; n < tensor_rows(node->val.shape); n++) {
+    for (size_t n = 0; n < tensor_rows(node->val.shape); n++) {
+        real *y = node->val.x + n * (size_t)D;
+        for (int d = 0; d < D; d++) y[d] = 0;
+        for (int i = 0; i < node->n_in; i++) {
             const int id = ag_embedding_row(node, i, n);
-            const real *row = node->in[i]->val.x + (ptrdiff_t)id * D;
-            real *y = node->val.x + n * (size_t)D;
+            const real *row = node->in[i]->val.x + (id < 0 ? 0 : id) * (ptrdiff_t)D;
             for (int d = 0; id >= 0 && d < D; d++) y[d] += row[d];
         }
+    }
 }
 
-static void backward(ag_node *node) {  // reads neither
+static void backward(ag_node *node) {
     const int D = tensor_width(node->val.shape);
     for (int i = 0; i < node->n_in; i++) {
         real *dtable = ag_grad(node->in[i]);
         for (size_t n = 0; dtable && n < tensor_rows(node->val.shape); n++) {
             const int id = ag_embedding_row(node, i, n);
             const real *dy = node->grad + n * (size_t)D;
-            for (int d = 0; id >= 0 && d < D; d++)
-                dtable[(ptrdiff_t)id * D + d] += dy[d];  // y[d] += table[id * D + d]
+            real *drow = dtable + (id < 0 ? 0 : id) * (ptrdiff_t)D;
+            for (int d = 0; id >= 0 && d < D; d++) drow[d] += dy[d];  // y[d] += row[d]
         }
     }
 }
