@@ -88,7 +88,8 @@ a_limit_on_a_files_size() {
 as_nobody() {
     status=0
     # Counts of what was reached (make coverage) go where nobody may write them.
-    GCOV_PREFIX="$dir/counts" setpriv --reuid=65534 --regid=65534 --clear-groups "$QKV" "$@" >"$dir/out" 2>"$dir/err" </dev/null ||
+    GCOV_PREFIX="$dir/counts" setpriv --reuid=65534 --regid=65534 --clear-groups \
+        "$QKV" "$@" >"$dir/out" 2>"$dir/err" </dev/null ||
         status=$?
 }
 
