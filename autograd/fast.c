@@ -16,11 +16,13 @@ const ag_fast *ag_fast_of(const ag_graph *g, const ag_op *op) {
     return &none;
 }
 
-void ag_plain(ag_graph *g, bool plain) { g->plain = plain; }
+void ag_plain(ag_graph *g, bool plain) {
+    if (g) g->plain = plain;
+}
 
 bool ag_has_fast(const ag_op *op) {
     const ag_graph ordinary = {.plain = false};
-    return ag_fast_of(&ordinary, op)->op;
+    return op && ag_fast_of(&ordinary, op)->op;
 }
 
 /* A test, or a meter, puts an op of its own in a node's op's place: that one is run, then. */
