@@ -58,7 +58,7 @@ static bool writes_all(ag_check *c) {
     for (int i = 0; i < c->graph->nodes.n; i++) {
         const ag_node *node = c->graph->nodes.at[i];
         if (!node->op || is_view(node)) continue;
-        for (size_t k = 0; k < node->val.n; k++) node->val.x[k] = (real)NAN;
+        for (size_t k = 0; node->val.x && k < node->val.n; k++) node->val.x[k] = (real)NAN;
     }
     ag_forward(c->graph);
     for (size_t k = 0; k < n; k++)

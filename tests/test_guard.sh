@@ -127,8 +127,10 @@ exit_is_an_error_wherever_it_stands() {
     for where in load configure example; do
         ended 1 $where exit 'by exit()' data ends --check --plugin ends.so || return 1
     done
-    for where in load sample shape forward backward; do
-        ended 1 $where exit 'by exit()' gradcheck --plugin ends-DQKV_DOUBLE.so twice || return 1
+    ended 1 load exit 'by exit()' gradcheck --plugin ends-DQKV_DOUBLE.so twice || return 1
+    for where in sample shape forward backward; do # in a process of its own: a wrong gradient
+        (WHERE=$where HOW=exit && export WHERE HOW && ran 5 gradcheck --plugin ends-DQKV_DOUBLE.so twice) ||
+            return 1
     done
     echo '{"name": "s", "base": {"task": "ends", "steps": 2}, "variants": [{"name": "a"}]}' >s.json
     ended 1 example exit 'by exit()' study s.json --plugin ends.so --out one &&
@@ -152,7 +154,6 @@ a_crash_names_the_plugin() {
     done
     ended 139 forward library '(SIGSEGV)' train --out one $small &&
         ended 139 configure deep '(SIGSEGV)' train --out one $small &&
-        ended 139 sample segv '(SIGSEGV)' gradcheck --plugin ends-DQKV_DOUBLE.so twice &&
         ended 139 example segv '(SIGSEGV)' data ends --check --plugin ends.so
 }
 

@@ -105,7 +105,6 @@ static bool write_to(const qkv_io *io, const char *path, bool output, const void
                      bool *device, char *error) {
     io = qkv_io_of(io);
     char to[QKV_IO_PATH];
-    if (!QKV_IO_GIVEN(error, path)) return false;
     if (strlen(path) >= QKV_IO_PATH) return errno = ENAMETOOLONG, fail(error, "write", path);
     if (!*path) return errno = ENOENT, fail(error, "write", path);
     int target = io->target ? io->target(io->ctx, path, to) : (strcpy(to, path), QKV_IO_PLAIN);
@@ -124,11 +123,13 @@ static bool write_to(const qkv_io *io, const char *path, bool output, const void
 
 bool qkv_io_write_file(const qkv_io *io, const char *path, const void *data, size_t n,
                        char *error) {
+    if (!QKV_IO_GIVEN(error, path)) return false;
     return write_to(io, path, false, data, n, NULL, error);
 }
 
 bool qkv_io_write_output(const qkv_io *io, const char *path, const void *data, size_t n,
                          bool *device, char *error) {
+    if (!QKV_IO_GIVEN(error, path)) return false;
     return write_to(io, path, true, data, n, device, error);
 }
 
