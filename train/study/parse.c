@@ -47,13 +47,13 @@ static bool add_probes(qkv_study *s, qkv_study_variant *out, json_t *o, char *er
     size_t i;
     if (!qkv_study_member_list(o, "probes", &probes, error)) return false;
     size_t n = (size_t)out->n_probes + json_array_size(probes);
-    const qkv_probe **all = qkv_study_member_take(s, n, sizeof *all, error);
+    const qkv_study_probe **all = qkv_study_member_take(s, n, sizeof *all, error);
     if (!all) return false;
     for (int k = 0; k < out->n_probes; k++) all[k] = out->probe[k];
     out->probe = all;
     json_array_foreach(probes, i, v) {
         const char *name = json_is_string(v) ? json_string_value(v) : "?";
-        if (!(all[out->n_probes] = qkv_probe_find(name)))
+        if (!(all[out->n_probes] = qkv_study_probe_find(name)))
             return qkv_io_fail(error, "there is no probe '%.60s'", name);
         out->n_probes++;
     }

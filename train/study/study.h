@@ -48,8 +48,8 @@
 #define QKV_STUDY_STUDY_H
 
 #include "train/io/io.h"
-#include "train/probe/measure.h"
 #include "train/run/run.h"
+#include "train/study/probe.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -58,7 +58,7 @@ extern "C" {
 typedef struct {
     const char *group, *name;
     const char *json;  // the options that differ from the defaults and the task's recommendation
-    const qkv_probe **probe;
+    const qkv_study_probe **probe;
     int n_probes;
     uint32_t key;  // a checksum of json and probes: results of another set-up are not mixed in
 } qkv_study_variant;
