@@ -55,6 +55,7 @@ _qkv_kind() {
                 *--only) _qkv_words "$(_qkv_names list plots)" ;;
                 *--block) _qkv_words transformer ;;
                 study*) _qkv_words "$(_qkv_names study list)" ;;
+                probe*) _qkv_words "$(_qkv_names list probes)" ;;
                 gradcheck*) _qkv_words "$(_qkv_names list ops; _qkv_names list layers)" ;;
             esac
             ;;
