@@ -7,7 +7,7 @@
 #include <string.h>
 
 void qkv_probe_measure_add(qkv_probe_measures *m, double x, const char *format, ...) {
-    if (!isfinite(x)) return;
+    if (!isfinite(x) && !m->names_only) return;
     qkv_probe_measure *at =
         tensor_arena_grow(m->arena, m->at, (size_t)m->n, 1, &m->room, sizeof *at);
     if (!at) {

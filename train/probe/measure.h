@@ -21,10 +21,12 @@ typedef struct {
     qkv_probe_measure *at;
     int n;
     size_t room;
-    bool failed;  // memory ran out
+    bool failed;      // memory ran out
+    bool names_only;  // a name counts whatever its number: 0/0 stays, too
 } qkv_probe_measures;
 
-/* Adds a number under a formatted name; what is 0/0, or infinite, was not measured and is left out. */
+/* Adds a number under a formatted name; what is 0/0, or infinite, was not measured and is left out, unless
+ * names are what is asked for. */
 void qkv_probe_measure_add(qkv_probe_measures *m, double x, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
