@@ -91,7 +91,7 @@ WASM_FLAGS := -std=gnu11 -O3 $(if $(call on,PLAIN),-DQKV_PLAIN )-DQKV_PORTABLE -
               -Wno-unknown-attributes -Wno-gnu-zero-variadic-macro-arguments
 WASM_LD    := -mexec-model=reactor -L/usr/lib/wasm32-wasi -Wl,--gc-sections -Wl,--strip-all -Wl,-z,stack-size=1048576
 WASM_SRC   := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c $(FAST) layers/*.c data/*.c) \
-  $(addprefix train/io/,clock.c text.c number.c names.c given.c safetensors.c) $(filter-out %/json.c %/make.c,$(wildcard train/config/*.c)) \
+  $(addprefix train/io/,clock.c text.c words.c number.c names.c given.c safetensors.c) $(filter-out %/json.c %/make.c,$(wildcard train/config/*.c)) \
   $(wildcard train/optim/*.c) $(filter-out %/pool.c,$(wildcard train/trainer/*.c)) $(wildcard train/probe/*.c) \
   train/run/metrics.c train/run/layout.c $(wildcard train/page/*.c train/page/wasm/*.c)
 WASM_OBJ   := $(patsubst %.c,$(B)/wasm/%.o,$(WASM_SRC))
@@ -105,10 +105,13 @@ $(B)/qkv.html: train/page/assemble.awk $(PAGE_SRC) docs/findings.md $(wildcard e
 $(B)/wasm/engine.wasm: $(WASM_OBJ)
 	$(call say,LD)
 	$(Q)$(WASM_CC) $(WASM_FLAGS) $(WASM_LD) $(WASM_CALLS:%=-Wl,--export=%) -o $@ $^ -lm
+# Small: what runs once a model, and plain loops that a fast form stands in for.
+$(B)/wasm/layers/%.o $(B)/wasm/train/config/%.o $(B)/wasm/train/page/%.o $(B)/wasm/train/io/%.o: SMALL := -Oz
+$(patsubst AG_FAST(%),$(B)/wasm/autograd/ops/%.o,$(shell grep '^AG_FAST' autograd/fast.def)): SMALL := -Oz
 $(B)/wasm/%.o: %.c $(B)/wasm/flags
 	@mkdir -p $(@D)
 	$(call say,WASM)
-	$(Q)$(WASM_CC) $(WASM_FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(WASM_CC) $(WASM_FLAGS) $(SMALL) -MMD -MP -c -o $@ $<
 $(B)/wasm/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' $(call text,$(WASM_CC) $(filter-out -Werror,$(WASM_FLAGS)) $(WASM_LD)) > $@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
@@ -157,7 +160,7 @@ $(B)/tests/%: tests/%.cc $(call objs,float,$(TEST_HELP)) $(B)/libqkv.a
 
 # The fuzzers' corpus, without a fuzzer.
 FUZZERS  := safetensors config options corpus
-FUZZ_SRC := tests/fuzz/replay.c $(FUZZERS:%=tests/fuzz/fuzz_%.c) train/cli/options.c tests/check.c
+FUZZ_SRC := tests/fuzz/replay.c $(FUZZERS:%=tests/fuzz/fuzz_%.c) train/cli/options.c train/cli/progress.c tests/check.c
 $(B)/tests/fuzz: $(call objs,float,$(FUZZ_SRC)) $(B)/libqkv.a
 	@mkdir -p $(@D)
 	$(call say,LD)
@@ -251,7 +254,7 @@ torture: $(B)/tests/float/test_kill $(B)/tests/float/test_powerloss $(B)/qkv
 
 RUNS       ?= 10000000
 FUZZ_FLAGS := -O1 -g -DLIBFUZZER -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
-$(B)/fuzz_%: $(B)/float/tests/fuzz/fuzz_%.o $(call objs,float,train/cli/options.c) $(B)/libqkv.a
+$(B)/fuzz_%: $(B)/float/tests/fuzz/fuzz_%.o $(call objs,float,train/cli/options.c train/cli/progress.c) $(B)/libqkv.a
 	$(call say,LD)
 	$(Q)$(CC) $(FLAGS) $(CFLAGS) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) $(LIBS)
 fuzz:

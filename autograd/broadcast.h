@@ -42,19 +42,37 @@ bool ag_rows_next(ag_rows *r);
 
 /* Backward, for operand `k` (0: a, 1: b): adds `part`, what element iy contributes, to its gradient; one
  * that is as large as y, and to which nothing was added yet, is written. */
-#define AG_BROADCAST_BACK(node, k, part)                                                       \
-    {                                                                                          \
-        const ag_node *a_ = (node)->in[0], *b_ = (node)->in[1];                                \
-        bool first_ = false;                                                                   \
-        const bool whole_ = (node)->in[k]->val.n == (node)->val.n;                             \
-        real *restrict d_ =                                                                    \
-            whole_ ? ag_grad_or_first((node)->in[k], &first_) : ag_grad((node)->in[k]);        \
-        if (d_ && first_)                                                                      \
-            AG_BROADCAST((node)->val.shape, a_->val.shape, b_->val.shape, d_[iy] = 0 + (part)) \
-        else if (d_)                                                                           \
-            AG_BROADCAST((node)->val.shape, a_->val.shape, b_->val.shape,                      \
-                         d_[(k) ? ib : ia] += (part))                                          \
+#define AG_BROADCAST_BACK(node, k, part) AG_BACK_(node, k, 0 + (part), d_[to_] + (part))
+
+/* The same of a part that is a product, ag_cut(dy, slope). */
+#define AG_BROADCAST_BACK_CUT(node, k, dy, slope) \
+    AG_BACK_(node, k, 0 + ag_cut(dy, slope), ag_cut_add(d_[to_], dy, slope))
+
+#define AG_BACK_(node, k, first, sum)                                                     \
+    {                                                                                     \
+        const ag_node *a_ = (node)->in[0], *b_ = (node)->in[1];                           \
+        bool first_ = false;                                                              \
+        const bool whole_ = (node)->in[k]->val.n == (node)->val.n;                        \
+        real *restrict d_ =                                                               \
+            whole_ ? ag_grad_or_first((node)->in[k], &first_) : ag_grad((node)->in[k]);   \
+        if (d_ && first_)                                                                 \
+            AG_BROADCAST((node)->val.shape, a_->val.shape, b_->val.shape, d_[iy] = first) \
+        else if (d_)                                                                      \
+            AG_BROADCAST((node)->val.shape, a_->val.shape, b_->val.shape, {               \
+                const size_t to_ = (k) ? ib : ia;                                         \
+                d_[to_] = sum;                                                            \
+            })                                                                            \
     }
+
+/* sum + a b, but sum where a is 0. Fused where an x86 processor does that, and said so: left to itself, a
+ * compiler fuses in one build and not in the next, and the bits change with it. */
+static inline real ag_cut_add(real sum, real a, real b) {
+#if defined(__FMA__) && !defined(QKV_PORTABLE)
+    return a == 0 ? sum : real_fma(a, b, sum);
+#else
+    return sum + ag_cut(a, b);
+#endif
+}
 
 /* The shape rule of add, mul and their like. */
 bool ag_broadcast_shape(ag_node *node);

@@ -22,7 +22,7 @@ void ag_plain(ag_graph *g, bool plain) {
 
 bool ag_has_fast(const ag_op *op) {
     const ag_graph ordinary = {.plain = false};
-    return ag_fast_of(&ordinary, op)->op;
+    return op && ag_fast_of(&ordinary, op)->op;
 }
 
 /* A test, or a meter, puts an op of its own in a node's op's place: that one is run, then. */

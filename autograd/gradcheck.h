@@ -7,7 +7,8 @@
  * and one-sided ones tell what is wrong from what is close to a bend or a jump. Beside that, for each
  * sample: replay gives the same bits, writes every number of y and leaves inputs alone; two backward
  * passes add up to twice the gradient; c = 0 exact zeros; 2c exactly double; each leaf frozen in turn
- * leaves the other gradients' bits alone. */
+ * leaves the other gradients' bits alone; what is written over or run by rows has the stored one's
+ * bits. */
 #ifndef AUTOGRAD_GRADCHECK_H
 #define AUTOGRAD_GRADCHECK_H
 

@@ -17,6 +17,7 @@ typedef double real;
 #define REAL_NAME         "double"
 #define real_sqrt         sqrt
 #define real_abs          fabs
+#define real_fma          fma
 #define REAL_MIN          DBL_MIN
 #define REAL_MAX          DBL_MAX
 #define REAL_MAX_EXPONENT DBL_MAX_EXP
@@ -26,6 +27,7 @@ typedef float real;
 #define REAL_NAME         "float"
 #define real_sqrt         sqrtf
 #define real_abs          fabsf
+#define real_fma          fmaf
 #define REAL_MIN          FLT_MIN
 #define REAL_MAX          FLT_MAX
 #define REAL_MAX_EXPONENT FLT_MAX_EXP

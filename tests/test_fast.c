@@ -115,6 +115,34 @@ static void attention_agrees(void **state) {
     assert_true(compared > 0);
 }
 
+/* What was recorded before keeps its form, what comes then has the other, over a reset, too. */
+static void a_graph_may_have_both(void **state) {
+    (void)state;
+    const ag_mask causal = {.causal = true};
+    world fast, mixed;
+    open_world(&fast), open_streaming(&mixed);
+    ag_node *y[2];
+    world *w[] = {&fast, &mixed};
+    for (int k = 0; k < 2; k++) {
+        ag_graph_reset(w[k]->g);
+        ag_node *q = leaf(w[k]->g, "q", tensor_dims(3, 2, 70, 6));
+        ag_node *s = ag_scores(q, q, 2, 0.4, causal);
+        ag_plain(w[k]->g, k == 1);
+        ag_node *p = ag_softmax(s, causal);
+        ag_plain(w[k]->g, false);
+        y[k] = ag_mix(p, q, 2, causal);
+        assert_true(k == 0 || (s->val.x && p->val.x));  // plain loops read and leave what is stored
+        pass(w[k], y[k]);
+    }
+    assert_true(near(y[0]->val.x, y[1]->val.x, y[0]->val.n, 70));
+    assert_true(near(ag_at(fast.g, 0)->grad, ag_at(mixed.g, 0)->grad, 2 * 70 * 6, 70));
+    ag_plain(mixed.g, true);
+    ag_graph_reset(mixed.g);
+    ag_node *x = leaf(mixed.g, "x", tensor_dims(2, 70, 70));
+    assert_null(ag_own(ag_softmax(x, causal))->fast->op);
+    close_world(&fast), close_world(&mixed);
+}
+
 /* ---- rows of 257 ---- */
 
 enum { WIDE = 257, ROWS = 35 };
@@ -236,7 +264,8 @@ static void a_plain_run_learns(void **state) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_off_is_seen), cmocka_unit_test(samples_agree),
-    cmocka_unit_test(attention_agrees),    cmocka_unit_test(wide_rows_agree),
-    cmocka_unit_test(every_task_agrees),   cmocka_unit_test(a_plain_run_learns),
+    cmocka_unit_test(attention_agrees),    cmocka_unit_test(a_graph_may_have_both),
+    cmocka_unit_test(wide_rows_agree),     cmocka_unit_test(every_task_agrees),
+    cmocka_unit_test(a_plain_run_learns),
 };
 CHECK_MAIN(tests)

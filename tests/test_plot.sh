@@ -55,7 +55,6 @@ scripts_draw_from_any_directory() {
     done
 }
 
-# A gnuplot that takes its time; the picture is given up, and the next one tidies.
 # Every curve goes through all rows of its table, the first one, too.
 every_row_is_drawn() {
     needs gnuplot python3 || return
@@ -67,11 +66,12 @@ every_row_is_drawn() {
     [ "$(wc -l <rows/1/metrics.csv)" -eq 6 ] && svg rows/1 && svg rows/2 &&
         svg rows/1 rows/2 rows/3 --out rows/all || return 1
     for picture in 'rows/1/plots/loss 2' 'rows/1/plots/norms 8' 'rows/1/plots/gradients 8' \
-        'rows/2/plots/learning 5' 'rows/2/plots/norms 4' 'rows/2/plots/gradients 4' 'rows/all/compare 6'; do
+        'rows/2/plots/learning 5' 'rows/2/plots/norms 4' 'rows/2/plots/gradients 4' 'rows/all/compare 8'; do
         python3 "$root/tests/curves.py" "${picture% *}.svg" "${picture#* }" 5 || return 1
     done
 }
 
+# A gnuplot that takes its time; the picture is given up, and the next one tidies.
 a_killed_drawing_is_swept_up() {
     needs gnuplot flock || return
     trained pairs || return 1

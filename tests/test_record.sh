@@ -372,7 +372,8 @@ a_path_that_cannot_be_made_is_an_error() {
 cached_numbers_have_one_account() {
     cat >cache.json <<'END'
 {"name": "cache", "claim": "c", "seeds": 1, "base": {"steps": 1, "tie": "kv", "wk": false},
- "variants": [{"name": "v", "set": {}}], "columns": ["cached"], "seen": "s", "holds": "h", "fails": "f"}
+ "variants": [{"name": "with", "set": {"wk": true}}, {"name": "v"}], "columns": ["cached"],
+ "seen": "s", "holds": "h", "fails": "f"}
 END
     ran 0 study cache.json --out cache --json &&
         study=$(sed 's/.*"measure":"cached"[^}]*"mean":\([0-9]*\).*/\1/' out) &&

@@ -83,12 +83,12 @@ static void mistakes_are_named(void **state) {
     refused(
         WITH("\"picture\": {\"kind\": \"bars\", \"measures\": [\"loss\"], \"groups\": [\"g\"]}"),
         "a group or variant that is none");
-#define PICTURE(more) WITH("\"picture\": {\"measures\": [\"loss\"], " more "}")
-    refused(PICTURE("\"kind\": \"bars\", \"axis\": \"logarithmic\""), "the axis 'logarithmic'");
-    refused(PICTURE("\"kind\": \"bars\", \"axis\": 10"), "'axis' must be a text");
-    refused(PICTURE("\"kind\": \"lines\", \"x\": \"d_k\", \"axis\": \"log\""), "the axis 'log'");
-    refused(PICTURE("\"kind\": \"bars\", \"seeds\": true"), "'seeds' of a picture");
-    refused(PICTURE("\"kind\": \"lines\", \"x\": \"d_k\", \"seeds\": 3"), "'seeds' of a picture");
+#define DRAWN(more) WITH("\"picture\": {\"measures\": [\"loss\"], " more "}")
+    refused(DRAWN("\"kind\": \"bars\", \"axis\": \"logarithmic\""), "the axis 'logarithmic'");
+    refused(DRAWN("\"kind\": \"bars\", \"axis\": 10"), "'axis' must be a text");
+    refused(DRAWN("\"kind\": \"lines\", \"x\": \"d_k\", \"axis\": \"log\""), "the axis 'log'");
+    refused(DRAWN("\"kind\": \"bars\", \"seeds\": true"), "'seeds' of a picture");
+    refused(DRAWN("\"kind\": \"lines\", \"x\": \"d_k\", \"seeds\": 3"), "'seeds' of a picture");
     refused(WITH("\"picture\": {\"kind\": \"bars\", \"measures\": [{\"measure\": \"loss\", "
                  "\"least\": 1}]}"),
             "no 'least' or 'most'");

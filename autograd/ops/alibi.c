@@ -29,7 +29,7 @@ static void forward(ag_node *node) {
     }
 }
 
-static void backward(ag_node *node) {  // reads neither
+static void backward(ag_node *node) {
     const tensor_shape dim = node->val.shape;
     const int S = tensor_width(dim);
     const real *dy = node->grad;

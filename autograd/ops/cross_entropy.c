@@ -65,7 +65,7 @@ static void forward(ag_node *node) {
     node->val.x[0] = scored ? (real)(loss * (double)node->save[WEIGHT]) : 0;
 }
 
-static void backward(ag_node *node) {  // reads neither x nor y
+static void backward(ag_node *node) {
     const int *target = ((const ag_targets_attr *)node->attr)->targets;
     const int V = tensor_width(node->in[0]->val.shape);
     const real each = node->grad[0] * node->save[WEIGHT], *d = node->save + HEADER;

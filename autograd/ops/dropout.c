@@ -38,7 +38,7 @@ static void forward(ag_node *node) {
     }
 }
 
-static void backward(ag_node *node) {  // reads neither x nor y
+static void backward(ag_node *node) {
     real *dx = ag_grad(node->in[0]);
     for (size_t i = 0; i < node->val.n; i++)
         dx[i] += ag_cut(node->save[i], node->grad[i]);  // y[i] = m[i] x[i]

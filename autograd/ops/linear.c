@@ -32,7 +32,7 @@ static void forward(ag_node *node) {
         }
 }
 
-static void backward(ag_node *node) {  // reads x and w
+static void backward(ag_node *node) {
     const tensor_shape of_w = node->in[1]->val.shape;
     const int I = of_w.dim[0], O = of_w.dim[1];
     const real *x = node->in[0]->val.x, *w = node->in[1]->val.x, *dy = node->grad;

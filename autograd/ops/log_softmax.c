@@ -26,7 +26,7 @@ static void forward(ag_node *node) {
     }
 }
 
-static void backward(ag_node *node) {  // reads y
+static void backward(ag_node *node) {
     const int V = tensor_width(node->val.shape);
     const real *y = node->val.x, *dy = node->grad;
     real *dx = ag_grad(node->in[0]);

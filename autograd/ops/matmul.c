@@ -59,7 +59,7 @@ static void forward(ag_node *node) {
                  multiply(p, A + ia * p.M * p.K, B + ib * p.K * p.N, node->val.x + iy * p.M * p.N))
 }
 
-static void backward(ag_node *node) {  // reads a and b
+static void backward(ag_node *node) {
     const tensor_shape y = leading(node->val.shape), a = leading(node->in[0]->val.shape),
                        b = leading(node->in[1]->val.shape);
     const real *A = node->in[0]->val.x, *B = node->in[1]->val.x;

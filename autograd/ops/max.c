@@ -20,7 +20,7 @@ static void forward(ag_node *node) {
     for (size_t i = 0; i < node->val.n; i++) node->val.x[i] = y[i];
 }
 
-static void backward(ag_node *node) {  // reads x
+static void backward(ag_node *node) {
     const tensor_shape full = node->in[0]->val.shape, kept = ag_reduce_kept(node);
     const real *x = node->in[0]->val.x, *y = node->save, *dy = node->grad;
     real *found = node->save + node->val.n, *dx = ag_grad(node->in[0]);

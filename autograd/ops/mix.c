@@ -54,7 +54,7 @@ static void forward(ag_node *node) {
     }
 }
 
-static void backward(ag_node *node) {  // reads w and v
+static void backward(ag_node *node) {
     real *dW = ag_grad(node->in[0]), *dV = ag_grad(node->in[1]);
     for (size_t row = 0, i = 0; row < tensor_rows(node->in[0]->val.shape); row++) {
         const place at = place_of(node, row);

@@ -12,8 +12,8 @@ static void forward(ag_node *node) {
 static void backward(ag_node *node) {
     const real *restrict A = node->in[0]->val.x, *restrict B = node->in[1]->val.x;
     const real *restrict dY = node->grad;
-    AG_BROADCAST_BACK(node, 0, ag_cut(dY[iy], B[ib]))
-    AG_BROADCAST_BACK(node, 1, ag_cut(dY[iy], A[ia]))
+    AG_BROADCAST_BACK_CUT(node, 0, dY[iy], B[ib])
+    AG_BROADCAST_BACK_CUT(node, 1, dY[iy], A[ia])
 }
 
 static ag_node *sample(ag_graph *g, int i) {

@@ -36,7 +36,7 @@ static void forward(ag_node *node) {
     for (size_t i = 0; i < node->val.n; i++) node->val.x[i] = node->in[0]->val.x[origin(node, i)];
 }
 
-static void backward(ag_node *node) {  // reads neither
+static void backward(ag_node *node) {
     real *dx = ag_grad(node->in[0]);
     for (size_t i = 0; i < node->val.n; i++) dx[origin(node, i)] += node->grad[i];
 }

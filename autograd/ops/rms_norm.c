@@ -31,7 +31,7 @@ static void forward(ag_node *node) {
     }
 }
 
-static void backward(ag_node *node) {  // reads x and the gain
+static void backward(ag_node *node) {
     const int D = tensor_width(node->val.shape);
     const real *x = node->in[0]->val.x, *gain = node->in[1]->val.x, *dy = node->grad;
     const real *kept = node->save;

@@ -61,7 +61,7 @@ static void forward(ag_node *node) {
     }
 }
 
-static void backward(ag_node *node) {  // reads q and k
+static void backward(ag_node *node) {
     const real factor = (real)((const ag_scores_attr *)node->attr)->factor, *dy = node->grad;
     real *dQ = ag_grad(node->in[0]), *dK = ag_grad(node->in[1]);
     for (size_t row = 0; row < tensor_rows(node->val.shape); row++) {

@@ -23,7 +23,7 @@ static void forward(ag_node *node) {
     node->val.x[0] = n ? (real)(sum * (double)node->save[0]) : 0;
 }
 
-static void backward(ag_node *node) {  // reads a and b
+static void backward(ag_node *node) {
     const real *a = node->in[0]->val.x, *b = node->in[1]->val.x;
     const real each = 2 * node->save[0] * node->grad[0];
     real *da = ag_grad(node->in[0]), *db = ag_grad(node->in[1]);
