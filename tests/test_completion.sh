@@ -68,7 +68,8 @@ names() {
         has loss learning &&
         offers gradcheck soft && has softmax && offers gradcheck att && has attention &&
         offers probe runs/first pres && only pressure &&
-        offers probe runs/first norms --at 3 --csv = f hul && only hull && offers probe runs/fi && only runs/first &&
+        offers probe runs/first norms --at 3 --csv = f hul && only hull &&
+        offers probe runs/fi && only runs/first &&
         offers gradcheck add so && has softmax && offers data pa && has pairs &&
         offers study role && only roles && offers study li && only list && offers study al &&
         only all

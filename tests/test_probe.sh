@@ -108,7 +108,8 @@ assert run | left == set(open('catalogue').read().split())"
 mistakes_are_said() {
     train pairs && refused 2 "did you mean 'norms'" probe pairs norm &&
         refused 2 "no probe 'xyzzy'" probe pairs xyzzy &&
-        refused 2 'a run directory is needed' probe && refused 1 "no directory 'nowhere'" probe nowhere norms &&
+        refused 2 'a run directory is needed' probe &&
+        refused 1 "no directory 'nowhere'" probe nowhere norms &&
         refused 2 "'cross' does not fit this run: this probe is of the task" probe pairs norms cross &&
         refused 2 "'layers' does not fit this run: the model has one layer" probe pairs layers &&
         refused 2 'there is no state at step 9' probe pairs --at 9 norms &&

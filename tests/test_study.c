@@ -353,7 +353,7 @@ static void the_text_says_what_was_found(void **state) {
     has(&text, "b  0.250 (1/3)    never    200 (1/3)\n");
     has(&text, "  holds        a: accuracy >= 0.5\n  FAILS        a: accuracy in [0.5, 0.85]\n");
     has(&text, "90.0 %, 0.9, 6.00, (not measured), (not measured), 5.5");
-    has(&text, "Verdict  1 of 2 bands fails (a: accuracy). no\n");
+    has(&text, "Verdict  1 of 3 bands fails (a: accuracy). no\n");
     s->n_bands = 1;
     s->band[0].measure = "distractor";
     qkv_io_text lacking = {.arena = r.arena};

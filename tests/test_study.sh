@@ -31,7 +31,8 @@ built_in_studies_are_listed() {
 a_file_is_a_study() {
     ran 0 study tiny.json --jobs 2 --out whole && [ ! -s err ] || return 1
     grep -q '^tied, Q=K  *[01]\.' out && grep -q '^  holds  *separate: loss <= 5$' out || return 1
-    grep -q '^Claim    Nothing much.$' out && grep -q '^Verdict  the one band holds. So it is.$' out || return 1
+    grep -q '^Claim    Nothing much.$' out &&
+        grep -q '^Verdict  the one band holds. So it is.$' out || return 1
     grep -q '^Seen     It is [0-9.]*.*%\.$' out || { say "$(grep Seen out)"; return 1; }
     if LC_ALL=C awk 'length($0) > 104' out | grep -q .; then say "a line is too long"; return 1; fi
     [ "$(wc -l <whole/results.jsonl)" -eq 4 ] && [ -s whole/table.csv ] && [ -s whole/seeds.csv ]
@@ -116,7 +117,8 @@ summary_is_json() {
 # The table and the verdict as ever, nothing on stderr, and exit 1.
 a_claim_that_fails_is_exit_1() {
     sed 's/"most": 5/"most": 0.001/; s/"tiny"/"wrong"/' tiny.json >wrong.json
-    ran 1 study wrong.json --out wrong && [ ! -s err ] && grep -q '^Verdict  the one band fails (separate: loss). So it is not.$' out || return 1
+    ran 1 study wrong.json --out wrong && [ ! -s err ] &&
+        grep -q '^Verdict  the one band fails (separate: loss). So it is not.$' out || return 1
     ran 1 study wrong.json --out wrong --quiet && [ ! -s out ] || return 1
     ran 1 study --merge --out both wrong.json wrong
 }

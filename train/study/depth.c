@@ -63,8 +63,8 @@ static bool has_contexts(qkv_trainer *t, char *error) {
     return qkv_probe_has_nodes(t, "weights q k v logits", error);
 }
 
-/* Where key and value of an entry stand whose answer is at `source`. False: the task has no positions of their
- * own for them. */
+/* Where key and value of an entry stand whose answer is at `source`. False: the task has no positions of
+ * their own for them. */
 static bool places(const data_spec *s, int source, int *key, int *value) {
     *key = source + s->key_at;
     *value = source + s->answer_at;

@@ -1,5 +1,5 @@
-/* generalise.c - the trained model on what training never showed: "heldout.accuracy", of combinations; and the
- * trained model among other numbers of pairs than it was trained with.
+/* generalise.c - the trained model on what training never showed: "heldout.accuracy", of combinations; and
+ * among other numbers of pairs than it was trained with.
  *
  * "lengths.nN.accuracy" and .answer_attention; "lengths.nN.sharper": the accuracy when the last layer's
  * scores are multiplied by ln n / ln n0 in this test alone, n and n0 the places that the last question
