@@ -147,7 +147,7 @@ editors() {
     { printf '\357\273\277' && cat whole/config.json; } >marked.json
     gives 0 train --quiet --config marked.json --steps 1 --out marked --force
     printf '\357\273\277{"seeds": 1}' >study.json
-    gives 3 study study.json
+    gives 2 study study.json
     has "'study.json': "
     if grep -q "'\[' or '{' expected" err; then say "the mark is no text: $(cat err)"; fi
 }

@@ -143,7 +143,8 @@ change() {
         refused 2 "'" show long --change "$wrong" && refused 1 "'" plot long --attention --change "$wrong" ||
             return 1
     done
-    diff -r long/probe kept && refused 2 'belongs to --attention' plot long --change 1,2 && roles &&
+    diff -r long/probe kept && refused 2 'belongs to --attention' plot long --change 1,2 &&
+        refused 2 '--data belongs to --attention, --animate' plot long --data long.txt && roles &&
         ran 0 show shop --change 0=green && line 'Another word at 0: attention'
 }
 

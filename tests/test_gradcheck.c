@@ -476,6 +476,15 @@ static void what_is_not_written_is_found(void **state) {
     op_refused(&op, "'most#1'[6]: forward does not write it");
 }
 
+static ag_node *endless(ag_graph *g, int i) {
+    (void)i;
+    return ag_relu(ag_sample(g, AG_SAMPLE_NO_KINK, tensor_dims(1, 2)));
+}
+static void samples_without_an_end_are_refused(void **state) {
+    (void)state;
+    refused(endless, false, "sample() never returns NULL");
+}
+
 static void what_is_not_finite_is_refused(void **state) {
     (void)state;
     refused(infinite, false, "not finite");
@@ -484,7 +493,7 @@ static void what_is_not_finite_is_refused(void **state) {
 }
 
 int main(void) {
-    static struct CMUnitTest tests[MOST + 11] = {
+    static struct CMUnitTest tests[MOST + 12] = {
         cmocka_unit_test(nothing_to_check_is_refused),
         cmocka_unit_test(an_op_must_be_in_its_samples),
         cmocka_unit_test(an_error_is_passed_on),
@@ -495,9 +504,10 @@ int main(void) {
         cmocka_unit_test(a_knee_is_no_mistake),
         cmocka_unit_test(what_is_wrong_at_a_kink_is_found),
         cmocka_unit_test(a_shape_that_is_none_is_refused),
+        cmocka_unit_test(samples_without_an_end_are_refused),
     };
     static subject all[MOST];
-    size_t n = 10;
+    size_t n = 11;
     int count = 0;
     for (int i = 0; ag_ops[i]; i++) all[count++] = (subject){ag_ops[i]->name, ag_ops[i], NULL};
     for (const nn_layer *l = nn_layers; l->name; l++)

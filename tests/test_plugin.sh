@@ -412,6 +412,8 @@ task_with_wrong_ids() {
     gives 2 train --plugin plugin.c --task successor --steps 1 --out run2
     says 'target 99'
     alone
+    gives 1 data successor --plugin plugin.c --check
+    grep -q '10000 of 10000 examples have an id or a target that is in no vocabulary' out
 }
 
 task_with_wrong_source() {
@@ -500,7 +502,7 @@ nothing_may_be_null() {
     edited linear_attention.c 's/, sample}/, NULL}/; s/, sample, /, NULL, /'
     refuses "the block 'linear_attention' lacks sample"
     edited linear_attention.c 's/{"linear_attention", \("[^"]*"\), [a-z_]*/{"linear_attention", \1, NULL/'
-    refuses "the block 'linear_attention' lacks its function"
+    refuses "the block 'linear_attention' lacks block; set it"
     block NULL
     gives 2 train --plugin plugin.c --block own --steps 1 --out made
     says 'the block returned NULL instead of a node, as layer0'
@@ -636,7 +638,8 @@ static ag_node *one(ag_node *x, ag_node *memory, const char *name, const nn_mode
     ag_node *weights = ag_name(ag_softmax(scores, a->mask), "%s.attn.weights", name);
     return ag_add(x, ag_mix(weights, ag_name(ag_scale(p, 1), "%s.attn.v", name), 1, a->mask));
 }
-static const qkv_config_plugin_block blocks[] = {{"one", "one matrix", one, NULL, false},
+static ag_node *sample(ag_graph *g, int i) { (void)g, (void)i; return NULL; }
+static const qkv_config_plugin_block blocks[] = {{"one", "one matrix", one, sample, false},
                                                  {NULL, NULL, NULL, NULL, false}};
 const qkv_config_plugin qkv_plugin = {QKV_CONFIG_PLUGIN_ABI, sizeof(real), .blocks = blocks};
 END

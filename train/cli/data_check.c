@@ -162,7 +162,10 @@ int cli_check_data(const qkv_config *c, const data_spec *s, data_batch *b) {
         !f->outside && !f->unrepeatable && !f->wrong_count && !f->wrong_source && !f->several;
     bool nothing = f->scored == 0, few = seen >= TOO_MANY;
     printf("  verdict                 ");
-    if (nothing)
+    if (f->outside)
+        printf("NO: %ld of %d examples have an id or a target that is in no vocabulary\n",
+               f->outside, f->examples);
+    else if (nothing)
         printf("NO: nothing is asked, so nothing was checked\n");
     else if (few)
         printf("NO: the task has fewer examples than a split needs\n");

@@ -1,5 +1,8 @@
 /* files.c - file calls that remember what is only there for a moment, so that a signal can remove it. */
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,11 +42,18 @@ void cli_remove_temporaries(void) {
 
 /* ---- the calls ---- */
 
+/* A temporary file is noted before a signal can find it there. */
 static int file_open(void *ctx, const char *path, int flags) {
     const char *slash = strrchr(path, '/');
-    int fd = qkv_io_posix.open(ctx, path, flags);
-    if (fd >= 0 && (flags & O_EXCL) && qkv_io_is_temporary(slash ? slash + 1 : path))
-        cli_temporary(path);
+    if (!(flags & O_EXCL) || !qkv_io_is_temporary(slash ? slash + 1 : path))
+        return qkv_io_posix.open(ctx, path, flags);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int fd = qkv_io_posix.open(ctx, path, flags), error = errno;
+    if (fd >= 0) cli_temporary(path);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
     return fd;
 }
 

@@ -191,8 +191,10 @@ static int idle_option(const char *command, const cli_option *options, const boo
     for (int i = 0; options[i].name; i++) {
         const char *help = given[i] && options[i].help ? options[i].help : "", *list;
         char name[40] = "";
-        if ((list = strstr(help, with)) && !any_given(list + sizeof with - 1, options, given, name))
-            return cli_error(CLI_USAGE, command, "--%s belongs to --%s", options[i].name, name);
+        if ((list = strstr(help, with)) &&
+            !any_given(list += sizeof with - 1, options, given, name))
+            return cli_error(CLI_USAGE, command, "--%s belongs to %.*s", options[i].name,
+                             (int)strcspn(list, ")"), list);
         if ((list = strstr(help, without)) &&
             any_given(list + sizeof without - 1, options, given, name))
             return cli_error(CLI_USAGE, command, "--%s does nothing with --%s", options[i].name,

@@ -113,8 +113,10 @@ static int check_parts(const char *command, const char *shown, const qkv_config_
                                               {NULL, false}});
     }
     for (int i = 0; p->blocks && p->blocks[i].name && code == CLI_OK; i++)
-        code = check_members(command, shown, "block", i, p->blocks[i].name,
-                             (const member[]){{"block", p->blocks[i].block}, {NULL, false}});
+        code = check_members(
+            command, shown, "block", i, p->blocks[i].name,
+            (const member[]){
+                {"block", p->blocks[i].block}, {"sample", p->blocks[i].sample}, {NULL, false}});
     for (int i = 0; p->layers && p->layers[i].name && code == CLI_OK; i++)
         code = check_members(command, shown, "layer", i, p->layers[i].name,
                              (const member[]){{"sample", p->layers[i].sample}, {NULL, false}});

@@ -1,4 +1,4 @@
-/* plugin_names.c - what a plugin may be called by: nothing that is there already, and nothing unnamed. */
+/* plugin_names.c - what a plugin may be called by: nothing that is there already. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,11 +13,6 @@ static bool taken(const who *w, const char *kind, const char *name) {
     cli_error(CLI_FAILED, w->command,
               "'%s': the %s '%s' has a built-in one's name; call it otherwise", w->plugin, kind,
               name);
-    return false;
-}
-
-static bool lacks(const who *w, const char *kind, const char *name, const char *what) {
-    cli_error(CLI_FAILED, w->command, "'%s': the %s '%s' lacks %s", w->plugin, kind, name, what);
     return false;
 }
 
@@ -53,11 +48,8 @@ static bool tasks_fit(const who *w, const qkv_config_plugin *p) {
 }
 
 static bool blocks_fit(const who *w, const qkv_config_plugin *p) {
-    for (const qkv_config_plugin_block *b = p->blocks; b && b->name; b++) {
+    for (const qkv_config_plugin_block *b = p->blocks; b && b->name; b++)
         if (strcmp(b->name, "transformer") == 0) return taken(w, "block", b->name);
-        if (!b->block) return lacks(w, "block", b->name, "its function");
-        if (!b->sample) return lacks(w, "block", b->name, "sample, by which it is checked");
-    }
     return true;
 }
 
@@ -69,11 +61,9 @@ static bool ops_fit(const who *w, const qkv_config_plugin *p) {
 }
 
 static bool layers_fit(const who *w, const qkv_config_plugin *p) {
-    for (const nn_layer *l = p->layers; l && l->name; l++) {
-        if (!l->sample) return lacks(w, "layer", l->name, "sample, by which it is checked");
+    for (const nn_layer *l = p->layers; l && l->name; l++)
         for (const nn_layer *own = nn_layers; own->name; own++)
             if (strcmp(own->name, l->name) == 0) return taken(w, "layer", l->name);
-    }
     return true;
 }
 
