@@ -78,7 +78,7 @@ every_probe_gives_the_numbers_of_a_study() {
 all_that_fit_are_run() {
     train pairs && ran 0 probe pairs --csv all.csv && [ ! -s err ] || return 1
     line 'pairs after 3 steps' && line 'Not run:' && line "cross this probe is of the task 'cross'" &&
-        line 'scale it is meant for a model before its first step: name it, or --at 0' || return 1
+        line 'scale studies run it before the first step: name it, or --at 0' || return 1
     for probe in $(cat catalogue); do
         [ "$(grep -c "^$probe: \|^  $probe  *[a-z]" out)" -eq 1 ] || { say "$probe: not once"; return 1; }
     done
@@ -120,7 +120,7 @@ mistakes_are_said() {
 # What is meant for the first weights can be had of later ones, with a note.
 later_than_meant() {
     train pairs && ran 0 probe pairs scale && line 'scale.score_std' && [ "$(wc -l <err)" -eq 1 ] &&
-        grep -q "note: 'scale' is meant for a model before its first step: see --at 0" err || return 1
+        grep -q "note: studies run 'scale' before the first step: see --at 0" err || return 1
     ran 0 probe pairs --at 0 scale && [ ! -s err ] || return 1
     train more --from pairs --steps 6 && ran 0 probe more --at 3 scale && [ ! -s err ] &&
         ran 0 probe more scale && grep -q "see --at 3" err

@@ -80,12 +80,10 @@ static void run_probe(const request *r, qkv_trainer *t, const qkv_study_probe *p
     *f = (finding){.probe = p, .first = all->found.n};
     const bool late = p->when == QKV_STUDY_BEFORE && all->step > beginning(t) && !r->state.weights;
     if (late && r->n_named)
-        cli_error(CLI_OK, "probe",
-                  "note: '%s' is meant for a model before its first step: see --at %d", p->name,
-                  beginning(t));
+        cli_error(CLI_OK, "probe", "note: studies run '%s' before the first step: see --at %d",
+                  p->name, beginning(t));
     if (late && !r->n_named)
-        snprintf(f->why, sizeof f->why,
-                 "it is meant for a model before its first step: name it, or --at %d",
+        snprintf(f->why, sizeof f->why, "studies run it before the first step: name it, or --at %d",
                  beginning(t));
     else if (!p->run(t, &all->found, f->why))
         all->found.n = f->first;
