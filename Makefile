@@ -285,8 +285,8 @@ HEADERS := $(addprefix tensor/,choice.h real.h shape.h arena.h rng.h gemm.h flus
   $(addprefix autograd/,ag.h op.h ops.def sample.h gradcheck.h) layers/nn.h layers/layers.def data/data.h data/option.h data/tasks.def \
   $(addprefix train/,$(addprefix io/,io.h text.h number.h npy.h params.h) $(addprefix optim/,optimizer.h schedule.h) \
     $(addprefix config/,config.h config.def plugin.h version.h) $(addprefix trainer/,trainer.h loop.h anomaly.h) \
-    $(addprefix probe/,account.h attention_map.h circuits.h explain.h heads.h interventions.h measure.h patching.h probes.def observe.h sites.h) \
-    $(addprefix run/,run.h checkpoint.h metrics.h export.h) plot/plot.h study/study.h)
+    $(addprefix probe/,account.h attention_map.h circuits.h explain.h heads.h interventions.h measure.h patching.h observe.h sites.h) \
+    $(addprefix run/,run.h checkpoint.h metrics.h export.h) plot/plot.h $(addprefix study/,study.h probe.h probes.def))
 VERSION = $(shell sed -n 's/^.define QKV_VERSION "\(.*\)"/\1/p' train/config/version.h)
 TO = $(DESTDIR)$(PREFIX)
 

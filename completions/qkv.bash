@@ -55,6 +55,7 @@ _qkv_kind() {
                 *--only) _qkv_words "$(_qkv_names list plots)" ;;
                 *--block) _qkv_words transformer ;;
                 study*) _qkv_words "$(_qkv_names study list)" ;;
+                probe*) _qkv_words "$(_qkv_names list probes)" ;;
                 gradcheck*) _qkv_words "$(_qkv_names list ops; _qkv_names list layers)" ;;
             esac
             ;;
@@ -63,9 +64,29 @@ _qkv_kind() {
     esac
 }
 
+# How many operands stand between the command and the current word.
+_qkv_typed() {
+    local i n=0 word seen=''
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        word=${COMP_WORDS[i]}
+        if [[ $word == -* ]]; then
+            if [[ ${COMP_WORDS[i + 1]} == = ]]; then
+                i=$((i + 2))
+            elif [[ -n $(sed -n "s/^  $word \([^ ]\{1,\}\).*/\1/p" <<<"$help") ]]; then
+                i=$((i + 1))
+            fi
+        elif [[ -z $seen ]]; then
+            seen=$word # the command
+        else
+            n=$((n + 1))
+        fi
+    done
+    echo $n
+}
+
 _qkv() {
     local program=${1/#\~/$HOME} cur=${COMP_WORDS[COMP_CWORD]}
-    local before='' command='' prefix='' kind='' help i value about=()
+    local before='' command='' prefix='' kind='' help i value about=() operands=()
     COMPREPLY=()
     if ((COMP_CWORD > 0)); then before=${COMP_WORDS[COMP_CWORD - 1]}; fi
     if [[ $cur == = ]]; then # --mask=: "=" is a word of its own
@@ -105,7 +126,10 @@ _qkv() {
     fi
     if [[ -z $kind ]]; then
         kind=$(sed -n '1s/^usage: qkv [a-z]*//p' <<<"$help")
-        kind=$(sed 's/\[options\]//; s/[][ ]//g; s/\.\.\.//' <<<"$kind")
+        read -ra operands <<<"$(sed 's/\[options\]//; s/[][]//g; s/\.\.\.//g' <<<"$kind")"
+        i=$(_qkv_typed)
+        if ((i >= ${#operands[@]} && i > 0)); then i=$((${#operands[@]} - 1)); fi
+        kind=${operands[i < 0 ? 0 : i]}
         before=''
     fi
     while IFS= read -r i; do

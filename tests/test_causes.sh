@@ -28,7 +28,7 @@ has() { grep -qF -e "$1" err || say "no '$1' in: $(cat err)"; }
 
 # every CODE WORDS: all that look at the run `r` end so, and say so.
 every() {
-    for command in eval heads patch show info 'plot --attention' 'plot --animate --frames 2' \
+    for command in eval heads probe patch show info 'plot --attention' 'plot --animate --frames 2' \
         'export --csv e --force'; do
         gives "$1" ${command%% *} r $(echo "$command " | cut -d' ' -f2-)
         [ "$1" -eq 0 ] || has "$2"
@@ -42,7 +42,7 @@ fresh() { rm -rf r; cp -r whole r; }
 no_run() {
     mkdir -p empty
     : >file
-    for command in eval heads patch show info plot 'plot --attention' 'train --resume --out' \
+    for command in eval heads probe patch show info plot 'plot --attention' 'train --resume --out' \
         'train --quiet --from'; do
         gives 1 $command gone
         has "there is no directory 'gone'"
@@ -103,7 +103,7 @@ levels() {
 }
 checkpoints() {
     fresh && rm r/step-*
-    for command in eval heads patch show; do
+    for command in eval heads probe patch show; do
         gives 1 $command r
         has "there is no checkpoint in 'r'"
     done

@@ -11,7 +11,7 @@
 
 #include "tests/check.h"
 #include "train/probe/head_circuits.h"
-#include "train/probe/measure.h"
+#include "train/study/probe.h"
 
 static const double TOLERANCE = sizeof(real) == sizeof(double) ? 1e-12 : 1e-5;
 
@@ -292,7 +292,7 @@ static void each_head_has_its_own(void **state) {
         qkv_trainer_scores s;
         assert_true(qkv_trainer_evaluate(t, "test", 0, 200, &s, error));
         assert_close(s.accuracy, crossed ? 0 : 1, crossed ? 0.2 : 0.01);
-        assert_true(qkv_probe_run_circuits(t, &m, error));
+        assert_true(qkv_study_probe_run_circuits(t, &m, error));
         const struct {
             const char *name;
             double x;

@@ -60,13 +60,16 @@ choices() {
         only causal &&
         offers train --mask = && only task causal full memory &&
         offers train --mask = fu && only full && offers train --mask=fu && only --mask=full &&
-        offers plot --format p && only png pdf && offers list '' && only tasks ops layers plots
+        offers plot --format p && only png pdf && offers list '' && only tasks ops layers plots probes
 }
 
 names() {
     offers train --task p && has pairs partner pointer && offers plot x --only l &&
         has loss learning &&
         offers gradcheck soft && has softmax && offers gradcheck att && has attention &&
+        offers probe runs/first pres && only pressure &&
+        offers probe runs/first norms --at 3 --csv = f hul && only hull &&
+        offers probe runs/fi && only runs/first &&
         offers gradcheck add so && has softmax && offers data pa && has pairs &&
         offers study role && only roles && offers study li && only list && offers study al &&
         only all

@@ -132,7 +132,7 @@ q() {
 }
 small="--steps 1 --d-model 4 --batch 2 --eval-examples 4 --threads 1"
 (cd deep/er && q train --out "$N" $small && q eval "$N" --examples 4 --json)
-for command in eval info export show data list gradcheck study; do q $command "$N"; done
+for command in eval info export show probe data list gradcheck study; do q $command "$N"; done
 q "$N"
 for option in out task block freeze config plugin lr steps tie threads "$N"; do
     mkdir -p deep/er/new && (cd deep/er/new && q train "--$option" "$N" $small)

@@ -46,6 +46,11 @@ plots_are_all_there() {
     [ "$(wc -l <without)" -lt "$(wc -l <plots)" ] || say 'no plot has a script'
 }
 
+probes_are_all_there() {
+    ran 0 list probes && line 'norms sizes of the attention matrices' || return 1
+    same train/study/probes.def QKV_STUDY_PROBE
+}
+
 mistakes_are_said() {
     refused 2 "did you mean 'tasks'" list task && refused 2 "no list of 'xyzzy'" list xyzzy &&
         refused 2 'is needed' list && refused 2 'is needed' list ops tasks
@@ -88,5 +93,5 @@ what_compares_nothing_is_wrong() {
         s/y\[i\] = x\[i\] \* x\[i\]/y[i] = (real)sin(1e5 * (double)x[i])/' 'analytic'
 }
 
-suite ops_are_all_there layers_are_all_there tasks_are_all_there plots_are_all_there mistakes_are_said \
-    everything_is_checked what_compares_nothing_is_wrong
+suite ops_are_all_there layers_are_all_there tasks_are_all_there plots_are_all_there probes_are_all_there \
+    mistakes_are_said everything_is_checked what_compares_nothing_is_wrong

@@ -31,7 +31,8 @@ built_in_studies_are_listed() {
 a_file_is_a_study() {
     ran 0 study tiny.json --jobs 2 --out whole && [ ! -s err ] || return 1
     grep -q '^tied, Q=K  *[01]\.' out && grep -q '^  holds  *separate: loss <= 5$' out || return 1
-    grep -q '^Claim    Nothing much.$' out && grep -q '^Verdict  So it is.$' out || return 1
+    grep -q '^Claim    Nothing much.$' out &&
+        grep -q '^Verdict  the one band holds. So it is.$' out || return 1
     grep -q '^Seen     It is [0-9.]*.*%\.$' out || { say "$(grep Seen out)"; return 1; }
     if LC_ALL=C awk 'length($0) > 104' out | grep -q .; then say "a line is too long"; return 1; fi
     [ "$(wc -l <whole/results.jsonl)" -eq 4 ] && [ -s whole/table.csv ] && [ -s whole/seeds.csv ]
@@ -116,7 +117,8 @@ summary_is_json() {
 # The table and the verdict as ever, nothing on stderr, and exit 1.
 a_claim_that_fails_is_exit_1() {
     sed 's/"most": 5/"most": 0.001/; s/"tiny"/"wrong"/' tiny.json >wrong.json
-    ran 1 study wrong.json --out wrong && [ ! -s err ] && grep -q '^Verdict  So it is not.$' out || return 1
+    ran 1 study wrong.json --out wrong && [ ! -s err ] &&
+        grep -q '^Verdict  the one band fails (separate: loss). So it is not.$' out || return 1
     ran 1 study wrong.json --out wrong --quiet && [ ! -s out ] || return 1
     ran 1 study --merge --out both wrong.json wrong
 }
@@ -129,6 +131,23 @@ nothing_to_judge_is_no_verdict() {
         return 1
     sed 's/"bands": *\[[^]]*\]/"bands": []/; s/"tiny"/"open"/' tiny.json >open.json
     ran 0 study open.json --out open && grep -q '^Verdict  none: the study has no bands' out
+}
+
+# A clause of the claim that no band tests is named before the training, in the verdict and in JSON; one that
+# some band tests is not. A band is about a clause that there is.
+untested_clauses_are_named() {
+    sed 's/"most": 5/"most": 5, "tests": "little"/; s/"tiny"/"clauses"/
+        s/"seeds": 2/"clauses": ["little", "less sharp"], "seeds": 2/' tiny.json >clauses.json
+    ran 0 study clauses.json --out clauses && [ "$(wc -l <err)" -eq 1 ] &&
+        grep -q "warning: no band of 'clauses' tests the clause 'less sharp' of its claim" err || return 1
+    grep -q "^Verdict  the one band holds; no band tests the clause 'less sharp'. So it is.$" out || return 1
+    ran 0 study clauses.json --out clauses --json && grep -q '"untested":\["less sharp"\]' out || return 1
+    ran 0 study --merge --out clauses2 clauses.json clauses --quiet && grep -q "'less sharp'" err || return 1
+    ran 0 study tiny.json --out whole --json && [ ! -s err ] && grep -q '"untested":\[\]' out || return 1
+    sed 's/"little", //' clauses.json >gone.json
+    refused 2 "tests 'little', which is no clause" study gone.json --out gone && [ ! -e gone ] || return 1
+    sed 's/"little", /3, /' clauses.json >number.json
+    refused 2 "a clause of the claim must be a text" study number.json --out gone
 }
 
 unknown_names_are_usage_errors() {
@@ -267,7 +286,7 @@ END
 
 tests="built_in_studies_are_listed a_file_is_a_study finished_trainings_are_kept parts_merged_are_the_whole
 any_order_gives_the_same_tables padding_is_not_measured
-nothing_to_judge_is_no_verdict summary_is_json a_claim_that_fails_is_exit_1
+nothing_to_judge_is_no_verdict untested_clauses_are_named summary_is_json a_claim_that_fails_is_exit_1
 unknown_names_are_usage_errors bad_files_are_exit_3 what_is_misspelt_is_refused_before_training
 trainings_that_fail_are_exit_1
 a_picture_is_drawn gnu_parallel_runs_the_parts slurm_runs_the_parts"

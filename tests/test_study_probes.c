@@ -6,7 +6,7 @@
 #include "autograd/graph_internal.h"  // to see whether hooks are left
 #include "tests/check.h"
 #include "train/config/plugin.h"
-#include "train/probe/measure.h"
+#include "train/study/probe.h"
 
 static const double ROUNDING = sizeof(real) == sizeof(double) ? 1e-9 : 2e-5;
 
@@ -145,7 +145,7 @@ static void check_names(const char *probe, const qkv_probe_measures *m) {
 }
 
 static void run_case(const char *name, const char *model, int steps, bool fits) {
-    const qkv_probe *probe = qkv_probe_find(name);
+    const qkv_study_probe *probe = qkv_study_probe_find(name);
     tensor_arena *arena = tensor_arena_new(NULL);
     qkv_probe_measures first = {.arena = arena}, again = {.arena = arena};
     char error[QKV_IO_ERROR] = "";
@@ -185,7 +185,7 @@ static tensor_arena *memory;
 static qkv_probe_measures probe(qkv_trainer *t, const char *name) {
     qkv_probe_measures m = {.arena = memory};
     char error[QKV_IO_ERROR] = "";
-    if (!qkv_probe_find(name)->run(t, &m, error)) fail_msg("%s: %s", name, error);
+    if (!qkv_study_probe_find(name)->run(t, &m, error)) fail_msg("%s: %s", name, error);
     return m;
 }
 static double value_of(qkv_trainer *t, const char *name, const char *key) {

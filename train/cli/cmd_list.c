@@ -4,6 +4,7 @@
 
 #include "train/cli/cli.h"
 #include "train/plot/plot.h"
+#include "train/study/probe.h"
 
 static const cli_option options[] = {{NULL, NULL, NULL, NULL}};
 
@@ -30,11 +31,19 @@ static void list_plots(void) {
                p->of == QKV_PLOT_OF_RUNS ? " (several runs)" : "");
 }
 
+static void list_probes(void) {
+    for (const qkv_study_probe *p = qkv_study_probe_table; p->name; p++)
+        printf("%-16s %s\n", p->name, p->finds);
+}
+
 static const struct {
     const char *name;
     void (*list)(void);
-} lists[] = {
-    {"tasks", list_tasks}, {"ops", list_ops}, {"layers", list_layers}, {"plots", list_plots}};
+} lists[] = {{"tasks", list_tasks},
+             {"ops", list_ops},
+             {"layers", list_layers},
+             {"plots", list_plots},
+             {"probes", list_probes}};
 
 static int take_option(void *ctx, const char *name, const char *value) {
     (void)ctx, (void)name, (void)value;
@@ -49,7 +58,7 @@ int cli_list(int argc, char **argv) {
     int code = cli_parse(argc, argv, options, take_option, NULL, &first, &done);
     if (code != CLI_OK || done) return code;
     if (argc - first != 1)
-        return cli_error(CLI_USAGE, "list", "one of tasks, ops, layers, plots is needed");
+        return cli_error(CLI_USAGE, "list", "one of tasks, ops, layers, plots, probes is needed");
     for (int i = 0; i < LISTS; i++) {
         names[i] = lists[i].name;
         if (strcmp(lists[i].name, argv[first]) == 0) return lists[i].list(), CLI_OK;
@@ -58,5 +67,6 @@ int cli_list(int argc, char **argv) {
     return near ? cli_error(CLI_USAGE, "list", "there is no list of '%s'; did you mean '%s'?",
                             argv[first], near)
                 : cli_error(CLI_USAGE, "list",
-                            "there is no list of '%s': tasks, ops, layers or plots", argv[first]);
+                            "there is no list of '%s': tasks, ops, layers, plots or probes",
+                            argv[first]);
 }

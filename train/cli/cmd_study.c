@@ -151,6 +151,22 @@ static json_t *held(qkv_study_band_verdict verdict) {
                                              : json_null();
 }
 
+/* The clauses of the claim that no band tests. */
+static json_t *untested(const qkv_study *s) {
+    json_t *list = json_array();
+    for (int i = 0; i < s->n_clauses; i++)
+        if (!qkv_study_tests(s, i)) json_array_append_new(list, cli_json_text(s->clause[i]));
+    return list;
+}
+
+static void warn_untested(const qkv_study *s) {
+    for (int i = 0; i < s->n_clauses; i++)
+        if (!qkv_study_tests(s, i))
+            cli_error(CLI_OK, "study",
+                      "warning: no band of '%s' tests the clause '%s' of its claim", s->name,
+                      s->clause[i]);
+}
+
 static void print_json(const qkv_study *s, const qkv_study_results *r, const char *dir) {
     json_t *o = json_object(), *table = json_array(), *bands = json_array();
     for (int v = 0; v < s->n_variants; v++)
@@ -184,6 +200,7 @@ static void print_json(const qkv_study *s, const qkv_study_results *r, const cha
     json_object_set_new(o, "out", cli_json_text(dir));
     json_object_set_new(o, "table", table);
     json_object_set_new(o, "bands", bands);
+    json_object_set_new(o, "untested", untested(s));
     json_object_set_new(o, "failed", json_integer(qkv_study_failed(s, r)));
     json_object_set_new(o, "missing", json_integer(qkv_study_missing(s, r)));
     cli_print_json(o);
@@ -249,6 +266,7 @@ static int run_study(const request *r, const char *name) {
     if (!s) return code;
     if (r->seeds) s->seeds = (int)r->seeds;
     if (r->first_seed >= 0) s->first_seed = (int)r->first_seed;
+    warn_untested(s);
     snprintf(dir, sizeof dir, "runs/study/%s", s->name);
     char who[QKV_IO_PATH];
     snprintf(who, sizeof who, "study %s", s->name);
@@ -289,6 +307,7 @@ static int merge(const request *r, int n, char **operands) {
     if (!s) return code;
     if (r->seeds) s->seeds = (int)r->seeds;
     if (r->first_seed >= 0) s->first_seed = (int)r->first_seed;
+    warn_untested(s);
     qkv_study_results all = {.arena = tensor_arena_new(NULL)};
     tensor_arena *arena = tensor_arena_new(NULL);
     qkv_io_text lines = {.arena = arena, .failed = !arena || !all.arena};

@@ -11,7 +11,6 @@
 #define QKV_PROBE_HEADS_H
 
 #include "train/io/text.h"
-#include "train/probe/measure.h"
 #include "train/probe/sites.h"
 
 #ifdef __cplusplus

@@ -177,7 +177,7 @@ static bool measures(checker *k, int variant, const char *measure) {
 static bool fail_measure(checker *k, const char *where, const char *measure) {
     char probe[32];
     snprintf(probe, sizeof probe, "%.*s", (int)strcspn(measure, ". "), measure);
-    const bool of_probe = qkv_probe_find(probe) != NULL;
+    const bool of_probe = qkv_study_probe_find(probe) != NULL;
     return qkv_io_fail(k->error, "%s: '%.60s' is not measured%s%s%s", where, measure,
                        of_probe ? "; it needs \"probes\": [\"" : "", of_probe ? probe : "",
                        of_probe ? "\"] in its variants, if that finds such a number" : "");

@@ -30,7 +30,8 @@ static void add_scores(bench *b, const char *at) {
     }
 }
 
-static bool run_probes(const qkv_study_variant *v, qkv_probe_time when, bench *b, char *error) {
+static bool run_probes(const qkv_study_variant *v, qkv_study_probe_time when, bench *b,
+                       char *error) {
     for (int i = 0; i < v->n_probes; i++)
         if (v->probe[i]->when == when && !v->probe[i]->run(b->t, b->out, error)) return false;
     return true;
@@ -39,7 +40,7 @@ static bool run_probes(const qkv_study_variant *v, qkv_probe_time when, bench *b
 /* The probes that run at every evaluation; their measures get "@STEP". */
 static bool look(bench *b, const char *at) {
     int before = b->out->n;
-    if (!run_probes(b->variant, QKV_PROBE_DURING, b, b->error)) return false;
+    if (!run_probes(b->variant, QKV_STUDY_DURING, b, b->error)) return false;
     for (int i = before; i < b->out->n; i++) {
         char *name = b->out->at[i].name;
         const size_t n = strlen(name);
@@ -83,7 +84,7 @@ static bool measure(bench *b, char *error) {
     const qkv_study_variant *v = b->variant;
     int steps99, step = 0;
     qkv_probe_account account;
-    if (!run_probes(v, QKV_PROBE_BEFORE, b, error) || !train(b, &steps99, &step, error) ||
+    if (!run_probes(v, QKV_STUDY_BEFORE, b, error) || !train(b, &steps99, &step, error) ||
         !qkv_run_moment_look(b->t, "test", b->test_examples, step, &b->now, error))
         return false;
     add_scores(b, "");
@@ -93,7 +94,7 @@ static bool measure(bench *b, char *error) {
     if (steps99 >= 0) qkv_probe_measure_add(b->out, steps99, "steps99");
     if (b->qk90 >= 0) qkv_probe_measure_add(b->out, b->qk90, "qk90");
     if (b->ov90 >= 0) qkv_probe_measure_add(b->out, b->ov90, "ov90");
-    return run_probes(v, QKV_PROBE_AFTER, b, error);
+    return run_probes(v, QKV_STUDY_AFTER, b, error);
 }
 
 bool qkv_study_config(const qkv_study *s, int variant, int seed,
@@ -150,6 +151,7 @@ bool qkv_study_rehearse(const qkv_study *s, int variant, const qkv_study_options
     if (!QKV_IO_GIVEN(error, s, o, out)) return false;
     if (!qkv_study_config(s, variant, s->first_seed, o->plugin, &c, &spec, error)) return false;
     c.steps = 0;
+    out->names_only = true;
     if (c.eval_examples > FEW) c.eval_examples = FEW;
     bench b = {.variant = &s->variant[variant],
                .out = out,

@@ -91,6 +91,12 @@ qkv_study_band_verdict qkv_study_band_judge(const qkv_study *s, const qkv_study_
     return any && !lacks ? verdict : QKV_STUDY_BAND_UNKNOWN;
 }
 
+bool qkv_study_tests(const qkv_study *s, int clause) {
+    for (int i = 0; i < s->n_bands; i++)
+        if (strcmp(s->band[i].tests, s->clause[clause]) == 0) return true;
+    return false;
+}
+
 int qkv_study_missing(const qkv_study *s, const qkv_study_results *r) {
     int missing = 0;
     for (int v = 0; v < s->n_variants; v++)

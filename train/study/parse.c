@@ -47,13 +47,13 @@ static bool add_probes(qkv_study *s, qkv_study_variant *out, json_t *o, char *er
     size_t i;
     if (!qkv_study_member_list(o, "probes", &probes, error)) return false;
     size_t n = (size_t)out->n_probes + json_array_size(probes);
-    const qkv_probe **all = qkv_study_member_take(s, n, sizeof *all, error);
+    const qkv_study_probe **all = qkv_study_member_take(s, n, sizeof *all, error);
     if (!all) return false;
     for (int k = 0; k < out->n_probes; k++) all[k] = out->probe[k];
     out->probe = all;
     json_array_foreach(probes, i, v) {
         const char *name = json_is_string(v) ? json_string_value(v) : "?";
-        if (!(all[out->n_probes] = qkv_probe_find(name)))
+        if (!(all[out->n_probes] = qkv_study_probe_find(name)))
             return qkv_io_fail(error, "there is no probe '%.60s'", name);
         out->n_probes++;
     }
@@ -157,9 +157,30 @@ static const char *wrong_band(const qkv_study_band *b) {
     return NULL;
 }
 
+static bool parse_clauses(qkv_study *s, json_t *root, char *error) {
+    json_t *clauses, *v;
+    size_t i;
+    if (!qkv_study_member_list(root, "clauses", &clauses, error)) return false;
+    if (!(s->clause = qkv_study_member_take(s, json_array_size(clauses), sizeof *s->clause, error)))
+        return false;
+    json_array_foreach(clauses, i, v) {
+        if (!json_is_string(v) || !*json_string_value(v))
+            return qkv_io_fail(error, "%s", "a clause of the claim must be a text");
+        s->clause[s->n_clauses] = qkv_study_member_copy(s, json_string_value(v));
+        if (!s->clause[s->n_clauses++]) return qkv_io_fail(error, "out of memory");
+    }
+    return true;
+}
+
+static bool is_clause(const qkv_study *s, const char *text) {
+    for (int i = 0; i < s->n_clauses; i++)
+        if (strcmp(s->clause[i], text) == 0) return true;
+    return false;
+}
+
 static bool parse_bands(qkv_study *s, json_t *root, char *error) {
     static const char *const members[] = {"variant",     "group",      "measure", "least", "most",
-                                          "seeds_least", "seeds_most", "set",     NULL};
+                                          "seeds_least", "seeds_most", "set",     "tests", NULL};
     json_t *bands, *v;
     size_t i;
     qkv_study_set all;
@@ -179,8 +200,12 @@ static bool parse_bands(qkv_study *s, json_t *root, char *error) {
             !qkv_study_member_limit(v, "seeds_most", 1, &b->seeds_most, error) ||
             !qkv_study_member_limit(v, "seeds_least", json_object_get(v, "seeds_most") ? 0 : 1,
                                     &b->seeds_least, error) ||
-            !parse_set(s, v, "set", all, &b->set, error))
+            !parse_set(s, v, "set", all, &b->set, error) ||
+            !(b->tests = qkv_study_member_text(s, v, "tests", "", error)))
             return false;
+        if (*b->tests && !is_clause(s, b->tests))
+            return qkv_io_fail(error, "the band about '%.60s' tests '%.60s', which is no clause",
+                               b->variant, b->tests);
         if (find_variant(s, b->group, b->variant) < 0)
             return qkv_io_fail(error, "a band is about '%.60s%s%.60s', which is no variant",
                                b->group, *b->group ? "/" : "", b->variant);
@@ -251,9 +276,10 @@ static bool is_file_name(const char *name) {
 }
 
 static bool parse_root(qkv_study *s, json_t *root, char *error) {
-    static const char *const members[] = {
-        "name",    "claim", "seeds",     "first_seed", "base", "groups", "variants", "probes",
-        "columns", "bands", "bands_set", "picture",    "seen", "holds",  "fails",    NULL};
+    static const char *const members[] = {"name",      "claim",    "seeds",  "first_seed", "base",
+                                          "groups",    "variants", "probes", "columns",    "bands",
+                                          "bands_set", "picture",  "seen",   "holds",      "fails",
+                                          "clauses",   NULL};
     if (!qkv_study_member_object(root, "a study", members, error)) return false;
     s->name = qkv_study_member_text(s, root, "name", NULL, error);
     if (s->name && !is_file_name(s->name))
@@ -266,8 +292,8 @@ static bool parse_root(qkv_study *s, json_t *root, char *error) {
            qkv_study_member_number(root, "seeds", 1, 3, &s->seeds, error) &&
            qkv_study_member_number(root, "first_seed", 0, 1, &s->first_seed, error) &&
            qkv_study_member_shown(s, root, "columns", &s->column, &s->n_columns, error) &&
-           parse_variants(s, root, error) && parse_bands(s, root, error) &&
-           parse_picture(s, root, error);
+           parse_variants(s, root, error) && parse_clauses(s, root, error) &&
+           parse_bands(s, root, error) && parse_picture(s, root, error);
 }
 
 qkv_study *qkv_study_parse(const char *text, size_t n, char *error) {

@@ -9,8 +9,9 @@
  *    "variants": [{"name": "tied Q=K", "set": {"tie": "qk"}, "in": ["group", ...]}],
  *    "probes": ["interventions"],
  *    "columns": ["steps99", {"measure": "answer_attention", "as": "attention on the answer"}],
- *    "bands": [{"variant": "tied Q=K", "group": "...", "measure": "accuracy", "most": 0.55}],
- *    "bands_set": "before",
+ *    "bands": [{"variant": "tied Q=K", "group": "...", "measure": "accuracy", "most": 0.55,
+ *               "tests": "a part of the claim"}],
+ *    "bands_set": "before", "clauses": ["a part of the claim", ...],
  *    "picture": {"kind": "bars", "measures": ["accuracy"], "title": "...", "label": "..."},
  *    "seen": "text with {variant|measure|format}", "holds": "...", "fails": "..."}
  *
@@ -35,6 +36,10 @@
  * ("before" or "after") says of one band, "bands_set" of all others, whether it was written down before
  * its numbers were seen: only such a band could have refuted what it says.
  *
+ * "clauses" says what the claim consists of, and "tests" which of them a band is about. A clause that no band
+ * tests is named before the study is trained, and in its verdict. The verdict itself is of the bands, not of
+ * the claim: "holds" and "fails" are what you make of it.
+ *
  * A format is the number of decimals, "%", or a limit (">= 0.95"): then the seeds inside it are counted.
  *
  * Pictures: "bars" has a bar for each variant (several measures: for each of them, under the
@@ -48,8 +53,8 @@
 #define QKV_STUDY_STUDY_H
 
 #include "train/io/io.h"
-#include "train/probe/measure.h"
 #include "train/run/run.h"
+#include "train/study/probe.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -58,7 +63,7 @@ extern "C" {
 typedef struct {
     const char *group, *name;
     const char *json;  // the options that differ from the defaults and the task's recommendation
-    const qkv_probe **probe;
+    const qkv_study_probe **probe;
     int n_probes;
     uint32_t key;  // a checksum of json and probes: results of another set-up are not mixed in
 } qkv_study_variant;
@@ -77,6 +82,7 @@ typedef struct {
     double least, most;                     // -inf, inf: open
     double seeds_least, seeds_most;         // share of the seeds that are inside; 1, 1: all
     qkv_study_set set;
+    const char *tests;  // a clause of the claim; "": nobody says
 } qkv_study_band;
 
 typedef struct {
@@ -91,10 +97,11 @@ typedef struct {
     tensor_arena *arena;
     const char *name, *claim, *seen, *holds, *fails;
     int seeds, first_seed;
-    int n_variants, n_columns, n_bands;
+    int n_variants, n_columns, n_bands, n_clauses;
     qkv_study_variant *variant;
     qkv_study_shown *column;
     qkv_study_band *band;
+    const char **clause;
     qkv_study_picture picture;
 } qkv_study;
 
@@ -220,6 +227,9 @@ qkv_study_band_verdict qkv_study_band_judge(const qkv_study *s, const qkv_study_
 /* Is the band about the variant? */
 bool qkv_study_about(const qkv_study *s, const qkv_study_band *b, int variant);
 
+/* Does a band test that clause of the claim? */
+bool qkv_study_tests(const qkv_study *s, int clause);
+
 /* How many of its trainings have no result, and how many have failed. */
 int qkv_study_missing(const qkv_study *s, const qkv_study_results *r);
 int qkv_study_failed(const qkv_study *s, const qkv_study_results *r);
@@ -235,7 +245,7 @@ typedef enum {
 } qkv_study_verdict;
 qkv_study_verdict qkv_study_judge(const qkv_study *s, const qkv_study_results *r);
 
-/* The table, the bands and three sentences (claim, seen, verdict), as people read it. */
+/* The table, the bands and three sentences (claim, seen, verdict: how many bands hold), as people read it. */
 void qkv_study_text(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out);
 
 /* DIR/table.csv, DIR/seeds.csv and the data of the picture (DIR/bars.csv or DIR/lines.csv). */

@@ -152,14 +152,18 @@ static void fill(const qkv_study *s, const qkv_study_results *r, const char *tex
     }
 }
 
-/* "Label    the sentence, wrapped". */
+/* "Label    the words, wrapped". */
+static void add_labelled(const char *label, const qkv_io_text *words, qkv_io_text *out) {
+    enum { WIDTH = 80, INDENT = 9 };
+    qkv_io_text_add(out, "\n%-*s", INDENT, label);
+    if (words->at) qkv_io_text_wrap(out, words->at, INDENT, INDENT, WIDTH);
+}
+
 static void add_sentence(const qkv_study *s, const qkv_study_results *r, const char *label,
                          const char *text, qkv_io_text *out) {
-    enum { WIDTH = 80, INDENT = 9 };
     qkv_io_text filled = {.arena = out->arena};
     fill(s, r, text, &filled);
-    qkv_io_text_add(out, "\n%-*s", INDENT, label);
-    if (filled.at) qkv_io_text_wrap(out, filled.at, INDENT, INDENT, WIDTH);
+    add_labelled(label, &filled, out);
 }
 
 /* Why there is no verdict. */
@@ -173,16 +177,45 @@ static void add_lack(const qkv_study *s, const qkv_study_results *r, qkv_io_text
         qkv_io_text_add(out, "a band has not the numbers of all its seeds");
 }
 
+/* "all 3 bands hold", or how many fail, and which. */
+static void say_bands(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
+    int failing = 0;
+    for (int i = 0; i < s->n_bands; i++)
+        failing += qkv_study_band_judge(s, r, &s->band[i]) == QKV_STUDY_BAND_FAILS;
+    if (s->n_bands == 1)
+        qkv_io_text_add(out, "the one band %s", failing ? "fails" : "holds");
+    else if (failing)
+        qkv_io_text_add(out, "%d of %d bands fail%s", failing, s->n_bands, failing == 1 ? "s" : "");
+    else
+        qkv_io_text_add(out, "all %d bands hold", s->n_bands);
+    for (int i = 0, n = 0; i < s->n_bands; i++) {
+        const qkv_study_band *b = &s->band[i];
+        if (qkv_study_band_judge(s, r, b) != QKV_STUDY_BAND_FAILS) continue;
+        qkv_io_text_add(out, "%s%s%s%s: %s", n++ ? "; " : " (", b->group, *b->group ? ", " : "",
+                        b->variant, called(s, b->measure));
+    }
+    qkv_io_text_add(out, "%s", failing ? ")" : "");
+    for (int i = 0; i < s->n_clauses; i++)
+        if (!qkv_study_tests(s, i))
+            qkv_io_text_add(out, "; no band tests the clause '%s'", s->clause[i]);
+    qkv_io_text_add(out, ".");
+}
+
 static void add_verdict(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
     const qkv_study_verdict verdict = qkv_study_judge(s, r);
     const char *sentence = verdict == QKV_STUDY_HOLDS ? s->holds : s->fails;
-    if (verdict == QKV_STUDY_WITHOUT_BANDS)
+    qkv_io_text words = {.arena = out->arena};
+    if (verdict == QKV_STUDY_WITHOUT_BANDS) {
         qkv_io_text_add(out,
                         "\nVerdict  none: the study has no bands, so nothing was put to a test");
-    else if (verdict == QKV_STUDY_INCOMPLETE)
+    } else if (verdict == QKV_STUDY_INCOMPLETE) {
         add_lack(s, r, out);
-    else if (*sentence)
-        add_sentence(s, r, "Verdict", sentence, out);
+    } else {
+        say_bands(s, r, &words);
+        qkv_io_text_add(&words, "%s", *sentence ? " " : "");
+        fill(s, r, sentence, &words);
+        add_labelled("Verdict", &words, out);
+    }
 }
 
 void qkv_study_text(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {

@@ -12,7 +12,7 @@
 #include "tensor/gemm.h"
 #include "tensor/rng.h"
 #include "train/probe/look.h"
-#include "train/probe/measure.h"
+#include "train/study/probe.h"
 
 enum { EXAMPLES = 1000, MATRICES = 4 };
 
@@ -97,7 +97,7 @@ static const char *does_not_fit(qkv_trainer *t) {
                : NULL;
 }
 
-bool qkv_probe_run_basis(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+bool qkv_study_probe_run_basis(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     const char *why = does_not_fit(t);
     if (why) return qkv_io_fail(error, "%s", why);
     tensor_arena *arena = tensor_arena_new(NULL);

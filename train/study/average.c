@@ -21,7 +21,7 @@
 
 #include "tensor/rng.h"
 #include "train/probe/look.h"
-#include "train/probe/measure.h"
+#include "train/study/probe.h"
 
 enum { EXAMPLES = 400, STOPS = 11 };
 
@@ -194,7 +194,7 @@ static void report(const tally *sum, qkv_probe_measures *out) {
     qkv_probe_measure_add(out, sum->twice_said / sum->n, "average.twice.said_split");
 }
 
-bool qkv_probe_run_average(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+bool qkv_study_probe_run_average(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     const data_spec *s = qkv_trainer_spec(t);
     const qkv_config *c = qkv_trainer_config(t);
     if (s->roles.key < 0 || s->roles.asks_for || s->store != DATA_SEQUENCE || s->scored != 1 ||

@@ -1,4 +1,4 @@
-/* norms.c - how large the attention matrices are: ||W||_F / sqrt(d_model), 1 for an orthogonal map
+/* magnitude.c - how large the attention matrices are: ||W||_F / sqrt(d_model), 1 for an orthogonal map
  * of the whole stream. Matching wants large ones, copying wants 1. "norms.wq" is of the last layer,
  * earlier layers are "norms.layer0.wq". "norms.qk" is the product of the two which make queries and
  * keys: what the scores see of their size. Also the learned temperature. */
@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "train/probe/look.h"
-#include "train/probe/measure.h"
+#include "train/study/probe.h"
 
 static double frobenius(const ag_param_entry *w) {
     double squares = 0;
@@ -36,7 +36,7 @@ static void add_layer(qkv_trainer *t, int l, qkv_probe_measures *out) {
         qkv_probe_measure_add(out, (double)temperature->val.x[0], "norms.%stemperature", where);
 }
 
-bool qkv_probe_run_norms(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+bool qkv_study_probe_run_norms(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     int before = out->n;
     for (int l = 0; l <= qkv_probe_last_layer(t); l++) add_layer(t, l, out);
     return out->n > before || qkv_io_fail(error, "the model has no attention matrices");

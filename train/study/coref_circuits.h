@@ -2,7 +2,7 @@
 #ifndef QKV_PROBE_COREF_CIRCUITS_H
 #define QKV_PROBE_COREF_CIRCUITS_H
 
-#include "train/probe/measure.h"
+#include "train/study/probe.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,7 +20,7 @@ extern "C" {
  *   coref.ov.noun_ratio    variance of that over the answers, of nouns / of colours
  *
  * Adds nothing to other models. Heads are added up. False: memory is out. */
-bool qkv_probe_coref_circuits(qkv_trainer *t, qkv_probe_measures *out, char *error);
+bool qkv_study_coref_circuits(qkv_trainer *t, qkv_probe_measures *out, char *error);
 
 #ifdef __cplusplus
 }

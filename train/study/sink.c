@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "train/probe/look.h"
-#include "train/probe/measure.h"
+#include "train/study/probe.h"
 
 enum { EXAMPLES = 1000, FOUND = 0, ABSENT, KINDS, ZERO = 0, ENTRY, CHANGES };
 
@@ -160,7 +160,7 @@ static void report(const kind *k, const char *name, qkv_probe_measures *out) {
         qkv_probe_measure_add(out, m[i].x / k->rows, "sink.%s.%s", name, m[i].name);
 }
 
-bool qkv_probe_run_sink(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+bool qkv_study_probe_run_sink(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     tally sum = {.wo = qkv_probe_matrix(t, qkv_probe_last_layer(t), "wo")};
     const data_spec *s = qkv_trainer_spec(t);
     if (s->store != DATA_SEQUENCE)

@@ -1,4 +1,5 @@
-/* lengths.c - the trained model among other numbers of pairs than it was trained with.
+/* generalise.c - the trained model on what training never showed: "heldout.accuracy", of combinations; and
+ * among other numbers of pairs than it was trained with.
  *
  * "lengths.nN.accuracy" and .answer_attention; "lengths.nN.sharper": the accuracy when the last layer's
  * scores are multiplied by ln n / ln n0 in this test alone, n and n0 the places that the last question
@@ -10,9 +11,9 @@
 #include <string.h>
 
 #include "train/probe/look.h"
-#include "train/probe/measure.h"
+#include "train/study/probe.h"
 
-enum { EXAMPLES = 500 };
+enum { EXAMPLES = 500, HELD_OUT = 2000 };
 static const int lengths[] = {2, 4, 8, 12, 16, 24, 31, 64, 128, 256};
 
 static bool copy_parameters(qkv_trainer *from, qkv_trainer *to, char *error) {
@@ -82,7 +83,7 @@ static bool test_at(qkv_trainer *t, int n, const qkv_config *c, data_spec *spec,
     return true;
 }
 
-bool qkv_probe_run_lengths(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+bool qkv_study_probe_run_lengths(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     const data_spec *s = qkv_trainer_spec(t);
     if (!data_option_find(s->task->options, "pairs"))
         return qkv_io_fail(error, "the task '%s' has no number of pairs", s->task->name);
@@ -92,5 +93,16 @@ bool qkv_probe_run_lengths(qkv_trainer *t, qkv_probe_measures *out, char *error)
         if (resize(t, lengths[i], &c, &spec) && !test_at(t, lengths[i], &c, &spec, out, error))
             return false;
     }
+    return true;
+}
+
+bool qkv_study_probe_run_heldout(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+    qkv_trainer_scores s;
+    if (!qkv_trainer_spec(t)->has_held_out)
+        return qkv_io_fail(error, "the task '%s' holds nothing out",
+                           qkv_trainer_spec(t)->task->name);
+    if (!qkv_trainer_evaluate(t, "heldout", 0, HELD_OUT, &s, error)) return false;
+    qkv_probe_measure_add(out, s.accuracy, "heldout.accuracy");
+    qkv_probe_measure_add(out, s.answer_attention, "heldout.answer_attention");
     return true;
 }

@@ -1,4 +1,4 @@
-/* exchange.c - two answers fetched at one position: is their order in the weights?
+/* several.c - two answers fetched at one position: is their order in the weights?
  *
  * The last layer's weights on the two entries that are asked for are exchanged, in every head, and all after
  * them is computed anew. "exchange.turned": the share of questions, both rightly answered before, whose two
@@ -7,8 +7,8 @@
 #include <math.h>
 
 #include "train/probe/look.h"
-#include "train/probe/measure.h"
 #include "train/probe/observe.h"
+#include "train/study/probe.h"
 
 enum { EXAMPLES = 500 };
 
@@ -57,7 +57,7 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
     return ok;
 }
 
-bool qkv_probe_run_exchange(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+bool qkv_study_probe_run_exchange(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     const data_spec *s = qkv_trainer_spec(t);
     if (s->n_readouts != 2 || s->store != DATA_SEQUENCE)
         return qkv_io_fail(error, "the task '%s' has not two answers in its sequence",

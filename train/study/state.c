@@ -1,8 +1,8 @@
 /* state.c - "state.numbers": how many numbers the layers keep of a whole row, so as to go on with the next
  * token: keys and values of every position, or a state of fixed size. */
-#include "train/probe/measure.h"
+#include "train/study/probe.h"
 
-bool qkv_probe_run_state(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+bool qkv_study_probe_run_state(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     const qkv_config *c = qkv_trainer_config(t);
     const data_spec *s = qkv_trainer_spec(t);
     const nn_model_config m = qkv_config_model(c, s);

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "data/coref.h"
-#include "train/probe/coref_circuits.h"
 #include "train/probe/look.h"
-#include "train/probe/measure.h"
 #include "train/probe/observe.h"
+#include "train/study/coref_circuits.h"
+#include "train/study/probe.h"
 
 enum { EXAMPLES = 500, CHANGES = 4 };
 
@@ -147,7 +147,7 @@ static bool the_sentence(qkv_trainer *t, data_coref_places at, bool tired,
     return true;
 }
 
-bool qkv_probe_run_coref(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+bool qkv_study_probe_run_coref(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     const data_spec *s = qkv_trainer_spec(t);
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     if (strcmp(s->task->name, "coref") != 0)
@@ -158,5 +158,5 @@ bool qkv_probe_run_coref(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     if (!in_sentences(t, at, out, error)) return false;
     if (!the_sentence(t, at, true, out) || !the_sentence(t, at, false, out))
         return qkv_io_fail(error, "%s", ag_error(w->graph));
-    return qkv_probe_coref_circuits(t, out, error);
+    return qkv_study_coref_circuits(t, out, error);
 }

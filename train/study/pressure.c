@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "train/probe/look.h"
-#include "train/probe/measure.h"
+#include "train/study/probe.h"
 
 enum { MATRICES = 4, CASES = 6 };
 static const char *const matrices[MATRICES] = {"wq", "wk", "wv", "wo"};
@@ -92,7 +92,7 @@ static bool try_case(qkv_trainer *t, int c, double norm[MATRICES], qkv_probe_mea
     return true;
 }
 
-bool qkv_probe_run_pressure(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+bool qkv_study_probe_run_pressure(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     if (!has_matrices(t, error)) return false;
     tensor_arena *arena = tensor_arena_new(NULL);
     real *kept = arena ? tensor_arena_reals(arena, total(t)) : NULL;

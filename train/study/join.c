@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "train/probe/look.h"
-#include "train/probe/measure.h"
+#include "train/study/probe.h"
 
 enum { EXAMPLES = 500 };
 
@@ -107,7 +107,7 @@ static bool compare(qkv_trainer *t, tensor_arena *arena, int mask, const char *n
     return true;
 }
 
-bool qkv_probe_run_join(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+bool qkv_study_probe_run_join(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     const qkv_config *c = qkv_trainer_config(t);
     const data_spec *s = qkv_trainer_spec(t);
     if (strcmp(s->task->name, "cross") != 0 || s->store != DATA_MEMORY)

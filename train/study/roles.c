@@ -1,17 +1,22 @@
-/* hull.c - attention's output is a weighted mean: it lies in the convex hull of the values.
+/* roles.c - what follows from changes of Q, K or V, and how attention's output lies among the values.
  *
+ * "interventions.", "ablations.": the numbers of interventions.h.
+ *
+ * Attention's output is a weighted mean: it lies in the convex hull of the values.
  * For random directions u, u . o must lie between the least and the greatest u . v_j of the
  * positions that are seen; o is a head's result before W^O. "hull.inside" is 1, or something is
  * wrong. "hull.width" says how much of that interval the outputs use: the mean of |2 (u . o -
  * least) / length - 1|, 1 at an end. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tensor/rng.h"
+#include "train/probe/interventions.h"
 #include "train/probe/look.h"
-#include "train/probe/measure.h"
+#include "train/study/probe.h"
 
-enum { EXAMPLES = 100, DIRECTIONS = 8 };
+enum { CHANGED = 2000, EXAMPLES = 100, DIRECTIONS = 8 };
 
 typedef struct {
     rng random;
@@ -61,7 +66,7 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
     return true;
 }
 
-bool qkv_probe_run_hull(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+bool qkv_study_probe_run_hull(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     const ag_node *mix =
         qkv_probe_node(t, qkv_trainer_any_worker(t), qkv_probe_last_layer(t), "mix");
     if (!qkv_probe_has_nodes(t, "weights mix", error)) return false;
@@ -73,5 +78,48 @@ bool qkv_probe_run_hull(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     double tests = sum.tests > 0 ? sum.tests : (double)NAN;
     qkv_probe_measure_add(out, sum.inside / tests, "hull.inside");
     qkv_probe_measure_add(out, sum.width / tests, "hull.width");
+    return true;
+}
+
+/* ---- interventions ---- */
+
+bool qkv_study_probe_run_interventions(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+    qkv_probe_interventions v;
+    if (!qkv_probe_intervene(t, "test", CHANGED, &v, error)) return false;
+    for (int i = 0; i < QKV_PROBE_INTERVENTIONS; i++) {
+        const qkv_probe_intervention *c = &v.changed[i];
+        const char *n = c->key;
+        qkv_probe_measure_add(out, c->looks_at_t, "interventions.%s.looks_at_t", n);
+        qkv_probe_measure_add(out, c->looks_at_j, "interventions.%s.looks_at_j", n);
+        qkv_probe_measure_add(out, c->attention_t, "interventions.%s.attention_t", n);
+        qkv_probe_measure_add(out, c->attention_j, "interventions.%s.attention_j", n);
+        qkv_probe_measure_add(out, c->moved, "interventions.%s.moved", n);
+        qkv_probe_measure_add(out, c->says_t, "interventions.%s.says_t", n);
+        qkv_probe_measure_add(out, c->says_j, "interventions.%s.says_j", n);
+    }
+    qkv_probe_measure_add(out, v.cross.says_y_at_t, "interventions.cross.says_y_at_t");
+    qkv_probe_measure_add(out, v.cross.says_x, "interventions.cross.says_x");
+    qkv_probe_measure_add(out, v.cross.says_y, "interventions.cross.says_y");
+    return true;
+}
+
+/* "ablations.key_value.accuracy": what K sees, then what V sees. */
+bool qkv_study_probe_run_ablations(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+    qkv_probe_interventions v;
+    if (!qkv_probe_intervene(t, "test", CHANGED, &v, error)) return false;
+    for (int i = 0; i < QKV_PROBE_ABLATIONS; i++) {
+        const qkv_probe_ablation *k = &v.ablated[i];
+        char sees[2][8];
+        const char *const whole[] = {k->k_sees, k->v_sees};
+        for (int side = 0; side < 2; side++)
+            snprintf(sees[side], 8, "%s",
+                     strchr(whole[side], '+')              ? "both"
+                     : strncmp(whole[side], "key", 3) == 0 ? "key"
+                                                           : "value");
+        qkv_probe_measure_add(out, k->accuracy, "ablations.%s_%s.accuracy", sees[0], sees[1]);
+        qkv_probe_measure_add(out, k->in_context, "ablations.%s_%s.in_context", sees[0], sees[1]);
+        qkv_probe_measure_add(out, k->answer_attention, "ablations.%s_%s.answer_attention", sees[0],
+                              sees[1]);
+    }
     return true;
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "train/probe/look.h"
-#include "train/probe/measure.h"
+#include "train/study/probe.h"
 
 enum { EXAMPLES = 100, MAX_LAYERS = 64, NODES = 4 };
 static const char *const names[NODES] = {"q", "k", "v", "out"};
@@ -45,7 +45,7 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
     return true;
 }
 
-bool qkv_probe_run_sizes(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+bool qkv_study_probe_run_sizes(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     tally sum = {0};
     if (!qkv_probe_has_nodes(t, "q k v", error) ||
         !qkv_probe_see(t, "test", EXAMPLES, 0, count, &sum, error))

@@ -1,5 +1,5 @@
 /* coref_circuits.c - the words of coref put through the matrices. */
-#include "train/probe/coref_circuits.h"
+#include "train/study/coref_circuits.h"
 
 #include <math.h>
 
@@ -126,7 +126,7 @@ static bool find(qkv_trainer *t, circuits *c) {
     return c->words && c->wq && c->wk && c->wv && c->wo && c->u;
 }
 
-bool qkv_probe_coref_circuits(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+bool qkv_study_coref_circuits(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     circuits c;
     if (!find(t, &c)) return true;
     tensor_arena *arena = tensor_arena_new(NULL);

@@ -11,8 +11,8 @@
 
 #include "tensor/rng.h"
 #include "train/probe/look.h"
-#include "train/probe/measure.h"
 #include "train/probe/observe.h"
+#include "train/study/probe.h"
 
 enum { EXAMPLES = 500 };
 
@@ -101,7 +101,7 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
     return sum->change(t, w, sum);
 }
 
-bool qkv_probe_run_cross(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+bool qkv_study_probe_run_cross(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     const char *task = qkv_trainer_spec(t)->task->name;
     tally sum = {.random = rng_stream((uint64_t)qkv_trainer_config(t)->seed, "cross", 0)};
     if (strcmp(task, "cross") != 0)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "train/probe/look.h"
-#include "train/probe/measure.h"
+#include "train/study/probe.h"
 
 enum { EXAMPLES = 600, TRAINED_ON = 400, MOST = 128 };
 
@@ -141,7 +141,7 @@ static bool probe_role(qkv_trainer *t, char role, tensor_arena *arena, qkv_probe
     return true;
 }
 
-bool qkv_probe_run_features(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+bool qkv_study_probe_run_features(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     if (!qkv_probe_has_nodes(t, "v k", error)) return false;
     const qkv_config *c = qkv_trainer_config(t);
     if (qkv_trainer_spec(t)->entries < 2)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "train/probe/look.h"
-#include "train/probe/measure.h"
+#include "train/study/probe.h"
 
 enum { EXAMPLES = 256 };
 
@@ -143,7 +143,7 @@ static bool measure_start(qkv_trainer *t, tensor_arena *arena, qkv_probe_measure
     return ok;
 }
 
-bool qkv_probe_run_scale(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+bool qkv_study_probe_run_scale(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     if (!readable(t, error)) return false;
     tensor_arena *arena = tensor_arena_new(NULL);
     bool ok = arena ? measure_start(t, arena, out, error) : qkv_io_fail(error, "out of memory");
@@ -151,7 +151,7 @@ bool qkv_probe_run_scale(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     return ok;
 }
 
-bool qkv_probe_run_entropy(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+bool qkv_study_probe_run_entropy(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     tally sum = {0};
     if (!readable(t, error) || !qkv_probe_see(t, "test", EXAMPLES, 0, count, &sum, error))
         return false;

@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "tensor/rng.h"
-#include "train/probe/measure.h"
+#include "train/study/probe.h"
 
 enum { MOST = 1 << 15, ASKED = 128, AT_ONCE = 16 };
 
@@ -131,10 +131,10 @@ static bool run(qkv_trainer *t, bool linear, qkv_probe_measures *out, char *erro
     return ok || qkv_io_fail(error, "out of memory");
 }
 
-bool qkv_probe_run_capacity(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+bool qkv_study_probe_run_capacity(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     return run(t, false, out, error);
 }
 
-bool qkv_probe_run_capacity_linear(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+bool qkv_study_probe_run_capacity_linear(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     return run(t, true, out, error);
 }

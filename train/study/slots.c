@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "train/probe/look.h"
-#include "train/probe/measure.h"
+#include "train/study/probe.h"
 
 enum { EXAMPLES = 1000 };
 
@@ -77,7 +77,7 @@ static void report(qkv_trainer *t, const tally *sum, qkv_probe_measures *out) {
                                   "slots.head%d.%.30s", h, s->readout[r].name);
 }
 
-bool qkv_probe_run_slots(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+bool qkv_study_probe_run_slots(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     const data_spec *s = qkv_trainer_spec(t);
     int heads = qkv_trainer_config(t)->heads;
     if (s->n_readouts < 2)

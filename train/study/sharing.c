@@ -1,4 +1,4 @@
-/* pointer.c - the probe of the task pointer: does a position look at the one it looks for (target),
+/* sharing.c - the probe of the task pointer: does a position look at the one it looks for (target),
  * at the one that looks for it (reverse), or at itself; and whose value does it say? With Q = K the
  * scores are symmetric: target and reverse get the same weight, and "pointer.asymmetry",
  * ||S - S^T||_F / ||S||_F over pairs that see each other, is 0. */
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "train/probe/look.h"
-#include "train/probe/measure.h"
+#include "train/study/probe.h"
 
 enum { EXAMPLES = 500 };
 
@@ -51,7 +51,7 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
     return true;
 }
 
-bool qkv_probe_run_pointer(qkv_trainer *t, qkv_probe_measures *out, char *error) {
+bool qkv_study_probe_run_pointer(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     const char *task = qkv_trainer_spec(t)->task->name;
     tally sum = {0};
     if (strcmp(task, "pointer") != 0)
