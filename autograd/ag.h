@@ -270,9 +270,17 @@ void ag_unhook(ag_node *node, ag_hook_fn *fn, void *ctx);
 
 /* ---- what ops are made of ---- */
 
-/* Who sees whom: the query in row r, which stands at position t = first + r of the keys, sees key s iff
- * s < limit(t) and not (no_self and s == t), where limit(t) is the least of S, memory (if not 0), t + 1
- * (if causal), and the batch row's length (if there are lengths: what stands behind it is padding).
+/* Where rows stand that were taken out of a longer example: row r of example b is its place
+ * at[b * n + r], one of 0 .. of - 1, ascending in r. The array is the caller's, and read when an op runs.
+ * {0}: nothing was taken out, row r stands at r. */
+typedef struct {
+    const int *at;
+    int n, of;
+} ag_places;
+
+/* Who sees whom: the query in row r stands at position t of the keys, first + r or its place, and sees key
+ * s iff s < limit(t) and not (no_self and s == t), where limit(t) is the least of S, memory (if not 0),
+ * t + 1 (if causal), and the batch row's length (if there are lengths: what stands behind it is padding).
  * Everything masked is never read. */
 typedef struct {
     bool causal;
@@ -280,20 +288,27 @@ typedef struct {
     int first;   // the position of the first query
     int memory;  // 0: no limit; else only the first `memory` positions can be seen; below 0: none
     const int *length;  // [B] of the keys, as they are when the op runs; NULL: all have S
+    ag_places places;   // of the queries
 } ag_mask;
 
-/* The mask of batch row b, as one without lengths. */
+/* The mask of batch row b alone. */
 static inline ag_mask ag_mask_row(ag_mask m, int b) {
+    if (m.places.at) m.places.at += (ptrdiff_t)b * m.places.n;
     const int n = m.length ? m.length[b] : 0;
     if (m.length && (m.memory == 0 || n < m.memory)) m.memory = n > 0 ? n : -1;
     m.length = NULL;
     return m;
 }
 
-/* limit(first + r), of a mask without lengths. */
+/* The position of the query in row r, and limit() of it; of one batch row's mask. */
+static inline int ag_mask_position(ag_mask m, int r) {
+    return m.places.at ? m.places.at[r] : m.first + r;
+}
 static inline int ag_mask_limit(ag_mask m, int r, int S) {
     int limit = m.memory == 0 || m.memory > S ? S : m.memory > 0 ? m.memory : 0;
-    return m.causal && m.first + r + 1 < limit ? m.first + r + 1 : limit;
+    if (!m.causal) return limit;
+    const int t = ag_mask_position(m, r);
+    return t + 1 < limit ? t + 1 : limit;
 }
 
 typedef enum { AG_GELU_ERF, AG_GELU_TANH } ag_gelu_form;
@@ -309,6 +324,10 @@ int ag_cross_entropy_scored(const ag_node *node);
     extern const ag_op ag_op_##name;
 #include "autograd/ops.def"
 #undef AG_OP
+
+/* rope and dropout of rows that were taken out: what these rows get where all are there. */
+ag_node *ag_rope_at(ag_node *x, int heads, double base, ag_places places);
+ag_node *ag_dropout_at(ag_node *x, double p, const char *name, ag_places places);
 
 extern const ag_op *const ag_ops[];  // the catalogue as a table, NULL ends it
 

@@ -19,6 +19,7 @@ typedef struct {
 typedef struct {
     double p;
     const char *name;
+    ag_places places;
 } ag_dropout_attr;
 
 /* Where a dropout's mask is drawn from, a number an element. */

@@ -50,8 +50,9 @@ static inline real ag_cut(real a, real b) {
 
 const char *ag_text_ints(ag_graph *g, size_t n, const int *x);  // [1,2,3]
 const char *ag_text_mask(const ag_node *node,
-                         ag_mask mask);  // "mask":[causal,no_self,memory,first,lengths..]
-const char *ag_text_weight(ag_graph *g, const real *weight);  // "weight":0.5, or null
+                         ag_mask mask);  // "mask":[causal,no_self,memory,first or places,lengths..]
+const char *ag_text_places(const ag_node *node, ag_places p);  // [[..] of each example], or []
+const char *ag_text_weight(ag_graph *g, const real *weight);   // "weight":0.5, or null
 
 /* ---- for shape rules ---- */
 
@@ -63,6 +64,13 @@ int ag_axis(tensor_shape s, int axis);
 
 /* The product of the dimensions after an axis. */
 size_t ag_inner(tensor_shape s, int axis);
+
+/* Are there places for the rows of [B,..,n,W], if there are places at all? Else it ends in ag_fail(). */
+bool ag_places_fit(ag_node *node, ag_places p, tensor_shape s);
+
+/* Where row r stands among those that it was taken out of, counted over all dimensions but the last; of a
+ * tensor [B,..,n,W]. */
+size_t ag_place_of(ag_places p, tensor_shape s, size_t r);
 
 /* Ends in ag_fail() when n ("rows", "columns") is more than an int holds. */
 bool ag_fits_int(ag_node *node, size_t n, const char *what);

@@ -33,6 +33,14 @@ const int *ag_sample_lengths(ag_graph *g, int B, int S) {
     return length;
 }
 
+ag_places ag_sample_places(ag_graph *g, int B, int n, int of) {
+    int *at = ag_take(g, (size_t)B * (size_t)n, sizeof *at);
+    for (int b = 0; at && b < B; b++)
+        for (int i = 0; i < n; i++)
+            at[b * n + i] = b + 1 < B || i == 0 ? (i * of + b) / n % of : at[b * n];
+    return (ag_places){at, n, of};
+}
+
 bool ag_sample_shape(int i, tensor_shape *shape) {
     const tensor_shape shapes[] = {
         tensor_dims(0),       tensor_dims(1, 1),       tensor_dims(1, 7), tensor_dims(1, 17),
@@ -67,7 +75,9 @@ ag_node *ag_sample_masked(ag_graph *g, ag_node *(*op)(ag_node *, ag_mask), int i
              {tensor_dims(3, 2, 4, 4), {.no_self = true, .length = ag_sample_lengths(g, 2, 4)}},
              {tensor_dims(3, 2, 2, 5), {.causal = true, .no_self = true, .first = 2}},
              {tensor_dims(3, 2, 3, 50), {.length = ag_sample_lengths(g, 2, 50)}},
-             {tensor_dims(2, 2, 70), {0}}};
+             {tensor_dims(2, 2, 70), {0}},
+             {tensor_dims(4, 2, 2, 3, 7),
+              {.causal = true, .no_self = true, .places = ag_sample_places(g, 2, 3, 7)}}};
     if (i >= (int)(sizeof c / sizeof *c)) return NULL;
     return op(ag_sample(g, AG_SAMPLE_NORMAL, c[i].shape), c[i].mask);
 }

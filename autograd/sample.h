@@ -34,6 +34,9 @@ ag_node *ag_sample_timed(ag_graph *g, const ag_op *op, const ag_sizes *z);
 /* Lengths of B batch rows of S keys: S - 2, S, 0 ... Owned by the graph. */
 const int *ag_sample_lengths(ag_graph *g, int B, int S);
 
+/* Places of n rows of each of B examples, of `of`; the last example has fewer rows. Owned by the graph. */
+ag_places ag_sample_places(ag_graph *g, int B, int n, int of);
+
 /* n ids in 0..bound-1, duplicates included; `absent`: some are -1. Owned by the graph. */
 const int *ag_sample_ids(ag_graph *g, int n, int bound, bool absent);
 

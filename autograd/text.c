@@ -16,13 +16,22 @@ const char *ag_text_ints(ag_graph *g, size_t n, const int *x) {
     return text;
 }
 
+const char *ag_text_places(const ag_node *node, ag_places p) {
+    const char *text = "";
+    for (int b = 0; p.at && b < node->val.shape.dim[0]; b++)
+        text = ag_text(node->graph, "%s%s%s", text, b ? "," : "",
+                       ag_text_ints(node->graph, (size_t)p.n, p.at + (ptrdiff_t)b * p.n));
+    return ag_text(node->graph, "[%s]", text);
+}
+
 const char *ag_text_mask(const ag_node *node, ag_mask mask) {
     const int lengths = mask.length ? node->val.shape.dim[0] : 0;
-    int *of = ag_take(node->graph, 4 + (size_t)lengths, sizeof *of);
-    if (!of) return "\"mask\":[]";
-    of[0] = mask.causal, of[1] = mask.no_self, of[2] = mask.memory, of[3] = mask.first;
-    for (int b = 0; b < lengths; b++) of[4 + b] = mask.length[b];
-    return ag_text(node->graph, "\"mask\":%s", ag_text_ints(node->graph, 4 + (size_t)lengths, of));
+    const char *first =
+        mask.places.at ? ag_text_places(node, mask.places) : ag_text(node->graph, "%d", mask.first);
+    const char *text = ag_text(node->graph, "\"mask\":[%d,%d,%d,%s", mask.causal, mask.no_self,
+                               mask.memory, first);
+    for (int b = 0; b < lengths; b++) text = ag_text(node->graph, "%s,%d", text, mask.length[b]);
+    return ag_text(node->graph, "%s]", text);
 }
 
 const char *ag_text_weight(ag_graph *g, const real *weight) {

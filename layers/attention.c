@@ -73,16 +73,19 @@ static ag_node *log_of_seen(ag_graph *g, const char *name, const int *dim, ag_ma
 /* s [B,H,T,S] times ln n, n the places that a query sees: a key that is ahead by a fixed margin then has
  * the same share of the attention among few and among many. */
 static ag_node *sharpen(ag_node *s, const char *name, ag_mask mask) {
-    const int T = s->val.shape.dim[2], S = s->val.shape.dim[3];
-    if (mask.length && !mask.causal)
-        return ag_mul(s, log_of_seen(s->graph, name, s->val.shape.dim, mask));
+    const ag_places places = mask.places;
+    const int *dim = s->val.shape.dim, T = places.at ? places.of : dim[2], S = dim[3];
+    if (mask.length && !mask.causal) return ag_mul(s, log_of_seen(s->graph, name, dim, mask));
     ag_node *factor = ag_input(s->graph, ag_text(s->graph, "%s.log", name), tensor_dims(2, T, 1));
+    mask.places = (ag_places){0};
     for (int t = 0; t < T && factor->val.x; t++) {
         const int limit = ag_mask_limit(mask, t, S),
                   seen = limit - (mask.no_self && mask.first + t < limit);
         factor->val.x[t] = seen > 1 ? (real)log(seen) : 0;
     }
-    return ag_mul(s, factor);
+    if (!places.at) return ag_mul(s, factor);
+    factor = ag_gather(factor, places.at, dim[0] * places.n);
+    return ag_mul(s, ag_reshape(factor, tensor_dims(4, dim[0], 1, places.n, 1)));
 }
 
 /* q k^T, scaled, visible pairs only; with the factors that a study may put before the softmax. */
@@ -119,16 +122,19 @@ ag_node *nn_attention(ag_node *x, ag_node *memory, const char *name, const nn_at
     if (!x || !name || !c) return nn_missing_of(x ? x : memory, "attention");
     ag_graph *g = x->graph;
     ag_node *m = compress(memory ? memory : x, name, c);
-    ag_node *q = project(x, name, 'q', c->heads * c->d_k, c);     // [B,T,H*E]
-    ag_node *k = project(m, name, 'k', c->kv_heads * c->d_k, c);  // [B,S,G*E]
-    ag_node *v = project(m, name, 'v', c->kv_heads * c->d_v, c);  // [B,S,G*E]
+    ag_node *asked = nn_rows(x, c->asked);
+    ag_node *q = project(asked, name, 'q', c->heads * c->d_k, c);  // [B,T,H*E]
+    ag_node *k = project(m, name, 'k', c->kv_heads * c->d_k, c);   // [B,S,G*E]
+    ag_node *v = project(m, name, 'v', c->kv_heads * c->d_v, c);   // [B,S,G*E]
     if (c->qk_norm) {
         q = normalise(q, ag_text(g, "%s.q_norm", name), c->heads);
         k = normalise(k, ag_text(g, "%s.k_norm", name), c->kv_heads);
     }
     const int first = c->mask.first;
     if (c->rotary)
-        q = ag_rope(q, c->heads, 10000, first), k = ag_rope(k, c->kv_heads, 10000, first);
+        q = c->asked ? ag_rope_at(q, c->heads, 10000, c->mask.places)
+                     : ag_rope(q, c->heads, 10000, first),
+        k = ag_rope(k, c->kv_heads, 10000, first);
     if (c->scale == NN_SCALE_VALUE) v = ag_scale(v, 1 / sqrt(c->d_k));
     k = nn_past_join(c->past, k, ag_text(g, "%s.k", name), first);
     v = nn_past_join(c->past, v, ag_text(g, "%s.v", name), first);
@@ -136,7 +142,9 @@ ag_node *nn_attention(ag_node *x, ag_node *memory, const char *name, const nn_at
     ag_node *s = scores(q, k, name, c);
     ag_node *weights = c->softmax_one ? ag_softmax_one(s, c->mask) : ag_softmax(s, c->mask);
     ag_name(weights, "%s.weights", name);  // [B,H,T,S]
-    if (c->dropout > 0) weights = ag_dropout(weights, c->dropout, ag_text(g, "%s.weights", name));
+    if (c->dropout > 0)
+        weights =
+            ag_dropout_at(weights, c->dropout, ag_text(g, "%s.weights", name), c->mask.places);
     ag_node *mix = ag_name(ag_mix(weights, v, c->kv_heads, c->mask), "%s.mix", name);  // [B,T,H*E]
 
     return project(mix, name, 'o', tensor_width(x->val.shape), c);

@@ -4,15 +4,26 @@
 #include "autograd/sample.h"
 #include "layers/affine.h"
 
+ag_node *nn_rows(ag_node *x, const nn_asked *asked) {
+    const tensor_shape s = x->val.shape;
+    if (!asked || s.rank != 3) return x;
+    ag_node *rows = ag_gather(x, asked->row, s.dim[0] * asked->n);
+    return ag_reshape(rows, tensor_dims(3, s.dim[0], asked->n, s.dim[2]));
+}
+
+static ag_places places_of(const nn_model_config *c) {
+    return c->asked ? c->asked->places : (ag_places){0};
+}
+
 /* Before a sublayer (pre-norm). */
 static ag_node *enter(ag_node *x, const char *name, const nn_model_config *c) {
     return c->post_norm ? x : nn_norm(x, name, c->norm);
 }
 
-/* After it: dropout, residual, and normalisation (post-norm). Without a residual the sublayer
+/* After it: dropout (of each row by its place), residual, and normalisation (post-norm). Without a residual the sublayer
  * replaces x. */
 static ag_node *leave(ag_node *x, ag_node *y, const char *name, const nn_model_config *c) {
-    if (c->dropout > 0) y = ag_dropout(y, c->dropout, name);
+    if (c->dropout > 0) y = ag_dropout_at(y, c->dropout, name, places_of(c));
     if (c->residual) y = ag_add(x, y);
     return c->post_norm ? nn_norm(y, name, c->norm) : y;
 }
@@ -22,14 +33,18 @@ ag_node *nn_block(ag_node *x, ag_node *memory, const char *name, const nn_model_
     ag_graph *g = x->graph;
     if (c->self_attention) {
         const char *norm = ag_text(g, "%s.norm1", name);
-        ag_node *y =
-            nn_attention(enter(x, norm, c), NULL, ag_text(g, "%s.attn", name), &c->attention);
-        x = leave(x, y, norm, c);
-    }
+        nn_attention_config within = c->attention;
+        within.mask.places = places_of(c);
+        within.asked = c->asked;
+        ag_node *y = nn_attention(enter(x, norm, c), NULL, ag_text(g, "%s.attn", name), &within);
+        x = leave(nn_rows(x, c->asked), y, norm, c);
+    } else
+        x = nn_rows(x, c->asked);
     if (memory) {
         const char *norm = ag_text(g, "%s.norm_cross", name);
         nn_attention_config across = c->attention;
         across.mask = c->across;  // the memory's positions are not the sequence's
+        across.mask.places = places_of(c);
         across.rotary = across.alibi = false;
         across.past = NULL;
         x = leave(x, nn_attention(enter(x, norm, c), memory, ag_text(g, "%s.cross", name), &across),

@@ -9,6 +9,7 @@ static ag_node *encode(ag_graph *g, const nn_model_config *c, ag_node *m) {
     encoder.self_attention = true;
     encoder.attention.mask = c->across;
     encoder.attention.past = NULL;
+    encoder.asked = NULL;
     for (int l = 0; l < c->encoder_layers; l++)
         m = nn_block(m, NULL, ag_text(g, "encoder%d", l), &encoder);
     if (c->encoder_layers > 0 && !c->post_norm) m = nn_norm(m, "encoder.norm", c->norm);
@@ -59,11 +60,13 @@ nn_outputs nn_model(ag_graph *g, const nn_model_config *config, const nn_batch *
     ag_node *memory = encode(g, c, stored);
     ag_node *embedded = nn_embedding(g, "embed", batch->B, &batch->sequence, c), *x = embedded;
     if (c->dropout > 0) x = ag_dropout(x, c->dropout, "embed");
+    const bool some = batch->asked.n > 0 && block == nn_block && c->layers > 0;
     for (int l = 0; l < c->layers; l++) {
+        c->asked = some && l + 1 == c->layers ? &batch->asked : NULL;
         x = block(x, memory, ag_text(g, "layer%d", l), c);
         if (!x) x = ag_fail_graph(g, "the block returned NULL instead of a node, as layer%d", l);
     }
-    x = ag_gather(x, batch->rows, batch->n_rows);  // logits only where something is scored
+    x = ag_gather(x, some ? batch->asked.picked : batch->rows, batch->n_rows);  // what is scored
     x = ag_name(c->post_norm ? x : nn_norm(x, "norm", c->norm), "final");
     if (c->readout == NN_READOUT_VECTOR) {
         ag_node *wanted =

@@ -75,6 +75,18 @@ typedef struct nn_past nn_past;
 nn_past *nn_past_new(const tensor_allocator *mem, int positions);
 void nn_past_free(nn_past *p);
 
+/* Of each example the rows that somebody reads, the same number of all: what the others would be need
+ * not be computed. Where an example has fewer, the rest is -1. */
+typedef struct {
+    int n;              // rows of an example; 0: all are read
+    const int *row;     // [B*n] b*T + t, or -1
+    ag_places places;   // their t; of -1 any that is not before the last one's
+    const int *picked;  // [n_rows] of nn_batch.rows: which of these it is, b*n + i, or -1
+} nn_asked;
+
+/* The rows of x [B,T,D] that are asked for, [B,n,D]; a row of -1 is zero. */
+ag_node *nn_rows(ag_node *x, const nn_asked *asked);
+
 typedef struct {
     int heads;     // of queries
     int kv_heads;  // of keys and values; divides heads: fewer is GQA, 1 is MQA
@@ -93,6 +105,8 @@ typedef struct {
     bool gated;  // scores are multiplied by the input "gate" (1 at first): 0 switches matching off
     double dropout;  // of the weights
     ag_mask mask;
+    const nn_asked
+        *asked;     // these rows of x are the queries, and mask.places theirs; NULL: all are
     nn_past *past;  // of the positions before mask.first, and where these are kept; NULL: none
     nn_init init;
 } nn_attention_config;
@@ -129,6 +143,7 @@ typedef struct {
 typedef struct {
     int B;
     nn_sequence sequence, memory;  // memory.T 0: there is none
+    nn_asked asked;                // for the last layer
     int n_rows;
     const int *rows;     // [n_rows] scored positions as b*T + t; -1: none
     const int *sources;  // [n_rows] where the first answer stands, as b*S + s; NN_READOUT_VECTOR's
@@ -163,6 +178,7 @@ typedef ag_node *nn_block_fn(ag_node *x, ag_node *memory, const char *name,
 struct nn_model_config {
     nn_block_fn *block;         // NULL: nn_block
     int layers, d_model, d_ff;  // d_ff 0: no feed-forward
+    const nn_asked *asked;      // a block returns these rows alone; NULL: all. nn_block knows it
     int encoder_layers;         // blocks over the memory, each position seeing all of it
     bool self_attention;        // attention within the sequence (beside that to a memory)
     nn_attention_config attention;

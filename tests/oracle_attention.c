@@ -11,6 +11,8 @@ typedef struct {
 
 static const int LENGTHS[] = {3, 5, 0, 1};  // of S = 5; the third row sees nothing
 
+static const int PLACES[] = {0, 2, 6, 1, 3, 3, 4, 5, 6};  // of three rows of 7; one row twice
+
 static const attention ATTENTION[] = {
     {1, 1, 1, 1, 1, 1, 1, {0}},
     {2, 3, 5, 2, 2, 3, 0.6, {0}},
@@ -28,13 +30,15 @@ static const attention ATTENTION[] = {
     {4, 5, 5, 1, 1, 3, 0.6, {.no_self = true, .length = LENGTHS}},
     {1, 3, 7, 2, 1, 3, 0.6, {.causal = true, .first = 4}},
     {4, 1, 5, 1, 1, 3, 0.6, {.causal = true, .no_self = true, .first = 4, .length = LENGTHS}},
+    {3, 3, 7, 2, 1, 3, 0.6, {.causal = true, .places = {PLACES, 3, 7}}},
+    {3, 3, 5, 2, 2, 3, 0.6, {.no_self = true, .length = LENGTHS, .places = {PLACES, 3, 7}}},
 };
 
 /* The sentence of ag.h, by itself. */
 static bool sees(ag_mask m, int b, int t, int s) {
     if (m.length && s >= m.length[b]) return false;
     if (m.memory > 0 && s >= m.memory) return false;
-    t += m.first;
+    t = m.places.at ? m.places.at[b * m.places.n + t] : m.first + t;
     if (m.causal && s > t) return false;
     return !(m.no_self && s == t);
 }
@@ -100,16 +104,16 @@ static const struct {
     int B, T, H, E;
     double base;
     int first;
-} TURNS[] = {{1, 3, 1, 2, 10000, 0},
-             {2, 5, 2, 6, 10000, 3},
-             {1, 4, 3, 4, 7, 0},
-             {2, 0, 1, 4, 10000, 0},
-             {1, 2, 2, 0, 10000, 0}};
+    ag_places places;
+} TURNS[] = {{1, 3, 1, 2, 10000, 0, {0}}, {3, 3, 2, 6, 100, 0, {PLACES, 3, 7}},
+             {2, 5, 2, 6, 10000, 3, {0}}, {1, 4, 3, 4, 7, 0, {0}},
+             {2, 0, 1, 4, 10000, 0, {0}}, {1, 2, 2, 0, 10000, 0, {0}}};
 
 static ag_node *rope_record(ag_graph *g, int i) {
     if (i >= COUNT(TURNS)) return NULL;
     ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL,
                            tensor_dims(3, TURNS[i].B, TURNS[i].T, TURNS[i].H * TURNS[i].E));
+    if (TURNS[i].places.at) return ag_rope_at(x, TURNS[i].H, TURNS[i].base, TURNS[i].places);
     return ag_rope(x, TURNS[i].H, TURNS[i].base, TURNS[i].first);
 }
 /* A pair is a complex number, and turning it a product: here in its two parts, as x itself is
@@ -119,6 +123,7 @@ static bool rope_value(int i, int n_in, const oracle_tensor *in, oracle_tensor *
     int T = TURNS[i].T, H = TURNS[i].H, E = TURNS[i].E;
     for (size_t at = 0; at < y->n; at++) {
         int column = (int)at % E, t = (int)at / (H * E) % T;
+        if (TURNS[i].places.at) t = PLACES[(int)at / (T * H * E) * T + t];
         double angle = (TURNS[i].first + t) / pow(TURNS[i].base, (double)(column / 2 * 2) / E);
         const number *pair = in[0].x + at - column % 2;
         y->x[at] = column % 2 ? pair[0] * sin(angle) + pair[1] * cos(angle)

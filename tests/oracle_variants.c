@@ -6,12 +6,14 @@
 static bool sees(ag_mask m, int b, int t, int s) {
     if (m.length && s >= m.length[b]) return false;
     if (m.memory > 0 && s >= m.memory) return false;
-    t += m.first;
+    t = m.places.at ? m.places.at[b * m.places.n + t] : m.first + t;
     if (m.causal && s > t) return false;
     return !(m.no_self && s == t);
 }
 
 static const int LENGTHS[] = {3, 5, 0, 1};  // of S = 5; the third row sees nothing
+
+static const int PLACES[] = {1, 4, 2, 2};
 
 static const struct {
     tensor_shape shape;
@@ -24,6 +26,7 @@ static const struct {
     {{.rank = 3, .dim = {1, 5, 5}}, {.no_self = true, .memory = 1}},  // query 0 sees nothing
     {{.rank = 4, .dim = {4, 2, 3, 5}}, {.length = LENGTHS}},
     {{.rank = 3, .dim = {2, 2, 5}}, {.causal = true, .no_self = true, .first = 3}},
+    {{.rank = 4, .dim = {2, 2, 2, 5}}, {.causal = true, .no_self = true, .places = {PLACES, 2, 5}}},
     {{.rank = 2, .dim = {0, 4}}, {.causal = true}}};
 
 static ag_node *softmax_one_record(ag_graph *g, int i) {
@@ -57,7 +60,10 @@ static bool soft_cap_value(int i, int n_in, const oracle_tensor *in, oracle_tens
 
 static ag_node *alibi_record(ag_graph *g, int i) {
     static const int lengths[] = {4, 2};
-    if (i >= 4) return NULL;
+    if (i == 4)
+        return ag_alibi(ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(4, 2, 3, 2, 4)),
+                        (ag_mask){.places = {PLACES, 2, 5}});
+    if (i > 4) return NULL;
     const ag_mask mask = {
         .causal = i == 1, .first = 3 * (i == 3), .length = i == 2 ? lengths : NULL};
     return ag_alibi(ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(4, 2, 3, 4, 4)), mask);
@@ -65,7 +71,9 @@ static ag_node *alibi_record(ag_graph *g, int i) {
 static bool alibi_value(int i, int n_in, const oracle_tensor *in, oracle_tensor *y) {
     (void)n_in;
     for (size_t at = 0; at < y->n; at++) {
-        int s = (int)at % 4, t = (int)at / 4 % 4, h = (int)at / 16 % 3;
+        const int T = i == 4 ? 2 : 4;
+        int s = (int)at % 4, t = (int)at / 4 % T, h = (int)at / (4 * T) % 3;
+        if (i == 4) t = PLACES[(int)at / (12 * T) * T + t];
         const bool hidden = i == 1 ? s > t : i == 2 && at >= y->n / 2 && s >= 2;
         y->x[at] = hidden ? 0 : in[0].x[at] - exp2(-8.0 * (h + 1) / 3) * abs(t + 3 * (i == 3) - s);
     }

@@ -72,7 +72,7 @@ static void arguments_are_those_given(void **state) {
     argument_is(ag_concat(2, two, -1), "{\"axis\":-1}");
     argument_is(ag_embedding(2, two, streams, tensor_dims(1, 3)), "{\"ids\":[[2,-1,0],null]}");
     argument_is(ag_gather(x, ids, 3), "{\"rows\":[2,-1,0]}");
-    argument_is(ag_rope(x, 2, 100, 3), "{\"heads\":2,\"base\":100,\"first\":3}");
+    argument_is(ag_rope(x, 2, 100, 3), "{\"heads\":2,\"base\":100,\"first\":3,\"places\":[]}");
     argument_is(ag_scores(y, y, 2, 0.25, (ag_mask){.causal = true, .memory = 2}),
                 "{\"heads\":2,\"factor\":0.25,\"mask\":[1,0,2,0]}");
     argument_is(ag_softmax(x, (ag_mask){.no_self = true}), "{\"mask\":[0,1,0,0]}");

@@ -315,7 +315,7 @@ static void json_is_complete(void **state) {
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(root);
     EACH_OPTION(o) assert_non_null(json_object_get(root, o->field));
-    static const char *const remarks[] = {"version", "precision", "compiler", "flags"};
+    static const char *const remarks[] = {"version", "precision", "compiler", "flags", "numbers"};
     for (int i = 0; i < 4; i++) assert_true(json_is_string(json_object_get(root, remarks[i])));
     assert_string_equal(json_string_value(json_object_get(root, "precision")), REAL_NAME);
     assert_non_null(strstr(text, "\"lr\": 0.003,"));  // to be read by people

@@ -314,7 +314,7 @@ save_every_and_keep_are_the_runs() {
     # another one has its own, and older runs have none
     gives 0 train --from often --steps 14 --out another $quiet
     [ "$(saved another)" -eq 1 ]
-    sed -i '/"save_every"/d; s/\("flags": .*\),$/\1/; /"keep"/d' doubling/config.json
+    sed -i '/"save_every"/d; s/\("numbers": .*\),$/\1/; /"keep"/d' doubling/config.json
     gives 0 train --resume --out doubling --steps 22 --quiet --threads 1
     sed -i 's/"keep": [0-9]*/"keep": "many"/' doubling/config.json
     gives 3 train --resume --out doubling --steps 24 --quiet --threads 1

@@ -121,6 +121,7 @@ static qkv_config long_one(void) {
 
 static void store_all(qkv_trainer *t) {
     for (int i = 0; i < qkv_trainer_pool_size(t->pool); i++) ag_stream(t->workers[i].graph, 0);
+    ag_stream(qkv_trainer_any_worker(t)->graph, 0);
 }
 
 static void assert_same_evaluation(qkv_trainer *a, qkv_trainer *b) {

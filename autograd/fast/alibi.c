@@ -7,7 +7,7 @@
 static ag_mask mask_of(const ag_node *node) { return *(const ag_mask *)node->attr; }
 
 static int cols(const ag_node *node, int t) {
-    return ag_mask_limit(mask_of(node), t, node->val.shape.dim[3]);
+    return ag_mask_cols(mask_of(node), t, node->val.shape.dim[3]);
 }
 
 static void forward(ag_node *node, const ag_band *b) {
@@ -15,9 +15,11 @@ static void forward(ag_node *node, const ag_band *b) {
     const size_t H = (size_t)node->val.shape.dim[1];
     const real slope = (real)tensor_pow(2, -8.0 * (double)(b->plane % H + 1) / (double)H);
     const ag_strip x = ag_band_of(node->in[0], b), y = ag_band_of(node, b);
-    for (int r = 0; r < b->n; r++)
+    for (int r = 0; r < b->n; r++) {
+        const int t = ag_mask_position(mask, b->t + r);
         for (int s = 0; s < b->cols; s++)
-            y.x[r * y.ld + s] = x.x[r * x.ld + s] - slope * (real)abs(mask.first + b->t + r - s);
+            y.x[r * y.ld + s] = x.x[r * x.ld + s] - slope * (real)abs(t - s);
+    }
     ag_clear_masked(mask, b, y);
 }
 

@@ -6,7 +6,7 @@
 #include "autograd/fast/row_math.h"
 
 int ag_visible(ag_mask mask, int r, int S, int begin[2], int end[2]) {
-    const int limit = ag_mask_limit(mask, r, S), t = mask.first + r;
+    const int limit = ag_mask_limit(mask, r, S), t = ag_mask_position(mask, r);
     if (!mask.no_self || t >= limit) {
         begin[0] = 0;
         end[0] = limit;
@@ -18,12 +18,17 @@ int ag_visible(ag_mask mask, int r, int S, int begin[2], int end[2]) {
     return n;
 }
 
+int ag_mask_cols(ag_mask mask, int t, int S) {
+    return mask.places.at ? S : ag_mask_limit(mask, t, S);
+}
+
 void ag_clear_masked(ag_mask mask, const ag_band *band, ag_strip p) {
     if (!mask.causal && !mask.no_self && ag_mask_limit(mask, 0, band->cols) == band->cols) return;
     for (int t = band->t; t < band->t + band->n; t++, p.x += p.ld) {
         const int limit = ag_mask_limit(mask, t, band->cols);
         row_zero(p.x + limit, band->cols - limit);
-        if (mask.no_self && mask.first + t < limit) p.x[mask.first + t] = 0;
+        const int self = ag_mask_position(mask, t);
+        if (mask.no_self && self < limit) p.x[self] = 0;
     }
 }
 
@@ -85,7 +90,7 @@ static void turn(bool add, int rows, int cols, const real *x, ptrdiff_t ldx, rea
 enum { PART = 32 };
 
 static bool by_parts(const ag_head *h, const ag_band *band) {
-    return h->mask.causal && keys_of(h, band) <= 8 * PART;
+    return h->mask.causal && !h->mask.places.at && keys_of(h, band) <= 8 * PART;
 }
 
 /* Of a band's rows from r on, how many make the next part, and how many keys its last one sees. */
@@ -95,10 +100,50 @@ static int part_of(const ag_head *h, const ag_band *band, int r, int *keys) {
     return n;
 }
 
+/* Few keys of narrow heads: their dots with a query as vectors of products, whose lanes are then added up
+ * for VEC keys at once. Nothing is turned around, which costs more there than the products. A question of
+ * the keys and the head alone: a row has the same bits among any other rows. */
+static bool are_few(const ag_head *h) { return h->S < VEC && h->E <= 4 * VEC && !h->plane; }
+
+VEC_INLINE void dots_of_few(const ag_head *h, const int vecs, int keys, const real *a,
+                            const real *b, real *p, ptrdiff_t room) {
+    vreal query[4];
+    for (int v = 0; v < vecs; v++) query[v] = row_get(a, v * VEC, h->E, 0);
+    for (int s = 0; s < keys; s += VEC) {
+        const int n = keys - s < VEC ? keys - s : VEC;
+        vreal part[VEC];
+        for (int k = 0; k < n; k++, b += h->ldb) {
+            part[k] = query[0] * row_get(b, 0, h->E, 0);
+            for (int v = 1; v < vecs; v++) part[k] += query[v] * row_get(b, v * VEC, h->E, 0);
+        }
+        for (int k = n; k < VEC; k++) part[k] = vec_set(0);
+        row_put(p, s, room, h->factor * vec_sums(part));
+    }
+}
+
+static void dots_of_band(const ag_head *h, const ag_band *band, const real *a, const real *b,
+                         ag_strip p) {
+    const int vecs = (h->E + VEC - 1) / VEC;
+    for (int r = 0; r < band->n; r++, a += h->lda, p.x += p.ld) {
+        const int keys = ag_mask_limit(h->mask, band->t + r, h->S);
+        if (vecs == 1)
+            dots_of_few(h, 1, keys, a, b, p.x, band->cols);
+        else if (vecs == 2)
+            dots_of_few(h, 2, keys, a, b, p.x, band->cols);
+        else
+            dots_of_few(h, vecs, keys, a, b, p.x, band->cols);
+    }
+}
+
 void ag_attend_dots(const ag_head *h, const ag_band *band, gemm_mode mode, const real *a,
                     const real *b, ag_strip p) {
     int begin[2], end[2];
     a += band->t * h->lda;
+    if (mode == GEMM_SET && are_few(h)) {
+        dots_of_band(h, band, a, b, p);
+        ag_clear_masked(h->mask, band, p);
+        return;
+    }
     if (mode == GEMM_ADD) {
         for (int r = 0; r < band->n; r++)
             for (int i = 0, n = ag_visible(h->mask, band->t + r, h->S, begin, end); i < n; i++)
@@ -137,14 +182,35 @@ static gemm_view rows_of(const ag_head *h, const ag_band *band, const real *b) {
     return (gemm_view){gathered(h), h->E, 1};
 }
 
+/* One query: the keys' rows, each weighed, one after the other, as a product adds them up. */
+VEC_INLINE void row_of_few(const ag_head *h, const int vecs, int keys, const real *p, const real *b,
+                           real *a) {
+    vreal sum[4] = {{0}};
+    for (int s = 0; s < keys; s++, b += h->ldb)
+        for (int v = 0; v < vecs; v++) sum[v] += p[s] * row_get(b, v * VEC, h->E, 0);
+    for (int v = 0; v < vecs; v++) row_put(a, v * VEC, h->E, sum[v]);
+}
+
+static bool is_one(const ag_head *h, const ag_band *band, gemm_mode mode) {
+    return band->n == 1 && mode == GEMM_SET && h->factor == 1 && h->E <= 2 * VEC && !h->plane;
+}
+
 void ag_attend_rows(const ag_head *h, const ag_band *band, gemm_mode mode, ag_strip p,
                     const real *b, real *a) {
     a += band->t * h->lda;
     if (!careful_rows(h, band, b)) {
+        const int keys = keys_of(h, band);
+        if (is_one(h, band, mode)) {
+            if (h->E <= VEC)
+                row_of_few(h, 1, keys, p.x, b, a);
+            else
+                row_of_few(h, 2, keys, p.x, b, a);
+            return;
+        }
         const gemm_view right = rows_of(h, band, b);
-        for (int r = 0, n, keys; r < band->n; r += n) {
-            n = part_of(h, band, r, &keys);
-            gemm_mul_scaled(mode, h->factor, n, h->E, keys, (gemm_view){p.x + r * p.ld, p.ld, 1},
+        for (int r = 0, n, seen; r < band->n; r += n) {
+            n = part_of(h, band, r, &seen);
+            gemm_mul_scaled(mode, h->factor, n, h->E, seen, (gemm_view){p.x + r * p.ld, p.ld, 1},
                             right, a + r * h->lda, h->lda);
         }
         return;

@@ -42,6 +42,9 @@ void ag_attend_cols(const ag_head *h, const ag_band *band, ag_strip p, const rea
  * ranges. */
 int ag_visible(ag_mask mask, int r, int S, int begin[2], int end[2]);
 
+/* How many keys row t can see in any plane. */
+int ag_mask_cols(ag_mask mask, int t, int S);
+
 /* Writes 0 into every masked cell of a band. */
 void ag_clear_masked(ag_mask mask, const ag_band *band, ag_strip p);
 

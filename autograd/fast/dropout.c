@@ -46,13 +46,26 @@ static void times_back(const real *m, const real *dy, ptrdiff_t n, bool first, r
     }
 }
 
-static void forward(ag_node *node) {
-    draws d = draws_from(node, 0);
-    for (size_t at = 0, n = node->val.n, some; at < n; at += some) {
-        some = n - at < PIECE ? n - at : PIECE;
+/* The n numbers from `at` on, whose mask begins with element `from` of all. */
+static void forward_part(ag_node *node, size_t at, size_t n, size_t from) {
+    draws d = draws_from(node, from);
+    for (size_t end = at + n, some; at < end; at += some) {
+        some = end - at < PIECE ? end - at : PIECE;
         draw(&d, some, node->save + at);
         times(node->save + at, node->in[0]->val.x + at, (ptrdiff_t)some, node->val.x + at);
     }
+}
+
+static ag_places places_of(const ag_node *node) {
+    return ((const ag_dropout_attr *)node->attr)->places;
+}
+
+static void forward(ag_node *node) {
+    const tensor_shape s = node->val.shape;
+    const ag_places p = places_of(node);
+    const size_t W = p.at ? (size_t)tensor_width(s) : node->val.n;
+    for (size_t r = 0; r * W < node->val.n; r++)  // without places all of it at once
+        forward_part(node, r * W, W, ag_place_of(p, s, r) * W);
 }
 
 static void backward(ag_node *node) {
@@ -69,7 +82,8 @@ typedef struct {
 } piece;
 
 static piece piece_of_row(const ag_node *node, const ag_band *b, int r) {
-    const size_t row = b->plane * (size_t)b->T + (size_t)(b->t + r);
+    const size_t row =
+        ag_place_of(places_of(node), node->val.shape, b->plane * (size_t)b->T + (size_t)(b->t + r));
     return (piece){.d = draws_from(node, row * (size_t)b->S)};
 }
 

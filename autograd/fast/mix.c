@@ -21,7 +21,7 @@ static place place_of(const ag_node *node, size_t plane) {
 static tensor_shape planes(const ag_node *node) { return node->in[0]->val.shape; }
 
 static int cols(const ag_node *node, int t) {
-    return ag_mask_limit(((const ag_mix_attr *)node->attr)->mask, t, planes(node).dim[3]);
+    return ag_mask_cols(((const ag_mix_attr *)node->attr)->mask, t, planes(node).dim[3]);
 }
 
 static size_t room(const ag_node *node) {

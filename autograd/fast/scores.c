@@ -20,7 +20,7 @@ static place place_of(const ag_node *node, size_t plane) {
 }
 
 static int cols(const ag_node *node, int t) {
-    return ag_mask_limit(((const ag_scores_attr *)node->attr)->mask, t, node->val.shape.dim[3]);
+    return ag_mask_cols(((const ag_scores_attr *)node->attr)->mask, t, node->val.shape.dim[3]);
 }
 
 static size_t room(const ag_node *node) {

@@ -170,7 +170,7 @@ static void backward(ag_node *node, const ag_band *b) {
 }
 
 static int cols(const ag_node *node, int t) {
-    return ag_mask_limit(mask_of(node), t, tensor_width(node->val.shape));
+    return ag_mask_cols(mask_of(node), t, tensor_width(node->val.shape));
 }
 
 static const ag_by_rows by_rows = {

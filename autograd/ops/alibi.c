@@ -12,7 +12,7 @@ static bool shape(ag_node *node) {
     const tensor_shape x = node->in[0]->val.shape;
     if (x.rank != 4) return ag_fail(node, "scores must be [B,H,T,S]");
     node->val.shape = x;
-    return true;
+    return ag_mask_fits(node, *(const ag_mask *)node->attr, x);
 }
 
 static void forward(ag_node *node) {
@@ -46,15 +46,17 @@ static ag_node *sample(ag_graph *g, int i) {
     const struct {
         tensor_shape shape;
         ag_mask mask;
-    } c[] = {{tensor_dims(4, 1, 1, 1, 1), {0}},
-             {tensor_dims(4, 2, 3, 4, 5), {0}},
-             {tensor_dims(4, 1, 2, 4, 4), {.causal = true}},
-             {tensor_dims(4, 1, 2, 5, 5), {.causal = true, .no_self = true}},
-             {tensor_dims(4, 2, 1, 3, 6), {.memory = 4}},
-             {tensor_dims(4, 1, 2, 3, 0), {0}},
-             {tensor_dims(4, 3, 2, 3, 5), {.length = ag_sample_lengths(g, 3, 5)}},
-             {tensor_dims(4, 1, 2, 2, 5), {.causal = true, .first = 2}}};
-    if (i >= 8) return NULL;
+    } c[] = {
+        {tensor_dims(4, 1, 1, 1, 1), {0}},
+        {tensor_dims(4, 2, 3, 4, 5), {0}},
+        {tensor_dims(4, 1, 2, 4, 4), {.causal = true}},
+        {tensor_dims(4, 1, 2, 5, 5), {.causal = true, .no_self = true}},
+        {tensor_dims(4, 2, 1, 3, 6), {.memory = 4}},
+        {tensor_dims(4, 1, 2, 3, 0), {0}},
+        {tensor_dims(4, 3, 2, 3, 5), {.length = ag_sample_lengths(g, 3, 5)}},
+        {tensor_dims(4, 1, 2, 2, 5), {.causal = true, .first = 2}},
+        {tensor_dims(4, 2, 2, 3, 7), {.causal = true, .places = ag_sample_places(g, 2, 3, 7)}}};
+    if (i >= (int)(sizeof c / sizeof *c)) return NULL;
     return ag_alibi(ag_sample(g, AG_SAMPLE_NORMAL, c[i].shape), c[i].mask);
 }
 

@@ -17,7 +17,7 @@ static bool shape(ag_node *node) {
                        v.dim[2]);
     if (!ag_fits_int(node, (size_t)w.dim[1] * (size_t)(v.dim[2] / G), "columns")) return false;
     node->val.shape = tensor_dims(3, w.dim[0], w.dim[2], w.dim[1] * (v.dim[2] / G));
-    return true;
+    return ag_mask_fits(node, ((const ag_mix_attr *)node->attr)->mask, w);
 }
 
 /* A row of w is one query of one head: its E numbers begin at y, those of value s at v + s * step. */
@@ -84,8 +84,9 @@ static ag_node *sample(ag_graph *g, int i) {
              {1, 1, 1, 2, 0, 3, {0}},
              {3, 2, 1, 4, 5, 3, {.length = ag_sample_lengths(g, 3, 5)}},
              {2, 2, 2, 4, 4, 2, {.no_self = true, .length = ag_sample_lengths(g, 2, 4)}},
-             {2, 2, 1, 2, 5, 2, {.causal = true, .no_self = true, .first = 2}}};
-    if (i >= 11) return NULL;
+             {2, 2, 1, 2, 5, 2, {.causal = true, .no_self = true, .first = 2}},
+             {2, 2, 1, 3, 7, 2, {.causal = true, .places = ag_sample_places(g, 2, 3, 7)}}};
+    if (i >= (int)(sizeof c / sizeof *c)) return NULL;
     ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(4, c[i].B, c[i].H, c[i].T, c[i].S));
     ag_node *v = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, c[i].B, c[i].S, c[i].G * c[i].E));
     ag_node *w = i < 2 ? x : ag_softmax(x, c[i].mask);  // where there is a mask, 0 behind it

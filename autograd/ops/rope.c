@@ -1,5 +1,5 @@
 /* rope.c - rotary positions: the pair (x[2i], x[2i+1]) of each head, at position t (row 0 is at
- * `first`), is turned by
+ * `first`, or each row at its place), is turned by
  * the angle a = t base^(-2i/E), so that a query's dot product with a key depends on how far apart
  * they are.
  *   y[2i] = x[2i] cos a - x[2i+1] sin a,  y[2i+1] = x[2i] sin a + x[2i+1] cos a
@@ -14,6 +14,7 @@ typedef struct {
     int heads;
     double base;
     int first;
+    ag_places places;
 } attr;
 
 /* cos a and sin a of every position and pair, [T,E/2,2], once and for all replays. */
@@ -41,7 +42,16 @@ static bool shape(ag_node *node) {
     if (!(a->base > 0 && isfinite(a->base)))
         return ag_fail(node, "base %g is no number above 0", a->base);
     node->val.shape = x;
-    return make_table(node, x.dim[x.rank - 2], W / a->heads, a);
+    return ag_places_fit(node, a->places, x) &&
+           make_table(node, a->places.at ? a->places.of : x.dim[x.rank - 2], W / a->heads, a);
+}
+
+/* The row of the table for row r of x. */
+static const real *turn_of(const ag_node *node, size_t r, int E) {
+    const ag_places p = ((const attr *)node->attr)->places;
+    const tensor_shape s = node->val.shape;
+    const size_t T = (size_t)(p.at ? p.of : s.dim[s.rank - 2]);
+    return node->save + ag_place_of(p, s, r) % T * (size_t)E;
 }
 
 static void forward(ag_node *node) {
@@ -49,8 +59,8 @@ static void forward(ag_node *node) {
     int W = tensor_width(s), H = ((const attr *)node->attr)->heads, E = W / H;
     const real *x = node->in[0]->val.x;
     real *y = node->val.x;
-    for (size_t r = 0, T = (size_t)s.dim[s.rank - 2], rows = tensor_rows(s); r < rows; r++) {
-        const real *restrict turn = node->save + r % T * (size_t)E;
+    for (size_t r = 0, rows = tensor_rows(s); r < rows; r++) {
+        const real *restrict turn = turn_of(node, r, E);
         for (int h = 0; h < H; h++, x += E, y += E)
             for (int e = 0; e < E; e += 2) {
                 const real first = x[e], second = x[e + 1];  // y may be x
@@ -66,8 +76,8 @@ static void backward(ag_node *node) {
     const real *dy = node->grad;
     bool first = false;
     real *dx = ag_grad_or_first(node->in[0], &first);
-    for (size_t r = 0, T = (size_t)s.dim[s.rank - 2], rows = tensor_rows(s); r < rows; r++) {
-        const real *restrict turn = node->save + r % T * (size_t)E;
+    for (size_t r = 0, rows = tensor_rows(s); r < rows; r++) {
+        const real *restrict turn = turn_of(node, r, E);
         for (int h = 0; h < H; h++, dy += E, dx += E)
             for (int e = 0; e < E; e += 2) {
                 // y[e] = x[e] * turn[e] - x[e + 1] * turn[e + 1]
@@ -81,13 +91,16 @@ static void backward(ag_node *node) {
 }
 
 static ag_node *sample(ag_graph *g, int i) {
-    static const int heads[] = {1, 2, 3, 1, 1, 2}, first[] = {0, 0, 4, 0, 0, 0};
-    static const double base[] = {10000, 10000, 7, 10000, 10000, 10000};
+    static const int heads[] = {1, 2, 3, 1, 1, 2, 2}, first[] = {0, 0, 4, 0, 0, 0, 0};
+    static const double base[] = {10000, 10000, 7, 10000, 10000, 10000, 100};
     const tensor_shape shapes[] = {tensor_dims(3, 1, 3, 2),  tensor_dims(3, 2, 5, 12),
                                    tensor_dims(3, 1, 2, 18), tensor_dims(2, 7, 34),
-                                   tensor_dims(3, 2, 0, 4),  tensor_dims(3, 2, 3, 0)};
-    if (i >= 6) return NULL;
-    return ag_rope(ag_sample(g, AG_SAMPLE_NORMAL, shapes[i]), heads[i], base[i], first[i]);
+                                   tensor_dims(3, 2, 0, 4),  tensor_dims(3, 2, 3, 0),
+                                   tensor_dims(3, 2, 2, 8)};
+    if (i >= 7) return NULL;
+    ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, shapes[i]);
+    return i == 6 ? ag_rope_at(x, heads[i], base[i], ag_sample_places(g, 2, 2, 5))
+                  : ag_rope(x, heads[i], base[i], first[i]);
 }
 
 static ag_node *timed(ag_graph *g, const ag_sizes *z) {
@@ -96,8 +109,8 @@ static ag_node *timed(ag_graph *g, const ag_sizes *z) {
 
 static const char *arguments(const ag_node *node) {
     const attr *a = node->attr;
-    return ag_text(node->graph, "\"heads\":%d,\"base\":%.17g,\"first\":%d", a->heads, a->base,
-                   a->first);
+    return ag_text(node->graph, "\"heads\":%d,\"base\":%.17g,\"first\":%d,\"places\":%s", a->heads,
+                   a->base, a->first, ag_text_places(node, a->places));
 }
 
 const ag_op ag_op_rope = {
@@ -109,9 +122,14 @@ const ag_op ag_op_rope = {
     .sample = sample,
     .timed = timed,
     .arguments = arguments,
-    .torch = "rope(x[0], heads, base, first)",
+    .torch = "rope(x[0], heads, base, first, places)",
 };
 
 ag_node *ag_rope(ag_node *x, int heads, double base, int first) {
-    return ag_apply(&ag_op_rope, AG_IN(x), &(attr){heads, base, first}, sizeof(attr));
+    return ag_apply(&ag_op_rope, AG_IN(x), &(attr){.heads = heads, .base = base, .first = first},
+                    sizeof(attr));
+}
+
+ag_node *ag_rope_at(ag_node *x, int heads, double base, ag_places places) {
+    return ag_apply(&ag_op_rope, AG_IN(x), &(attr){heads, base, 0, places}, sizeof(attr));
 }

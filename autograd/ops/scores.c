@@ -21,7 +21,7 @@ static bool shape(ag_node *node) {
                        k.dim[2], E, a->heads);
     if (!isfinite(a->factor)) return ag_fail(node, "factor %g is not finite", a->factor);
     node->val.shape = tensor_dims(4, q.dim[0], a->heads, q.dim[1], k.dim[1]);
-    return true;
+    return ag_mask_fits(node, a->mask, node->val.shape);
 }
 
 /* A row of y is one query of one head: its E numbers begin at q, those of key s at k + s * step. */
@@ -94,12 +94,14 @@ static ag_node *sample(ag_graph *g, int i) {
              {1, 0, 3, 1, 1, 2, 1, {0}},
              {3, 4, 5, 2, 1, 3, 0.6, {.length = ag_sample_lengths(g, 3, 5)}},
              {2, 4, 4, 2, 2, 2, 0.6, {.no_self = true, .length = ag_sample_lengths(g, 2, 4)}},
-             {2, 2, 5, 2, 1, 2, 0.6, {.causal = true, .no_self = true, .first = 2}}};
-    if (i == 11) {  // one node as queries and as keys
+             {2, 2, 5, 2, 1, 2, 0.6, {.causal = true, .no_self = true, .first = 2}},
+             {2, 3, 7, 2, 1, 2, 0.6, {.causal = true, .places = ag_sample_places(g, 2, 3, 7)}}};
+    const int n = (int)(sizeof c / sizeof *c);
+    if (i == n) {  // one node as queries and as keys
         ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, 2, 3, 4));
         return ag_scores(x, x, 2, 0.5, (ag_mask){0});
     }
-    if (i > 11) return NULL;
+    if (i > n) return NULL;
     ag_node *q = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, c[i].B, c[i].T, c[i].H * c[i].E));
     ag_node *k = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, c[i].B, c[i].S, c[i].G * c[i].E));
     return ag_scores(q, k, c[i].H, c[i].factor, c[i].mask);

@@ -233,6 +233,8 @@ def rope(inputs, node):
     out = []
     for r, row in enumerate(rows(x, shape[-1])):
         t = node["first"] + r % shape[-2]
+        if node["places"]:
+            t = node["places"][r // (len(x) // shape[-1] // shape[0])][r % shape[-2]]
         for e in range(0, shape[-1], 2):
             angle = t * mpf(node["base"]) ** (-mpf(e % width) / width)
             c, s = cos(angle), sin(angle)
@@ -242,9 +244,13 @@ def rope(inputs, node):
     return out
 
 
+def place(mask, b, t):
+    return mask[3][b][t] if isinstance(mask[3], list) else mask[3] + t
+
+
 def seen(mask, b, t, S):
-    causal, no_self, memory, first, *length = mask
-    t += first
+    causal, no_self, memory, _, *length = mask
+    t = place(mask, b, t)
     return [s for s in range(length[b] if length else S)
             if not (causal and s > t or no_self and s == t or memory and s >= memory)]
 
@@ -311,7 +317,7 @@ def alibi(inputs, node):
         slope = mpf(2) ** (-mpf(8) * (h + 1) / H)
         row = [constant(0)] * S
         for s in seen(node["mask"], b, t, S):
-            row[s] = x[r * S + s] - constant(slope) * constant(mpf(abs(node["mask"][3] + t - s)))
+            row[s] = x[r * S + s] - constant(slope) * constant(mpf(abs(place(node["mask"], b, t) - s)))
         out += row
     return out
 

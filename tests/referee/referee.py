@@ -30,11 +30,20 @@ torch.set_default_dtype(torch.float64)
 # ---- what masks and ids mean ----
 
 
+def place(T, first):
+    """Where rows stand: [T], or of each example [B,1,T]."""
+    return torch.tensor(first)[:, None] if isinstance(first, tuple) else first + torch.arange(T)
+
+
+def hashable(mask):
+    return tuple(hashable(x) if isinstance(x, list) else x for x in mask)
+
+
 @functools.lru_cache(maxsize=None)
 def visible(T, S, causal, no_self, memory, first, *length):
-    """[T,S]: which keys each query sees; with lengths [B,1,T,S]."""
-    t, s = first + torch.arange(T)[:, None], torch.arange(S)[None, :]
-    seen = torch.ones(T, S, dtype=torch.bool)
+    """[T,S]: which keys each query sees; with lengths, or places in place of first, [B,1,T,S]."""
+    t, s = place(T, first)[..., None], torch.arange(S)[None, :]
+    seen = torch.ones(*t.shape[:-1], S, dtype=torch.bool)
     if causal:
         seen &= s <= t
     if no_self:
@@ -53,7 +62,7 @@ def rows_of(table, ids):
 
 
 def softmax(x, mask):
-    mask = tuple(mask)
+    mask = hashable(mask)
     seen = visible(x.shape[-2] if x.dim() > 1 else 1, x.shape[-1], *mask)
     if x.dim() == 1:
         seen = seen[0]
@@ -68,20 +77,21 @@ def scores(q, k, heads, factor, mask):
     (B, T, W), S, E = q.shape, k.shape[1], q.shape[2] // heads
     k = k.reshape(B, S, -1, E).repeat_interleave(heads // (k.shape[2] // E), dim=2)
     y = factor * torch.einsum("bthe,bshe->bhts", q.reshape(B, T, heads, E), k)
-    return y.masked_fill(~visible(T, S, *mask), 0)
+    return y.masked_fill(~visible(T, S, *hashable(mask)), 0)
 
 
 def mix(w, v, kv_heads, mask):
     (B, H, T, S), E = w.shape, v.shape[2] // kv_heads
     v = v.reshape(B, S, kv_heads, E).repeat_interleave(H // kv_heads, dim=2)
-    w = w.masked_fill(~visible(T, S, *mask), 0)
+    w = w.masked_fill(~visible(T, S, *hashable(mask)), 0)
     return torch.einsum("bhts,bshe->bthe", w, v).reshape(B, T, H * E)
 
 
-def rope(x, heads, base, first):
+def rope(x, heads, base, first, places):
     T, E = x.shape[-2], x.shape[-1] // heads
-    angle = (first + torch.arange(T))[:, None] * base ** (-torch.arange(0, E, 2) / E)
-    cos, sin = torch.cos(angle)[:, None, :], torch.sin(angle)[:, None, :]  # [T,1,E/2]
+    at = torch.tensor(places) if places else first + torch.arange(T)  # [B,T] or [T]
+    angle = at[..., None] * base ** (-torch.arange(0, E, 2) / E)
+    cos, sin = torch.cos(angle)[..., None, :], torch.sin(angle)[..., None, :]  # [..,T,1,E/2]
     even, odd = x.reshape(*x.shape[:-1], heads, E // 2, 2).unbind(-1)
     return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).reshape(x.shape)
 

@@ -80,9 +80,9 @@ static cost *find(cost *costs, int *n, const char *name) {
 /* Runs steps for so many seconds with a meter in each node; `whole` is the time of one, update included. */
 static bool run_steps(qkv_trainer *t, meter *meters, double seconds, cost *costs, int *n,
                       double *whole, char *error) {
-    ag_graph *g = qkv_trainer_any_worker(t)->graph;
+    ag_graph *g = qkv_trainer_training_worker(t)->graph;
     const qkv_config *c = qkv_trainer_config(t);
-    double micro_batches = c->batch / (double)qkv_trainer_any_worker(t)->B, began = 0, now = 0;
+    double micro_batches = c->batch / (double)qkv_trainer_training_worker(t)->B, began = 0, now = 0;
     int steps = -2;  // to warm up
     for (; steps < 3 || now - began < seconds; steps++) {
         if (steps == 0) {
@@ -109,7 +109,7 @@ static bool run_steps(qkv_trainer *t, meter *meters, double seconds, cost *costs
 
 static bool measure_step(qkv_trainer *t, double seconds, cost *costs, int *n, double *whole,
                          char *error) {
-    ag_graph *g = qkv_trainer_any_worker(t)->graph;
+    ag_graph *g = qkv_trainer_training_worker(t)->graph;
     meter *meters = calloc((size_t)ag_count(g), sizeof *meters);
     if (!meters) return qkv_io_fail(error, "out of memory");
     for (int i = 0; i < ag_count(g); i++)
@@ -217,8 +217,8 @@ int bench_ops(qkv_trainer *t, double seconds, bool json) {
         return cli_error(CLI_FAILED, "bench", "%s", error);
     in_step = n;
     qsort(costs, (size_t)n, sizeof *costs, dearest_first);
-    ag_sizes z = {qkv_trainer_any_worker(t)->B, spec->side[DATA_SEQUENCE].T, c->d_model, c->heads,
-                  spec->readout[0].classes};
+    ag_sizes z = {qkv_trainer_training_worker(t)->B, spec->side[DATA_SEQUENCE].T, c->d_model,
+                  c->heads, spec->readout[0].classes};
     for (int i = 0; ag_ops[i]; i++) {
         bool known = false;
         for (int k = 0; k < in_step; k++)

@@ -89,13 +89,19 @@ static int check_resume(const request *r) {
 /* The configuration on which the options are put: the resumed run's, the other run's with --from, or
  * a file's. Its text in *json, and how it is called. */
 static int read_base(const request *r, char **json, size_t *n, char path[QKV_IO_PATH]) {
-    char error[QKV_IO_ERROR];
+    char error[QKV_IO_ERROR], shown[QKV_IO_PATH];
     void *text = NULL;
     size_t length;
     qkv_run_status status = QKV_RUN_DONE;
     if (r->resume) {
         snprintf(path, QKV_IO_PATH, "%s/config.json", r->out);
         status = qkv_run_config_text(&cli_files, r->out, json, n, error);
+        if (status == QKV_RUN_DONE && !qkv_config_same_numbers(*json, *n))
+            return cli_error(CLI_USAGE, "train",
+                             "the run was trained by a version whose gradients differ in the last "
+                             "bit: resumed, it would not be what its config.json says. Begin a new "
+                             "run from its state: --from %s --out DIR",
+                             qkv_io_printable(r->out, shown, sizeof shown));
     } else if (r->config_file) {
         snprintf(path, QKV_IO_PATH, "%s", r->config_file);
         qkv_io_status s = qkv_io_read_file(&cli_files, NULL, path, 1 << 20, &text, n, error);

@@ -11,11 +11,8 @@
 /* What stands in config.json beside the options: said, but not read back. */
 static const struct {
     const char *name, *value;
-} remarks[] = {{"version", QKV_VERSION},
-               {"precision", REAL_NAME},
-               {"compiler", QKV_COMPILER},
-               {"flags", QKV_FLAGS},
-               {NULL, NULL}};
+} remarks[] = {{"version", QKV_VERSION}, {"precision", REAL_NAME}, {"compiler", QKV_COMPILER},
+               {"flags", QKV_FLAGS},     {"numbers", QKV_NUMBERS}, {NULL, NULL}};
 
 static json_t *value_of(const qkv_config *c, const data_option *o) {
     char text[QKV_CONFIG_TEXT_SIZE + 64];
@@ -162,6 +159,14 @@ bool qkv_config_from_json(qkv_config *c, const char *text, size_t n, char *error
         }
     json_decref(root);
     return ok;
+}
+
+bool qkv_config_same_numbers(const char *text, size_t n) {
+    json_t *root = text ? json_loadb(text, n, 0, NULL) : NULL;
+    const char *then = json_string_value(json_object_get(root, "numbers"));
+    const bool same = root && strcmp(then ? then : "1", QKV_NUMBERS) == 0;
+    json_decref(root);
+    return same;
 }
 
 bool qkv_config_same_build(const char *text, size_t n) {

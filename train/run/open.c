@@ -113,7 +113,7 @@ typedef struct {
     const qkv_run_opening *o;
     qkv_trainer *t;
     qkv_run_progress *progress;
-    bool same_build;
+    bool same_build, same_numbers;
     char *error;
 } opening;
 
@@ -182,7 +182,9 @@ static qkv_run_status replay(opening *p) {
     if (!p->same_build || r.other)
         qkv_io_fail(p->error, "steps %d to %d were done again, %s: not the same bits as then", from,
                     p->o->at,
-                    p->same_build ? "with other numbers (another processor?)" : "by another build");
+                    !p->same_numbers ? "by a version whose gradients differ in the last bit"
+                    : p->same_build  ? "with other numbers (another processor?)"
+                                     : "by another build");
     return QKV_RUN_DONE;
 }
 
@@ -223,6 +225,7 @@ qkv_trainer *qkv_run_open_at(const qkv_io *io, const qkv_run_opening *o, qkv_run
         data_release(&spec);  // the trainer has its own hold on it
     }
     p.same_build = text && qkv_config_same_build(text, n);
+    p.same_numbers = text && qkv_config_same_numbers(text, n);
     if (text) tensor_malloc.release(NULL, text);
     if (*status == QKV_RUN_DONE) *status = find_state(&p);
     if (*status == QKV_RUN_DONE && o->weights)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/config/version.h"
 #include "train/io/crc32.h"
 #include "train/io/given.h"
 #include "train/study/members.h"
@@ -102,7 +103,9 @@ static bool add_variant(qkv_study *s, json_t *root, json_t *group, json_t *v, ch
     if (!out->json || !add_probes(s, out, root, error) || !add_probes(s, out, group, error) ||
         !add_probes(s, out, v, error))
         return false;
-    out->key = qkv_io_crc32(0, out->json, strlen(out->json));
+    out->key =
+        qkv_io_crc32(0, QKV_NUMBERS, strlen(QKV_NUMBERS));  // of other numbers: trained again
+    out->key = qkv_io_crc32(out->key, out->json, strlen(out->json));
     for (int i = 0; i < out->n_probes; i++)
         out->key = qkv_io_crc32(out->key, out->probe[i]->name, strlen(out->probe[i]->name));
     s->n_variants++;

@@ -92,14 +92,16 @@ static const real *rows_of(const qkv_trainer_worker *w, int layer, int b, int q,
 static void add_attention(const qkv_trainer *t, const qkv_trainer_worker *w, double *attention,
                           double *distractor) {
     place at = {-1, -1, -1};
-    int T = t->spec.side[DATA_SEQUENCE].T, H = t->config.heads;
+    const int all = t->spec.side[DATA_SEQUENCE].T, H = t->config.heads;
     int last = t->config.layers - 1;
     for (int l = 0; l < t->config.layers; l++)
         for (int n = 0; w->weights[l] && n < w->n_rows && w->rows[n] >= 0; n++)
             for (int r = 0; r < t->spec.n_readouts; r++) {
                 if (w->source[r][n] < 0) continue;
                 ptrdiff_t apart;
-                const real *row = rows_of(w, l, w->rows[n] / T, w->rows[n] % T, &at, &apart);
+                const int T = qkv_trainer_queries(t, w, l),
+                          at_row = T < all ? w->picked[n] : w->rows[n];
+                const real *row = rows_of(w, l, at_row / T, at_row % T, &at, &apart);
                 for (int h = 0; h < H; h++, row += apart) {
                     attention[l * H + h] += (double)row[w->source[r][n]];
                     if (l == last && w->distractor[r][n] >= 0)

@@ -45,6 +45,7 @@ static nn_sequence side_of(const data_side *side, int *const *ids, const int *le
 static nn_batch batch_of(const qkv_trainer *t, const qkv_trainer_worker *w) {
     const data_spec *s = &t->spec;
     nn_batch b = {.B = w->B,
+                  .asked = w->asked,
                   .n_rows = w->n_rows,
                   .rows = w->rows,
                   .sources = w->source_rows,
@@ -65,11 +66,12 @@ static nn_batch batch_of(const qkv_trainer *t, const qkv_trainer_worker *w) {
 
 /* Has a node of that name the shape of attention weights? A block of somebody's own may use the
  * name otherwise. */
-static bool is_attention(const qkv_trainer *t, const ag_node *node) {
+static bool is_attention(const qkv_trainer *t, const qkv_trainer_worker *w, int layer,
+                         const ag_node *node) {
     const data_spec *s = &t->spec;
+    const int T = qkv_trainer_queries(t, w, layer);
     return tensor_same_shape(
-        node->val.shape, tensor_dims(4, t->micro_batch, t->config.heads, s->side[DATA_SEQUENCE].T,
-                                     s->side[s->store].T));
+        node->val.shape, tensor_dims(4, t->micro_batch, t->config.heads, T, s->side[s->store].T));
 }
 
 /* The layers' attention weights, and memory to read rows of streamed ones into. False: it is out. */
@@ -80,7 +82,7 @@ static bool find_weights(qkv_trainer *t, qkv_trainer_worker *w) {
         char name[64];
         snprintf(name, sizeof name, "layer%d.%s.weights", l, qkv_trainer_looker(&t->spec));
         ag_node *node = ag_find_unseen(w->graph, name);
-        w->weights[l] = node && is_attention(t, node) ? node : NULL;
+        w->weights[l] = node && is_attention(t, w, l, node) ? node : NULL;
         streamed = streamed || (w->weights[l] && !node->val.x);
     }
     if (!streamed) return true;
@@ -88,6 +90,45 @@ static bool find_weights(qkv_trainer *t, qkv_trainer_worker *w) {
     return w->read != NULL;
 }
 
+/* Are the rows that can be scored at most half of all, so that it pays to take them out? A block of
+ * somebody's own gets all. */
+static bool asks_for_some(const qkv_trainer *t) {
+    return 2 * t->spec.scored <= t->spec.side[DATA_SEQUENCE].T &&
+           qkv_config_model(&t->config, &t->spec).block == nn_block;
+}
+
+/* Arrays for the rows that are asked for, `n` of an example. */
+static bool asked_init(qkv_trainer *t, qkv_trainer_worker *w, int n) {
+    const size_t rows = (size_t)w->B * (size_t)n;
+    w->asked_row = tensor_arena_take(t->arena, rows, sizeof(int));
+    w->asked_place = tensor_arena_take(t->arena, rows, sizeof(int));
+    w->picked = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int));
+    w->asked =
+        (nn_asked){n, w->asked_row, {w->asked_place, n, t->spec.side[DATA_SEQUENCE].T}, w->picked};
+    return w->asked_row && w->asked_place && w->picked;
+}
+
+/* Memory for one worker, and an empty graph. */
+static bool worker_init(qkv_trainer *t, qkv_trainer_worker *w, int asked, char *error) {
+    const data_spec *s = &t->spec;
+    w->B = t->micro_batch;
+    w->n_rows = w->B * s->scored;
+    bool room = data_batch_new(t->arena, s, w->B, &w->data);
+    room = (w->rows = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
+    for (int r = 0; r < s->n_readouts; r++) {
+        room = (w->target[r] = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
+        room = (w->source[r] = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
+        room = (w->distractor[r] = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) &&
+               room;
+    }
+    room = (w->source_rows = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
+    w->weights = tensor_arena_take(t->arena, (size_t)t->config.layers, sizeof(ag_node *));
+    room = (asked == 0 || asked_init(t, w, asked)) && room;
+    w->graph = room && w->weights ? ag_graph_new(t->params) : NULL;
+    return w->graph || qkv_io_fail(error, "out of memory");
+}
+
+/* Records its graph; false: memory is out, or the graph has an error. */
 static bool worker_record(qkv_trainer *t, qkv_trainer_worker *w, char *error) {
     const data_spec *s = &t->spec;
     ag_keep_grads(w->graph, false);
@@ -102,26 +143,6 @@ static bool worker_record(qkv_trainer *t, qkv_trainer_worker *w, char *error) {
         return qkv_io_fail(error, "--scores-from: the block '%s' has no node 'gate' to open",
                            t->config.block);
     return find_weights(t, w) || qkv_io_fail(error, "out of memory");
-}
-
-/* Memory and a recorded graph for one worker; false: memory is out, or the graph has an error. */
-static bool worker_init(qkv_trainer *t, qkv_trainer_worker *w, char *error) {
-    const data_spec *s = &t->spec;
-    w->B = t->micro_batch;
-    w->n_rows = w->B * s->scored;
-    bool room = data_batch_new(t->arena, s, w->B, &w->data);
-    room = (w->rows = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
-    for (int r = 0; r < s->n_readouts; r++) {
-        room = (w->target[r] = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
-        room = (w->source[r] = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
-        room = (w->distractor[r] = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) &&
-               room;
-    }
-    room = (w->source_rows = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
-    w->weights = tensor_arena_take(t->arena, (size_t)t->config.layers, sizeof(ag_node *));
-    w->graph = room && w->weights ? ag_graph_new(t->params) : NULL;
-    if (!w->graph) return qkv_io_fail(error, "out of memory");
-    return worker_record(t, w, error);
 }
 
 static bool buffers_init(qkv_trainer *t) {
@@ -196,15 +217,19 @@ static bool own_factors(qkv_trainer *t, char *error) {
 }
 
 static bool init(qkv_trainer *t, int threads, char *error) {
+    const int asked = asks_for_some(t) ? t->spec.scored : 0;
     if (threads > t->config.lanes) threads = t->config.lanes;
     t->params = ag_params_new(t->mem, (uint64_t)t->config.seed);
     t->pool = qkv_trainer_pool_new(t->mem, threads < 1 ? 1 : threads);
     if (!t->params || !t->pool) return qkv_io_fail(error, "out of memory");
     for (int i = 0; i < qkv_trainer_pool_size(t->pool); i++) {
         if (i == 0 && !freeze(t, error)) return false;
-        if (!worker_init(t, &t->workers[i], error)) return false;
+        if (!worker_init(t, &t->workers[i], asked, error) ||
+            !worker_record(t, &t->workers[i], error))
+            return false;
         ag_params_close(t->params);
     }
+    if (asked && !worker_init(t, &t->looking, 0, error)) return false;
     if (!patterns_fit(t, "freeze", t->config.freeze, error) || !own_factors(t, error)) return false;
     if (!buffers_init(t)) return qkv_io_fail(error, "out of memory");
     t->optim.rate = t->rate;
@@ -238,15 +263,17 @@ void qkv_trainer_free(qkv_trainer *t) {
     if (!t) return;
     qkv_trainer_pool_free(t->pool);
     for (int i = 0; i < QKV_TRAINER_MAXLANES; i++) ag_graph_free(t->workers[i].graph);
+    ag_graph_free(t->looking.graph);
     ag_params_free(t->params);
     data_release(&t->spec);
     tensor_arena_free(t->arena);
 }
 
 bool qkv_trainer_fail(const qkv_trainer *t, char *error) {
-    for (int i = 0; t && i < qkv_trainer_pool_size(t->pool); i++)
-        if (ag_error(t->workers[i].graph))
-            return qkv_io_fail(error, "%s", ag_error(t->workers[i].graph));
+    const char *why = t && t->looking.graph ? ag_error(t->looking.graph) : NULL;
+    for (int i = 0; t && !why && i < qkv_trainer_pool_size(t->pool); i++)
+        why = ag_error(t->workers[i].graph);
+    if (why) return qkv_io_fail(error, "%s", why);
     return qkv_io_fail(error, "out of memory");
 }
 
@@ -267,11 +294,36 @@ const tensor_allocator *qkv_trainer_allocator(const qkv_trainer *t) { return t ?
 const qkv_optim *qkv_trainer_optim(const qkv_trainer *t) { return t ? &t->optim : NULL; }
 ag_params *qkv_trainer_params(qkv_trainer *t) { return t ? t->params : NULL; }
 const real *qkv_trainer_grads(const qkv_trainer *t) { return t ? t->lane[0] : NULL; }
-qkv_trainer_worker *qkv_trainer_any_worker(qkv_trainer *t) { return t ? &t->workers[0] : NULL; }
+qkv_trainer_worker *qkv_trainer_training_worker(qkv_trainer *t) {
+    return t ? &t->workers[0] : NULL;
+}
+
+static void set_gate(const qkv_trainer *t, const qkv_trainer_worker *w) {
+    if (w->gate) w->gate->val.x[0] = t->open;
+}
+
+qkv_trainer_worker *qkv_trainer_any_worker(qkv_trainer *t) {
+    qkv_trainer_worker *w = t ? &t->looking : NULL;
+    if (!w) return NULL;
+    if (!w->graph) return &t->workers[0];  // computes all rows itself
+    if (t->recorded) return w;
+    char error[QKV_IO_ERROR];
+    if (!worker_record(t, w, error)) ag_fail_graph(w->graph, "%s", error);
+    set_gate(t, w);
+    t->recorded = true;
+    return w;
+}
+
+int qkv_trainer_queries(const qkv_trainer *t, const qkv_trainer_worker *w, int layer) {
+    const bool some = w->asked.n > 0 && layer + 1 == t->config.layers;
+    return some ? w->asked.n : t->spec.side[DATA_SEQUENCE].T;
+}
 
 void qkv_trainer_at_step(qkv_trainer *t, int step) {
-    for (int i = 0; t && i < qkv_trainer_pool_size(t->pool); i++)
-        if (t->workers[i].gate) t->workers[i].gate->val.x[0] = step >= t->config.scores_from;
+    if (!t) return;
+    t->open = step >= t->config.scores_from;
+    for (int i = 0; i < qkv_trainer_pool_size(t->pool); i++) set_gate(t, &t->workers[i]);
+    set_gate(t, &t->looking);
 }
 
 void qkv_trainer_note_source(qkv_trainer *t, const char *from, const char *checksum) {
@@ -321,12 +373,31 @@ static bool scored_at(const qkv_trainer_worker *w, int n_readouts, int at) {
     return false;
 }
 
+/* Nothing is asked for yet: rows that will not be filled are none, at the first place. */
+static void ask_nothing(qkv_trainer_worker *w) {
+    for (int i = 0; i < w->B * w->asked.n; i++) w->asked_row[i] = -1, w->asked_place[i] = 0;
+    for (int n = 0; n < w->n_rows && w->asked.n > 0; n++) w->picked[n] = -1;
+}
+
+/* Row n is one of its example's that are asked for; what is not filled behind it stands at its place. */
+static void ask(const qkv_trainer *t, qkv_trainer_worker *w, int n) {
+    const int T = t->spec.side[DATA_SEQUENCE].T, b = w->rows[n] / T, R = w->asked.n;
+    int i = 0;
+    while (i < R && w->asked_row[b * R + i] >= 0) i++;
+    if (i == R) return;  // more than the task said
+    w->asked_row[b * R + i] = w->rows[n];
+    w->picked[n] = b * R + i;
+    for (; i < R; i++) w->asked_place[b * R + i] = w->rows[n] % T;
+}
+
 void qkv_trainer_reload(qkv_trainer *t, qkv_trainer_worker *w) {
     if (!t || !w) return;
     int n = 0, readouts = t->spec.n_readouts;
+    ask_nothing(w);
     for (int at = 0; at < w->B * t->spec.side[DATA_SEQUENCE].T && n < w->n_rows; at++) {
         if (!scored_at(w, readouts, at)) continue;
         w->rows[n] = at;
+        if (w->asked.n > 0) ask(t, w, n);
         for (int r = 0; r < readouts; r++) {
             w->target[r][n] = w->data.rows.target[r][at];
             w->source[r][n] = w->data.rows.source[r][at];

@@ -25,6 +25,10 @@ typedef struct {
     int B, n_rows;  // examples of a micro-batch; rows that can be scored
     int count;      // examples loaded; the other rows are not scored
     int *rows;      // [n_rows] b*T + t, or -1
+    nn_asked
+        asked;  // the rows of an example that can be scored, where the others are not computed in
+                // the last layer: asked.n; 0: all are
+    int *asked_row, *asked_place, *picked;  // what these arrays are
 
     /* [n_rows] of each readout: the class; the position where the answer stands, and that at which a
      * confused model would look, or -1. */
@@ -56,8 +60,13 @@ const tensor_allocator *qkv_trainer_allocator(const qkv_trainer *t);
 const qkv_optim *qkv_trainer_optim(const qkv_trainer *t);  // its moments are a checkpoint's, too
 ag_params *qkv_trainer_params(qkv_trainer *t);
 const real *qkv_trainer_grads(const qkv_trainer *t);  // flat, as ag_param_entry.offset says
-// One worker, for probes; idle between steps.
+/* A worker for probes, idle between steps: it computes all rows of all layers, by the same bits as training
+ * does those that it asks for. */
 qkv_trainer_worker *qkv_trainer_any_worker(qkv_trainer *t);
+
+/* One of those that train: their last layer computes only the rows that are scored, where these are at most
+ * half of all. */
+qkv_trainer_worker *qkv_trainer_training_worker(qkv_trainer *t);
 
 /* Has the last layer attention weights that can be looked at? Else answer_attention is NaN and the probes
  * refuse. */

@@ -17,7 +17,10 @@ struct qkv_trainer {
     qkv_trainer_pool *pool;
     int micro_batch, micro_batches;  // examples of a micro-batch; micro-batches of a batch
     qkv_trainer_worker workers[QKV_TRAINER_MAXLANES];  // as many as the pool has threads
-    real *lane[QKV_TRAINER_MAXLANES];                  // gradients; lane 0 gets the sum
+    qkv_trainer_worker
+        looking;          // for probes, if workers do not compute all rows; recorded when needed
+    bool recorded, open;  // is it? has --scores-from been reached?
+    real *lane[QKV_TRAINER_MAXLANES];  // gradients; lane 0 gets the sum
     qkv_optim optim;
     double *rate, *gradient;         // [parameters] factors of each; NULL: none
     double *losses;                  // [micro-batches]
@@ -26,5 +29,8 @@ struct qkv_trainer {
     bool detect;                     // look at every number of every micro-batch
     bool odd[QKV_TRAINER_MAXLANES];  // detect: not all of this lane's numbers are finite
 };
+
+/* How many rows of an example a layer's attention has as queries. */
+int qkv_trainer_queries(const qkv_trainer *t, const qkv_trainer_worker *w, int layer);
 
 #endif
