@@ -20,8 +20,8 @@ static ag_node *enter(ag_node *x, const char *name, const nn_model_config *c) {
     return c->post_norm ? x : nn_norm(x, name, c->norm);
 }
 
-/* After it: dropout (of each row by its place), residual, and normalisation (post-norm). Without a residual the sublayer
- * replaces x. */
+/* After it: dropout (of each row by its place), residual, and normalisation (post-norm). Without a
+ * residual the sublayer replaces x. */
 static ag_node *leave(ag_node *x, ag_node *y, const char *name, const nn_model_config *c) {
     if (c->dropout > 0) y = ag_dropout_at(y, c->dropout, name, places_of(c));
     if (c->residual) y = ag_add(x, y);
