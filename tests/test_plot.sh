@@ -57,6 +57,7 @@ scripts_draw_from_any_directory() {
 
 # A gnuplot that takes its time; the picture is given up, and the next one tidies.
 # Every curve goes through all rows of its table, the first one, too.
+# Of the three runs two differ in the seed alone: a thin line each, and their mean, in two panels.
 every_row_is_drawn() {
     needs gnuplot python3 || return
     for seed in 1 2 3; do
@@ -67,7 +68,7 @@ every_row_is_drawn() {
     [ "$(wc -l <rows/1/metrics.csv)" -eq 6 ] && svg rows/1 && svg rows/2 &&
         svg rows/1 rows/2 rows/3 --out rows/all || return 1
     for picture in 'rows/1/plots/loss 2' 'rows/1/plots/norms 8' 'rows/1/plots/gradients 8' \
-        'rows/2/plots/learning 5' 'rows/2/plots/norms 4' 'rows/2/plots/gradients 4' 'rows/all/compare 6'; do
+        'rows/2/plots/learning 5' 'rows/2/plots/norms 4' 'rows/2/plots/gradients 4' 'rows/all/compare 8'; do
         python3 "$root/tests/curves.py" "${picture% *}.svg" "${picture#* }" 5 || return 1
     done
 }
