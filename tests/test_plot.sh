@@ -55,7 +55,6 @@ scripts_draw_from_any_directory() {
     done
 }
 
-# A gnuplot that takes its time; the picture is given up, and the next one tidies.
 # Every curve goes through all rows of its table, the first one, too.
 # Of the three runs two differ in the seed alone: a thin line each, and their mean, in two panels.
 every_row_is_drawn() {
@@ -73,6 +72,7 @@ every_row_is_drawn() {
     done
 }
 
+# A gnuplot that takes its time; the picture is given up, and the next one tidies.
 a_killed_drawing_is_swept_up() {
     needs gnuplot flock || return
     trained pairs || return 1
