@@ -69,7 +69,7 @@ clean() {
 summaries() { clean ./*.train.out ./*.json.out; }
 tables() {
     look_at eval 'eval --examples 1' heads 'heads --examples 2 --no-ablation' patch \
-        'patch --clean 1 --other 1' show 'show --change 0,1' info 'sample --tokens 4'
+        'patch --clean 0 --other 0' show 'show --change 0,1' info 'sample --tokens 4'
     clean ./*.eval* ./*.heads* ./*.patch* ./*.show* ./*.info* ./*.sample*
 }
 json() {
