@@ -244,13 +244,13 @@ static void null_is_the_system_or_a_sentence(void **state) {
     assert_int_equal(qkv_run_restore(NULL, t, &p, path, error), QKV_IO_OK);
     assert_true(qkv_run_prune(NULL, NULL, ".", 1, error));
     assert_false(qkv_run_save(NULL, NULL, &p, "f", error));
-    assert_string_equal(error, "cannot save: the trainer is NULL");
+    assert_string_equal(error, "qkv_run_save() was called with NULL for 't'");
     assert_false(qkv_run_save(NULL, t, NULL, "f", error));
-    assert_string_equal(error, "cannot save: the progress is NULL");
+    assert_string_equal(error, "qkv_run_save() was called with NULL for 'p'");
     assert_false(qkv_run_save(NULL, t, &p, NULL, error));
-    assert_string_equal(error, "cannot save: the path is NULL");
+    assert_string_equal(error, "qkv_run_save() was called with NULL for 'path'");
     assert_int_equal(qkv_run_restore(NULL, NULL, &p, "f", error), QKV_IO_UNREADABLE);
-    assert_string_equal(error, "cannot restore: the trainer is NULL");
+    assert_string_equal(error, "qkv_run_restore() was called with NULL for 't'");
     assert_int_equal(qkv_run_restore(NULL, t, &p, NULL, error), QKV_IO_UNREADABLE);
     qkv_run_options o = {.dir = "run", .threads = 1, .keep = 2};
     qkv_run_summary out = {0};

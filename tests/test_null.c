@@ -245,7 +245,7 @@ static void a_model_tells_what_is_missing(void **state) {
     }
     ag_graph_reset(g);
     nn_model(g, &own, &whole);
-    assert_string_equal(ag_error(g), "layer0: its block returned NULL");
+    assert_string_equal(ag_error(g), "the block returned NULL instead of a node, as layer0");
     ag_graph_reset(g);
     assert_non_null(nn_model(g, NULL, &whole).loss);
     assert_non_null(ag_error(g));
@@ -330,8 +330,8 @@ static void example(const data_spec *s, rng *r, const data_example *out) {
 
 static void a_task_is_whole(void **state) {
     (void)state;
-    static const char *const words[WRONG] = {"a stream's words", "a stream's words",
-                                             "a readout's words", "no prefix", "no prefix"};
+    static const char *const words[WRONG] = {"a stream has", "a stream has", "a readout has",
+                                             "a readout has", "a stream has"};
     const data_task task = {.name = "own", .configure = configure, .example = example};
     data_task less[] = {task, task, task};
     less[0].name = NULL, less[1].configure = NULL, less[2].example = NULL;

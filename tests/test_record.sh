@@ -102,7 +102,7 @@ what_is_damaged_is_refused() {
     rm -rf bad && cp -r sound bad && sed -i '4s/,[^,]*//' bad/metrics.csv && refuses_damage 'line 4' ||
         return 1
     rm -rf bad && cp -r sound bad && sed -i 1d bad/metrics.csv && refuses_damage 'first line' || return 1
-    rm -rf bad && cp -r sound bad && : >bad/metrics.csv && refuses_damage 'line 1' || return 1
+    rm -rf bad && cp -r sound bad && : >bad/metrics.csv && refuses_damage 'it is empty' || return 1
     rm -rf bad && cp -r sound bad && rm bad/metrics.csv && refuses_damage 'missing' || return 1
     for field in seed lr steps task pairs from; do
         rm -rf bad && cp -r sound bad && sed -i "/\"$field\":/d" bad/config.json &&
@@ -371,7 +371,7 @@ a_path_that_cannot_be_made_is_an_error() {
 
 cached_numbers_have_one_account() {
     cat >cache.json <<'END'
-{"name": "cache", "claim": "c", "seeds": 1, "base": {"steps": 1, "tie": "kv", "wk": false},
+{"name": "cache", "claim": "c", "seeds": 1, "base": {"steps": 1, "wk": false},
  "variants": [{"name": "v", "set": {}}], "columns": ["cached"], "seen": "s", "holds": "h", "fails": "f"}
 END
     ran 0 study cache.json --out cache --json &&

@@ -21,7 +21,7 @@ const qkv_probe *qkv_probe_find(const char *name) {
 }
 
 void qkv_probe_measure_add(qkv_probe_measures *m, double x, const char *format, ...) {
-    if (!isfinite(x)) return;
+    if (!isfinite(x) && !m->names) return;
     qkv_probe_measure *at =
         tensor_arena_grow(m->arena, m->at, (size_t)m->n, 1, &m->room, sizeof *at);
     if (!at) {

@@ -23,9 +23,11 @@ typedef struct {
     int n;
     size_t room;
     bool failed;  // memory ran out
+    bool names;   // all names are wanted, those of 0/0, too
 } qkv_probe_measures;
 
-/* Adds a number under a formatted name; what is 0/0, or infinite, was not measured and is left out. */
+/* Adds a number under a formatted name; what is 0/0, or infinite, was not measured and is left out
+ * (unless m->names). */
 void qkv_probe_measure_add(qkv_probe_measures *m, double x, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -266,7 +266,7 @@ static bool all_is_right(checker *k) {
 
 qkv_run_status qkv_study_check(const qkv_study *s, const qkv_study_results *known,
                                const qkv_study_options *o, char *error) {
-    if (!QKV_IO_GIVEN(error, s, known, o)) return QKV_RUN_FAILED;
+    if (!QKV_IO_GIVEN(error, s, o)) return QKV_RUN_FAILED;
     const size_t n = (size_t)s->n_variants;
     checker k = {.s = s, .known = known, .o = o, .error = error, .arena = tensor_arena_new(NULL)};
     if (k.arena) {

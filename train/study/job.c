@@ -150,6 +150,7 @@ bool qkv_study_rehearse(const qkv_study *s, int variant, const qkv_study_options
     if (!QKV_IO_GIVEN(error, s, o, out)) return false;
     if (!qkv_study_config(s, variant, s->first_seed, o->plugin, &c, &spec, error)) return false;
     c.steps = 0;
+    out->names = true;
     if (c.eval_examples > FEW) c.eval_examples = FEW;
     bench b = {.variant = &s->variant[variant],
                .out = out,
