@@ -36,13 +36,11 @@ void report(const char *what, qkv_trainer *t) {
                 s.loss, 100 * s.accuracy, s.answer_attention);
 }
 
-// A hook: runs after the node's own forward, and may overwrite it.
+// A hook: runs after the node's own forward, and may overwrite it. The rows are the questions': they come
+// last and see all S places.
 void look_everywhere(ag_node *weights, void *) {
-    const int T = weights->val.shape.dim[2], S = weights->val.shape.dim[3];  // [B,H,T,S]
-    for (std::size_t i = 0; i < weights->val.n; i++) {
-        const int t = static_cast<int>(i) / S % T, s = static_cast<int>(i) % S;
-        weights->val.x[i] = s <= t ? real(1) / real(t + 1) : 0;
-    }
+    const int S = weights->val.shape.dim[3];  // [B,H,questions,S]
+    for (std::size_t i = 0; i < weights->val.n; i++) weights->val.x[i] = real(1) / real(S);
 }
 
 }  // namespace
@@ -66,7 +64,8 @@ int main() {
     }
     report("after training", trainer.get());
 
-    ag_node *weights = ag_find(qkv_trainer_any_worker(trainer.get())->graph, "layer0.attn.weights");
+    ag_node *weights =
+        ag_find(qkv_trainer_training_worker(trainer.get())->graph, "layer0.attn.weights");
     require(weights && ag_hook(weights, look_everywhere, nullptr));
     report("looking everywhere", trainer.get());
     ag_unhook(weights, look_everywhere, nullptr);

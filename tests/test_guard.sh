@@ -113,6 +113,14 @@ ended() {
         say "$HOW in $WHERE, qkv $*: '$(cat err)' does not say '$text'"
 }
 
+# checked WHERE HOW TEXT: what is checked runs in a process of its own, whose end is a verdict.
+checked() {
+    status=0
+    (export WHERE=$1 HOW=$2; ulimit -c 0; run gradcheck --plugin ends-DQKV_DOUBLE.so twice; exit $status) || status=$?
+    [ "$status" -eq 5 ] && [ ! -s err ] && grep -qF "its code ended the process $3" out ||
+        say "$2 in $1, qkv gradcheck: exit $status: $(cat out err)"
+}
+
 nothing_ends_without_a_reason() {
     status=0
     run train --out one $small && [ "$status" -eq 0 ] || say "$(cat err)"
@@ -128,9 +136,8 @@ exit_is_an_error_wherever_it_stands() {
         ended 1 $where exit 'by exit()' data ends --check --plugin ends.so || return 1
     done
     ended 1 load exit 'by exit()' gradcheck --plugin ends-DQKV_DOUBLE.so twice || return 1
-    for where in sample shape forward backward; do # in a process of its own: a wrong gradient
-        (WHERE=$where HOW=exit && export WHERE HOW && ran 5 gradcheck --plugin ends-DQKV_DOUBLE.so twice) ||
-            return 1
+    for where in sample shape forward backward; do
+        checked $where exit '(exit code 0)' || return 1
     done
     echo '{"name": "s", "base": {"task": "ends", "steps": 2}, "variants": [{"name": "a"}]}' >s.json
     ended 1 example exit 'by exit()' study s.json --plugin ends.so --out one &&
@@ -154,6 +161,8 @@ a_crash_names_the_plugin() {
     done
     ended 139 forward library '(SIGSEGV)' train --out one $small &&
         ended 139 configure deep '(SIGSEGV)' train --out one $small &&
+        checked sample segv '(signal 11' && checked backward abort '(signal 6' &&
+        ended 139 load segv '(SIGSEGV)' gradcheck --plugin ends-DQKV_DOUBLE.so twice &&
         ended 139 example segv '(SIGSEGV)' data ends --check --plugin ends.so
 }
 

@@ -96,7 +96,7 @@ json_is_one_line() {
     rich && ran 0 info --json rich && [ ! -s err ] && [ "$(wc -l <out)" -eq 1 ] || return 1
     python "
 config = json.load(open('rich/config.json'))
-assert o['config'] == {k: config[k] for k in o['config']} and len(o['config']) == len(config) - 6
+assert o['config'] == {k: config[k] for k in o['config']} and len(o['config']) == len(config) - 7
 assert {'heads', 'latent', 'freeze'} <= set(o['differs']) and 'd_k' not in o['differs']
 p = {p['name']: p for p in o['parameters']}
 assert p['layer0.attn.wd']['shape'] == [32, 8] and p['layer1.mlp.up.w']['frozen'], p

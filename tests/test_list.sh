@@ -89,6 +89,7 @@ what_compares_nothing_is_wrong() {
     plugin 's/x\[i\] \* x\[i\];/3;/;s/dx\[i\] += .*;/dx[i] += 0;/' 'nothing was compared' || return
     plugin 's/^    return true;/    return false;/' 'refuses this without a reason' || return
     plugin 's/ag_sample_shape(i, &s) ?/(s = tensor_dims(1, 0), i < 4) ?/' 'nothing was compared' || return
+    # A jump that is stated hides no wrong slope.
     plugin 's/\.name = "square",/.name = "square", .facts = AG_KINKS,/
         s/y\[i\] = x\[i\] \* x\[i\]/y[i] = (real)sin(1e5 * (double)x[i])/' 'analytic'
 }

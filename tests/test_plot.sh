@@ -56,6 +56,7 @@ scripts_draw_from_any_directory() {
 }
 
 # Every curve goes through all rows of its table, the first one, too.
+# Of the three runs two differ in the seed alone: a thin line each, and their mean, in two panels.
 every_row_is_drawn() {
     needs gnuplot python3 || return
     for seed in 1 2 3; do

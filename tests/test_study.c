@@ -455,8 +455,9 @@ static void checked(const char *text, const char *words) {
     "{\"name\": \"s\", " TINY ", \"variants\": [{\"name\": \"a\"}, {\"name\": \"b\"}], " members "}"
 #define VARIANT(set) \
     "{\"name\": \"s\", " TINY ", \"variants\": [{\"name\": \"a\"}, {\"name\": \"b\", " set "}]}"
-#define COLUMN(measure)  STUDY("\"columns\": [\"loss\", \"" measure "\"]")
-#define SEEN(text)       STUDY("\"seen\": \"It is " text ".\"")
+#define COLUMN(measure) STUDY("\"columns\": [\"loss\", \"" measure "\"]")
+#define SEEN(text)      STUDY("\"seen\": \"It is " text ".\"")
+#undef PICTURE
 #define PICTURE(members) STUDY("\"picture\": {" members "}")
 
 static void options_are_looked_for_before_training(void **state) {

@@ -103,18 +103,19 @@ static int part_of(const ag_head *h, const ag_band *band, int r, int *keys) {
 /* Few keys of narrow heads: their dots with a query as vectors of products, whose lanes are then added up
  * for VEC keys at once. Nothing is turned around, which costs more there than the products. A question of
  * the keys and the head alone: a row has the same bits among any other rows. */
-static bool are_few(const ag_head *h) { return h->S < VEC && h->E <= 4 * VEC && !h->plane; }
+static bool are_few(const ag_head *h) { return h->S < VEC && h->E <= 2 * VEC && !h->plane; }
 
 VEC_INLINE void dots_of_few(const ag_head *h, const int vecs, int keys, const real *a,
                             const real *b, real *p, ptrdiff_t room) {
-    vreal query[4];
-    for (int v = 0; v < vecs; v++) query[v] = row_get(a, v * VEC, h->E, 0);
+    const int E = h->E > (vecs - 1) * VEC ? h->E : vecs * VEC;  // h->E: the compiler may not know
+    vreal query[2];
+    for (int v = 0; v < vecs; v++) query[v] = row_get(a, v * VEC, E, 0);
     for (int s = 0; s < keys; s += VEC) {
         const int n = keys - s < VEC ? keys - s : VEC;
         vreal part[VEC];
         for (int k = 0; k < n; k++, b += h->ldb) {
-            part[k] = query[0] * row_get(b, 0, h->E, 0);
-            for (int v = 1; v < vecs; v++) part[k] += query[v] * row_get(b, v * VEC, h->E, 0);
+            part[k] = query[0] * row_get(b, 0, E, 0);
+            for (int v = 1; v < vecs; v++) part[k] += query[v] * row_get(b, v * VEC, E, 0);
         }
         for (int k = n; k < VEC; k++) part[k] = vec_set(0);
         row_put(p, s, room, h->factor * vec_sums(part));
@@ -128,10 +129,8 @@ static void dots_of_band(const ag_head *h, const ag_band *band, const real *a, c
         const int keys = ag_mask_limit(h->mask, band->t + r, h->S);
         if (vecs == 1)
             dots_of_few(h, 1, keys, a, b, p.x, band->cols);
-        else if (vecs == 2)
-            dots_of_few(h, 2, keys, a, b, p.x, band->cols);
         else
-            dots_of_few(h, vecs, keys, a, b, p.x, band->cols);
+            dots_of_few(h, 2, keys, a, b, p.x, band->cols);
     }
 }
 

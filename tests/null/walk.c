@@ -72,7 +72,7 @@ static void *place_is_null(const char *name) {
         const qkv_trainer_worker *: qkv_trainer_any_worker(trainer), qkv_config *: &config,    \
         const qkv_config *: &config, data_spec *: &spec, const data_spec *: &spec,             \
         const ag_op *: &ag_op_exp, ag_hook_fn *: hook, ag_sample_fn *: sample,                 \
-        ag_node * (*)(ag_node *): ag_exp, ag_node * (*)(ag_node *, ag_mask): ag_softmax,          \
+        ag_node * (*)(ag_node *): ag_exp, ag_node * (*)(ag_node *, ag_mask): ag_softmax,       \
         qkv_plot_report *: report,                                                             \
         const data_task *: data_find("pairs"), qkv_study *: study, const qkv_study *: study,   \
         const data_option *: qkv_config_option_named(&config, "layers"),                       \
@@ -88,7 +88,6 @@ static void *place_is_null(const char *name) {
         const qkv_study_results *: &(qkv_study_results){.arena = arena},                       \
         const qkv_trainer_calls *: &(const qkv_trainer_calls){0}, const tensor *: &node->val,  \
         default: nothing)
-
 #ifdef CONTROL
 static bool control_crashes(const int *x, char *error) {
     return *x == 0 || qkv_io_fail(error, "x");

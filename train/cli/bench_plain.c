@@ -46,7 +46,7 @@ static void print_op(const char *name, const cost c[FORMS], bool json) {
                                  cli_json_number(1e6 * c[FAST].backward), "plain_backward_us",
                                  cli_json_number(1e6 * c[PLAIN].backward)));
     else
-        cli_print("%-16s %9.1f %9.1f %6.1f %11.1f %9.1f %6.1f\n", name, 1e6 * c[FAST].forward,
+        cli_print("%-16s %10.1f %9.1f %6.1f %11.1f %9.1f %6.1f\n", name, 1e6 * c[FAST].forward,
                   1e6 * c[PLAIN].forward, c[PLAIN].forward / c[FAST].forward,
                   1e6 * c[FAST].backward, 1e6 * c[PLAIN].backward,
                   c[PLAIN].backward / c[FAST].backward);
@@ -64,8 +64,16 @@ static double step_seconds(qkv_trainer *t, double seconds, char *error) {
     }
 }
 
+static bool has_fast_forms(void) {
+    bool some = false;
+    for (int i = 0; ag_ops[i]; i++) some = some || ag_has_fast(ag_ops[i]);
+    return some;
+}
+
 int bench_plain(qkv_trainer *t, double seconds, bool json) {
     char error[QKV_IO_ERROR] = "out of memory";
+    if (!has_fast_forms())
+        return cli_error(CLI_FAILED, "bench", "this program has plain loops alone (make PLAIN=1)");
     const qkv_config *c = qkv_trainer_config(t);
     const data_spec *spec = qkv_trainer_spec(t);
     const ag_sizes z = {qkv_trainer_any_worker(t)->B, spec->side[DATA_SEQUENCE].T, c->d_model,
@@ -76,10 +84,10 @@ int bench_plain(qkv_trainer *t, double seconds, bool json) {
     if (plain < 0) return cli_error(CLI_FAILED, "bench", "%s", error);
     if (!json)
         cli_print(
-            "a step: %.1f us; by plain loops %.1f us, %.1f times as much\n\n%-16s %9s %9s %6s "
+            "a step: %.1f us; by plain loops %.1f us, %.1f times as much\n\n%-16s %10s %9s %6s "
             "%11s %9s %6s\n",
-            1e6 * fast, 1e6 * plain, plain / fast, "op", "forward", "plain", "times", "backward us",
-            "plain", "times");
+            1e6 * fast, 1e6 * plain, plain / fast, "op", "forward us", "plain", "times",
+            "backward us", "plain", "times");
     for (int i = 0; ag_ops[i]; i++) {
         cost each[FORMS];
         if (!ag_has_fast(ag_ops[i])) continue;

@@ -146,7 +146,8 @@ qkv_config_status qkv_config_make(const qkv_config_parts *parts, qkv_config *c, 
  */
 bool qkv_config_same_build(const char *json, size_t n);
 
-/* By one whose engine gives the same bits, on the same processor (QKV_NUMBERS)? */
+/* By one whose engine gives the same bits, on the same processor (QKV_NUMBERS)? True of what is no JSON
+ * object, too: qkv_config_from_json() says what that is. */
 bool qkv_config_same_numbers(const char *json, size_t n);
 
 /* Where --from says the first step is: the N of "RUN@N", or 0. The length of RUN in *length. */

@@ -162,9 +162,10 @@ bool qkv_config_from_json(qkv_config *c, const char *text, size_t n, char *error
 }
 
 bool qkv_config_same_numbers(const char *text, size_t n) {
-    json_t *root = text ? json_loadb(text, n, 0, NULL) : NULL;
+    qkv_io_begin_text(&text, &n);
+    json_t *root = json_loadb(text, n, 0, NULL);
     const char *then = json_string_value(json_object_get(root, "numbers"));
-    const bool same = root && strcmp(then ? then : "1", QKV_NUMBERS) == 0;
+    const bool same = !json_is_object(root) || strcmp(then ? then : "1", QKV_NUMBERS) == 0;
     json_decref(root);
     return same;
 }

@@ -53,9 +53,9 @@ set tmargin at screen 0.91
 set bmargin at screen (26. * lines + 110) / HEIGHT
 if (TEXT) set bmargin at screen (groups + 6.) / (21 + groups)
 
-set lmargin at screen 0.06; set rmargin at screen 0.485
+set lmargin at screen 0.07; set rmargin at screen 0.485
 set title "Loss" font ",17"
-set ylabel "loss on held-out examples" offset 1, 0
+set ylabel "loss on held-out examples"
 set yrange [(LOG ? least / 1.3 : low < 0 ? low : 0):(LOG ? 1.3 * top : top > 0 ? 1.06 * top : 1)]
 if (LOG) { set logscale y 10 }
 set key at screen 0.5, screen (26. * lines + 20) / HEIGHT top center vertical \

@@ -19,8 +19,8 @@ stats DATA using (longest = greater(longest, strlen(strcol(ROWNAME))), \
 
 # A character is some 8 pixels wide; names across hang at 60 degrees.
 CELL = C_max < 9 ? 46. : C_max < 16 ? 34. : C_max < 30 ? 22. : 12.
-LEFT = 30. + 8 * longest; TOP = 60.; BELOW = 45. + 7 * lowest; FOOT = 50.
 MAPW = CELL * (C_max + 1); MAPH = CELL * (R_max + 1)
+LEFT = greater(30. + 8 * longest, 5.5 * headed - MAPW / 2); TOP = 60.; BELOW = 45. + 7 * lowest; FOOT = 50.
 PANELW = greater(LEFT + MAPW, 11. * headed) + 20; PANELH = TOP + MAPH + BELOW
 WIDTH = greater(across * PANELW + 100, 660.); HEIGHT = greater(down * PANELH, 220.) + FOOT
 eval canvas("example", WIDTH, HEIGHT)

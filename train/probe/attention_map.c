@@ -217,9 +217,9 @@ int qkv_probe_example_maps(qkv_trainer *t, const qkv_probe_maps_of *of, tensor_a
     static const struct {
         const char *format, *title;
         data_side_name rows, cols;
-    } kinds[] = {{"encoder%d.attn.weights", "encoder", DATA_MEMORY, DATA_MEMORY},
-                 {"layer%d.attn.weights", "layer", DATA_SEQUENCE, DATA_SEQUENCE},
-                 {"layer%d.cross.weights", "layer (memory)", DATA_SEQUENCE, DATA_MEMORY}};
+    } kinds[] = {{"encoder%d.attn.weights", "encoder %d", DATA_MEMORY, DATA_MEMORY},
+                 {"layer%d.attn.weights", "layer %d", DATA_SEQUENCE, DATA_SEQUENCE},
+                 {"layer%d.cross.weights", "layer %d (memory)", DATA_SEQUENCE, DATA_MEMORY}};
     const qkv_config *c = qkv_trainer_config(t);
     const data_spec *s = qkv_trainer_spec(t);
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
@@ -228,8 +228,9 @@ int qkv_probe_example_maps(qkv_trainer *t, const qkv_probe_maps_of *of, tensor_a
     if (!ag_forward(w->graph)) return -1;
     for (int layer = of->first_layer; layer < c->layers; layer++)
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-            char name[64], title[128];
+            char name[64], where[32], title[128];
             snprintf(name, sizeof name, kinds[k].format, layer);
+            snprintf(where, sizeof where, kinds[k].title, layer);
             const ag_node *weights = ag_find(w->graph, name);
             for (int head = 0;
                  weights && weights->val.shape.rank == 4 && head < c->heads && n < of->most;
@@ -239,8 +240,8 @@ int qkv_probe_example_maps(qkv_trainer *t, const qkv_probe_maps_of *of, tensor_a
                                kinds[k].rows == DATA_SEQUENCE;
                 bool named = answers && s->n_readouts > 1 && of->readout >= 0;
                 bool remarked = of->remark && *of->remark;
-                snprintf(title, sizeof title, "%s %d head %d%s%.24s%s%.70s", kinds[k].title, layer,
-                         head, named ? ": " : "", named ? s->readout[of->readout].name : "",
+                snprintf(title, sizeof title, "%s head %d%s%.24s%s%.70s", where, head,
+                         named ? ": " : "", named ? s->readout[of->readout].name : "",
                          remarked ? ": " : "", remarked ? of->remark : "");
                 add_head(w, of, weights, head, kinds[k].rows, kinds[k].cols, title,
                          answers ? of->readout : -1, &out[n++]);

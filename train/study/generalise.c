@@ -52,7 +52,7 @@ static void multiply(ag_node *node, void *factor) {
 
 /* The accuracy with scores that are sharper by the longer row; NaN where there are no scores. */
 static bool test_sharper(qkv_trainer *t, qkv_trainer *other, double *accuracy, char *error) {
-    ag_node *scores = qkv_probe_scores_node(other, qkv_trainer_any_worker(other));
+    ag_node *scores = qkv_probe_scores_node(other, qkv_trainer_training_worker(other));
     const int here = places(other), there = places(t);
     real factor = here > 1 && there > 1 ? (real)(log(here) / log(there)) : 1;
     qkv_trainer_scores s;

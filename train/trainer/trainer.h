@@ -64,8 +64,8 @@ const real *qkv_trainer_grads(const qkv_trainer *t);  // flat, as ag_param_entry
  * does those that it asks for. */
 qkv_trainer_worker *qkv_trainer_any_worker(qkv_trainer *t);
 
-/* One of those that train: their last layer computes only the rows that are scored, where these are at most
- * half of all. */
+/* One of those that train and that qkv_trainer_evaluate() runs: their last layer computes only the rows that
+ * are scored, where these are at most half of all. A hook that is to change a loss goes here. */
 qkv_trainer_worker *qkv_trainer_training_worker(qkv_trainer *t);
 
 /* Has the last layer attention weights that can be looked at? Else answer_attention is NaN and the probes
