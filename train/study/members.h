@@ -35,6 +35,9 @@ bool qkv_study_member_number(json_t *o, const char *key, int least, int otherwis
                              char *error);
 bool qkv_study_member_limit(json_t *o, const char *key, double otherwise, double *out, char *error);
 
+/* The picture of a study whose variants are known: in parse_picture.c. */
+bool qkv_study_parse_picture(qkv_study *s, json_t *root, char *error);
+
 #ifdef __cplusplus
 }
 #endif
