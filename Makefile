@@ -105,8 +105,8 @@ $(B)/qkv.html: train/page/assemble.awk $(PAGE_SRC) docs/findings.md $(wildcard e
 $(B)/wasm/engine.wasm: $(WASM_OBJ)
 	$(call say,LD)
 	$(Q)$(WASM_CC) $(WASM_FLAGS) $(WASM_LD) $(WASM_CALLS:%=-Wl,--export=%) -o $@ $^ -lm
-# Small: what runs once a model, and plain loops that a fast form stands in for.
-$(B)/wasm/layers/%.o $(B)/wasm/train/config/%.o $(B)/wasm/train/page/%.o $(B)/wasm/train/io/%.o: SMALL := -Oz
+# Small: what runs once a model or when one looks, and plain loops that a fast form stands in for.
+$(foreach d,layers train/config train/io train/page train/probe train/study,$(B)/wasm/$d/%.o) $(B)/wasm/autograd/gradcheck.o: SMALL := -Oz
 $(patsubst AG_FAST(%),$(B)/wasm/autograd/ops/%.o,$(shell grep '^AG_FAST' autograd/fast.def)): SMALL := -Oz
 $(B)/wasm/%.o: %.c $(B)/wasm/flags
 	@mkdir -p $(@D)

@@ -34,6 +34,7 @@ const int *ag_sample_lengths(ag_graph *g, int B, int S) {
 }
 
 ag_places ag_sample_places(ag_graph *g, int B, int n, int of) {
+    if (B < 1 || n < 1 || of < 1) return (ag_places){0};
     int *at = ag_take(g, (size_t)B * (size_t)n, sizeof *at);
     for (int b = 0; at && b < B; b++)
         for (int i = 0; i < n; i++)

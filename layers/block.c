@@ -5,7 +5,7 @@
 #include "layers/affine.h"
 
 ag_node *nn_rows(ag_node *x, const nn_asked *asked) {
-    const tensor_shape s = x->val.shape;
+    const tensor_shape s = x ? x->val.shape : (tensor_shape){0};
     if (!asked || s.rank != 3) return x;
     ag_node *rows = ag_gather(x, asked->row, s.dim[0] * asked->n);
     return ag_reshape(rows, tensor_dims(3, s.dim[0], asked->n, s.dim[2]));
