@@ -57,7 +57,8 @@ parts_merged_are_the_whole() {
 # a stop, or merged in any order. The time that each took is its own.
 any_order_gives_the_same_tables() {
     sed 's/"kind": "bars"/"kind": "lines", "x": "step"/; s/"measures": \["accuracy"\]/"measures": ["loss@#"]/
-        s/"tiny"/"order"/; s/"eval_every": 10/"eval_every": 4/; s/accuracy@10/accuracy@8/' tiny.json >order.json
+        s/"tiny"/"order"/; s/"eval_every": 10/"eval_every": 4/
+        s/accuracy@10/accuracy@8/' tiny.json >order.json
     ran 0 study order.json --seeds 3 --jobs 2 --out live && [ "$(wc -l <live/results.jsonl)" -eq 6 ] ||
         return 1
     same() { # DIR
