@@ -105,13 +105,11 @@ $(B)/qkv.html: train/page/assemble.awk $(PAGE_SRC) docs/findings.md $(wildcard e
 $(B)/wasm/engine.wasm: $(WASM_OBJ)
 	$(call say,LD)
 	$(Q)$(WASM_CC) $(WASM_FLAGS) $(WASM_LD) $(WASM_CALLS:%=-Wl,--export=%) -o $@ $^ -lm
-# Small: what runs once a model or when one looks, and plain loops that a fast form stands in for.
-$(foreach d,layers train/config train/io train/page train/probe train/study,$(B)/wasm/$d/%.o) $(B)/wasm/autograd/gradcheck.o: SMALL := -Oz
-$(patsubst AG_FAST(%),$(B)/wasm/autograd/ops/%.o,$(shell grep '^AG_FAST' autograd/fast.def)): SMALL := -Oz
+# What takes the time is compiled for speed, the rest for size, too: the page stays below a megabyte.
 $(B)/wasm/%.o: %.c $(B)/wasm/flags
 	@mkdir -p $(@D)
 	$(call say,WASM)
-	$(Q)$(WASM_CC) $(WASM_FLAGS) $(SMALL) -MMD -MP -c -o $@ $<
+	$(Q)$(WASM_CC) $(WASM_FLAGS) $(if $(filter tensor/% autograd/fast/% train/optim/%,$<),,$(if $(filter autograd/%,$<),-O2,-Os)) -MMD -MP -c -o $@ $<
 $(B)/wasm/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' $(call text,$(WASM_CC) $(filter-out -Werror,$(WASM_FLAGS)) $(WASM_LD)) > $@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@

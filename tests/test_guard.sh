@@ -116,7 +116,8 @@ ended() {
 # checked WHERE HOW TEXT: what is checked runs in a process of its own, whose end is a verdict.
 checked() {
     status=0
-    (export WHERE=$1 HOW=$2; ulimit -c 0; run gradcheck --plugin ends-DQKV_DOUBLE.so twice; exit $status) || status=$?
+    (export WHERE=$1 HOW=$2; ulimit -c 0; run gradcheck --plugin ends-DQKV_DOUBLE.so twice; exit $status) ||
+        status=$?
     [ "$status" -eq 5 ] && [ ! -s err ] && grep -qF "its code ended the process $3" out ||
         say "$2 in $1, qkv gradcheck: exit $status: $(cat out err)"
 }

@@ -121,6 +121,7 @@ static void print_score(const qkv_run_summary *s) {
 static void print_by_heart(const qkv_run_summary *s, const data_spec *spec) {
     const qkv_trainer_scores *known = &s->trained, *fresh = &s->last.scores;
     const bool text = !isnan(fresh->bits), shares = !text && !isnan(fresh->accuracy);
+    const char *sooner = s->ended_early ? "" : "; --patience ends training earlier";
     char above[160] = "";
     if (!by_heart(s, spec)) return;
     for (int i = 0; i < s->levels.n && !text; i++) {
@@ -135,14 +136,15 @@ static void print_by_heart(const qkv_run_summary *s, const data_spec *spec) {
     if (shares)
         print_wrapped(
             "The %d training lines are known by heart: %.1f %% of them are answered right, %.1f %% "
-            "of the others.%s More lines are needed; --patience ends training earlier.",
-            spec->examples[DATA_TRAIN], 100 * known->accuracy, 100 * fresh->accuracy, above);
+            "of the others.%s More lines are needed%s.",
+            spec->examples[DATA_TRAIN], 100 * known->accuracy, 100 * fresh->accuracy, above,
+            sooner);
     else
         print_wrapped(
             "The training %s known by heart: %s loss is %.3f there, %.3f on held-out ones.%s More "
-            "%s needed; --patience ends training earlier.",
+            "%s needed%s.",
             text ? "text is" : "lines are", text ? "a token's" : "the", known->loss, fresh->loss,
-            above, text ? "text is" : "lines are");
+            above, text ? "text is" : "lines are", sooner);
 }
 
 /* ---- before training ---- */

@@ -23,7 +23,7 @@ enum { QKV_CONFIG_PLUGIN_ABI = 3 };
 typedef struct {
     const char *name, *summary;
     nn_block_fn *block;
-    /* The i-th example for the gradient check; NULL ends the list. */
+    /* The i-th example for the gradient check; NULL ends the list. Not to be left out. */
     ag_node *(*sample)(ag_graph *g, int i);
     bool has_kinks;  // as in ag_op
 } qkv_config_plugin_block;

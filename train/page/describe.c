@@ -48,11 +48,14 @@ static void add_field(qkv_io_text *out, bool first, const char *key, const char 
 const char *qkv_page_table(qkv_page *p) {
     qkv_io_text out = qkv_page_text_new(p);
     qkv_io_text_add(&out, "{");
+    add_field(&out, true, "format", QKV_RUN_LAYOUT_FORMAT);
+    qkv_io_text_add(&out, ",\"remarks\":{");  // config.json's, of who trained
     add_field(&out, true, "version", QKV_VERSION);
     add_field(&out, false, "precision", REAL_NAME);
     add_field(&out, false, "compiler", QKV_COMPILER);
-    add_field(&out, false, "format", QKV_RUN_LAYOUT_FORMAT);
-    qkv_io_text_add(&out, ",\"tasks\":[");
+    add_field(&out, false, "flags", "wasm32");
+    add_field(&out, false, "numbers", QKV_NUMBERS);
+    qkv_io_text_add(&out, "},\"tasks\":[");
     for (int i = 0; data_tasks[i]; i++) {
         qkv_io_text_add(&out, i ? ",{" : "{");
         add_field(&out, true, "name", data_tasks[i]->name);

@@ -19,13 +19,7 @@
                 o.kind === "flag"                                   ? value === "true" :
                                                                       value;
         }
-        return {
-            ...fields,
-            version: table.version,
-            precision: table.precision,
-            compiler: table.compiler,
-            flags: "wasm32"
-        };
+        return {...fields, ...table.remarks};
     }
 
     function start(options, files = {}) {
@@ -38,7 +32,7 @@
     /* The same from config.json's text, whose fields the engine takes, too; options: by their names. */
     function begin(text, files) {
         const fields = JSON.parse(text), options = {};
-        for (const remark of ["version", "precision", "compiler", "flags"]) delete fields[remark];
+        for (const remark of Object.keys(table.remarks)) delete fields[remark];
         const began = start(fields, files);
         for (const o of run.table)
             if (fields[o.field] !== undefined) options[o.name] = String(fields[o.field]);

@@ -228,7 +228,7 @@ int qkv_probe_example_maps(qkv_trainer *t, const qkv_probe_maps_of *of, tensor_a
     if (!ag_forward(w->graph)) return -1;
     for (int layer = of->first_layer; layer < c->layers; layer++)
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-            char name[64], where[32], title[128];
+            char name[64], where[32], title[160];
             snprintf(name, sizeof name, kinds[k].format, layer);
             snprintf(where, sizeof where, kinds[k].title, layer);
             const ag_node *weights = ag_find(w->graph, name);
