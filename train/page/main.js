@@ -87,7 +87,7 @@
         by("foot").textContent = run.options.task + ": " +
             (table.tasks.find((t) => t.name === run.options.task) || {summary: ""}).summary + ". " +
             run.learned.toLocaleString("en") + " numbers learn. The engine is qkv " +
-            table.version +
+            table.remarks.version +
             " compiled to WebAssembly: it trains the same bits as a native build with ARCH=portable.";
     }
 

@@ -106,7 +106,7 @@
             engine.tensors().map((t) => ({...t, bytes: engine.bytes(t.at, t.bytes).slice()}));
         return qkvCheckpoint.write(tensors, {
             format: table.format,
-            version: table.version,
+            version: table.remarks.version,
             config: JSON.stringify(config(), null, 2)
         });
     }
