@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-enum { QKV_CONFIG_PLUGIN_ABI = 3 };
+enum { QKV_CONFIG_PLUGIN_ABI = 4 };
 
 typedef struct {
     const char *name, *summary;
