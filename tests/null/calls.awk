@@ -13,7 +13,8 @@ function name_of(p) {
 }
 
 BEGIN {
-    struct = "^(tensor_shape|tensor|ag_(init|run|mask|places)|gemm_view|qkv_[a-z_]*(settings|parts|anomaly)) $"
+    struct = "^(tensor_shape|tensor|ag_(init|run|mask|places)|gemm_view" \
+             "|qkv_[a-z_]*(settings|parts|anomaly)) $"
 }
 
 {
