@@ -38,24 +38,24 @@
         __VA_ARGS__;               \
         part = vec_cut(dy, slope); \
     })
-#define AG_VECTORS_ADD(node, ...)                                     \
-    {                                                                 \
-        const real *y_ = (node)->val.x;                               \
-        const real *in_ = (node)->in[0]->val.x, *x_ = in_ ? in_ : y_; \
-        const real *dy_ = (node)->grad;                               \
-        const ptrdiff_t n_ = (ptrdiff_t)(node)->val.n;                \
-        bool first_ = false;                                          \
-        real *dx_ = ag_grad_or_first((node)->in[0], &first_);         \
-        ROW_EACH(i_, n_) {                                            \
-            const vreal x = row_get(x_, i_, n_, 0);                   \
-            const vreal y = row_get(y_, i_, n_, 0);                   \
-            const vreal dy = row_get(dy_, i_, n_, 0);                 \
-            vreal part, dx = {0};                                     \
-            (void)x, (void)y;                                         \
-            __VA_ARGS__;                                              \
-            if (!first_) dx = row_get(dx_, i_, n_, 0);                \
-            row_put(dx_, i_, n_, dx + part);                          \
-        }                                                             \
+#define AG_VECTORS_ADD(node, ...)                                        \
+    { /* what is not stored is not asked for: the other stands for it */ \
+        const real *in_ = (node)->in[0]->val.x, *out_ = (node)->val.x;   \
+        const real *x_ = in_ ? in_ : out_, *y_ = out_ ? out_ : in_;      \
+        const real *dy_ = (node)->grad;                                  \
+        const ptrdiff_t n_ = (ptrdiff_t)(node)->val.n;                   \
+        bool first_ = false;                                             \
+        real *dx_ = ag_grad_or_first((node)->in[0], &first_);            \
+        ROW_EACH(i_, n_) {                                               \
+            const vreal x = row_get(x_, i_, n_, 0);                      \
+            const vreal y = row_get(y_, i_, n_, 0);                      \
+            const vreal dy = row_get(dy_, i_, n_, 0);                    \
+            vreal part, dx = {0};                                        \
+            (void)x, (void)y;                                            \
+            __VA_ARGS__;                                                 \
+            if (!first_) dx = row_get(dx_, i_, n_, 0);                   \
+            row_put(dx_, i_, n_, dx + part);                             \
+        }                                                                \
     }
 
 /* Backward: the same with dy[i], the gradient of y[i]; dx[i] is to be added to. What is not written

@@ -405,6 +405,12 @@ static ag_node *sample_of_liar(ag_graph *g, int i) {
     return ag_apply(liar, AG_IN(x), NULL, 0);
 }
 
+#ifdef QKV_PLAIN
+#define BY_ROWS NULL  // nothing is run so: nothing comes of the claim
+#else
+#define BY_ROWS "it is run by rows"
+#endif
+
 /* Each claim is wrong of one op, and right, or not there, of another. */
 static void a_wrong_claim_is_found(void **state) {
     (void)state;
@@ -437,7 +443,7 @@ static void a_wrong_claim_is_found(void **state) {
         {{.name = "turn", .forward = turn_around, .backward = turn_back, .facts = AG_IN_PLACE},
          "the input's gradient where y's did"},
         {{.name = "turn", .forward = turn_around, .backward = turn_back, .facts = AG_ELEMENTWISE},
-         "it is run by rows"},
+         BY_ROWS},
         {{.name = "exp",
           .forward = exponential,
           .backward = exponential_back,

@@ -16,10 +16,10 @@ static const cli_option options[] = {{"csv", "FILE", "the numbers as a table, to
                                      {NULL, NULL, NULL, NULL}};
 
 enum {
-    PROBES = 0
-#define QKV_STUDY_PROBE(name, when, finds) +1
+#define QKV_STUDY_PROBE(name, when, finds) PROBE_##name,
 #include "train/study/probes.def"
 #undef QKV_STUDY_PROBE
+    PROBES
 };
 
 typedef struct {
@@ -91,13 +91,12 @@ static void run_probe(const request *r, qkv_trainer *t, const qkv_study_probe *p
 }
 
 static int look(const request *r, qkv_trainer *t, findings *all) {
-    const finding *f = all->of;
     for (int i = 0; i < PROBES; i++) {
         const qkv_study_probe *p = &qkv_study_probe_table[i];
         if (r->n_named && !r->named[i]) continue;
         cli_progress_at(all->n, r->n_named ? r->n_named : PROBES, "probes");
         run_probe(r, t, p, all);
-        f = &all->of[all->n - 1];
+        const finding *f = &all->of[all->n - 1];
         if (r->n_named && *f->why)
             return cli_error(CLI_USAGE, "probe", "'%s' does not fit this run: %s", p->name, f->why);
     }

@@ -22,10 +22,6 @@ typedef struct {
     char length[3], letter;
 } conversion;
 
-typedef struct {
-    va_list at;
-} arguments;
-
 static void put(sink *s, const char *text, size_t n) {
     for (size_t i = 0; i < n; i++, s->n++)
         if (s->n + 1 < s->size) s->out[s->n] = text[i];
@@ -77,32 +73,33 @@ static const char *put_none(sink *s, const conversion *c, double x, const char *
         s->n += k > 0 ? (size_t)k : 0;                                                  \
     } while (0)
 
-static void put_whole(sink *s, const conversion *c, arguments *a) {
+/* NOLINTBEGIN(clang-analyzer-valist.Uninitialized): it does not know a copied list by its address */
+static void put_whole(sink *s, const conversion *c, va_list *a) {
     switch (*c->length) {
-        case 'z': PUT(va_arg(a->at, size_t)); break;
-        case 'j': PUT(va_arg(a->at, intmax_t)); break;
-        case 't': PUT(va_arg(a->at, ptrdiff_t)); break;
+        case 'z': PUT(va_arg(*a, size_t)); break;
+        case 'j': PUT(va_arg(*a, intmax_t)); break;
+        case 't': PUT(va_arg(*a, ptrdiff_t)); break;
         case 'l':
             if (c->length[1])
-                PUT(va_arg(a->at, long long));
+                PUT(va_arg(*a, long long));
             else
-                PUT(va_arg(a->at, long));
+                PUT(va_arg(*a, long));
             break;
-        default: PUT(va_arg(a->at, int)); break;
+        default: PUT(va_arg(*a, int)); break;
     }
 }
 
 /* Puts the conversion's argument; returns what follows of the format. */
-static const char *convert(sink *s, conversion *c, arguments *a, const char *rest) {
-    for (int i = 0; i < c->stars && i < 2; i++) c->star[i] = va_arg(a->at, int);
+static const char *convert(sink *s, conversion *c, va_list *a, const char *rest) {
+    for (int i = 0; i < c->stars && i < 2; i++) c->star[i] = va_arg(*a, int);
     switch (c->letter) {
         case '%': put(s, "%", 1); break;
-        case 's': PUT(va_arg(a->at, const char *)); break;
-        case 'p': PUT(va_arg(a->at, void *)); break;
+        case 's': PUT(va_arg(*a, const char *)); break;
+        case 'p': PUT(va_arg(*a, void *)); break;
         case 'e':
         case 'f':
         case 'g': {
-            const double x = va_arg(a->at, double);
+            const double x = va_arg(*a, double);
             if (!isfinite(x)) return put_none(s, c, x, rest);
             PUT(x);
             break;
@@ -111,11 +108,12 @@ static const char *convert(sink *s, conversion *c, arguments *a, const char *res
     }
     return rest;
 }
+/* NOLINTEND(clang-analyzer-valist.Uninitialized) */
 
 int qkv_io_vwords(char *out, size_t size, const char *format, va_list args) {
     sink s = {out, size, 0};
-    arguments a;
-    va_copy(a.at, args);
+    va_list a;
+    va_copy(a, args);
     for (const char *at = format; *at;) {
         const size_t plain = strcspn(at, "%");
         put(&s, at, plain);
@@ -123,7 +121,7 @@ int qkv_io_vwords(char *out, size_t size, const char *format, va_list args) {
         conversion c;
         if (*at) at = parse(at + 1, &c), at = convert(&s, &c, &a, at);
     }
-    va_end(a.at);
+    va_end(a);
     if (size) out[s.n < size ? s.n : size - 1] = '\0';
     return (int)s.n;
 }

@@ -211,8 +211,10 @@ static qkv_run_status find_state(opening *p) {
 
 qkv_trainer *qkv_run_open_at(const qkv_io *io, const qkv_run_opening *o, qkv_run_progress *progress,
                              qkv_run_status *status, char *error) {
-    if (status) *status = QKV_RUN_FAILED;
-    if (!QKV_IO_GIVEN(error, o, progress, status)) return NULL;
+    if (!QKV_IO_GIVEN(error, o, progress, status)) {
+        if (status) *status = QKV_RUN_FAILED;
+        return NULL;
+    }
     char *text;
     size_t n;
     qkv_config c;
