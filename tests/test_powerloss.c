@@ -286,7 +286,8 @@ static void careless_writers_are_caught(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof careless / sizeof *careless; i++) {
         long count[VERDICTS], looked;
-        const long n = careless[i].seen == TORN ? 4 * states() : states() / 2;  // one in 200 is torn
+        // One state in 200 is torn.
+        const long n = careless[i].seen == TORN ? 4 * states() : states() / 2;
         survey(&careless[i].w, careless[i].accept, n, count, &looked);
         if (count[careless[i].seen] == 0)
             fail_msg("%s: none %s", careless[i].w.name, VERDICT[careless[i].seen]);
