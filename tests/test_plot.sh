@@ -241,8 +241,22 @@ letters() {
     grep -B 2 'training step' pairs/plots/loss.svg | sed -n 's/.*font-size="\([0-9.]*\)".*/\1/p' | head -n 1
 }
 
+# page FILE: a PDF's page as "x y width height", in points. cairo writes it in the open, or compressed.
+page() {
+    python3 - "$1" <<'END'
+import re, sys, zlib
+text = open(sys.argv[1], 'rb').read()
+for packed in re.findall(rb'stream\r?\n(.*?)endstream', text, re.S):
+    try:
+        text += zlib.decompressobj().decompress(packed)
+    except zlib.error:
+        pass
+print(' '.join(b.decode() for b in re.search(rb'/MediaBox *\[([^]]*)\]', text).group(1).split()))
+END
+}
+
 size_dpi_and_font() {
-    needs gnuplot || return
+    needs gnuplot python3 || return
     trained pairs || return 1
     ran 0 plot pairs --only loss && [ "$(pixels pairs/plots/loss.png)" = '1200 700' ] || return 1
     ran 0 plot pairs --only loss --size 600x350 && [ "$(pixels pairs/plots/loss.png)" = '600 350' ] &&
@@ -254,7 +268,7 @@ size_dpi_and_font() {
         svg pairs --only $picture --size 500x400 --font 'Courier New,20' && has pairs/plots/$picture.svg \
             'width="500" height="400"' 'font-family="Courier New"' || return 1
         ran 0 plot pairs --only $picture --format pdf --size 480x384 --font ,9 &&
-            grep -qa 'MediaBox \[ *0 0 360 288' pairs/plots/$picture.pdf || { say "$picture.pdf"; return 1; }
+            [ "$(page pairs/plots/$picture.pdf)" = '0 0 360 288' ] || { say "$picture.pdf"; return 1; }
     done
     large=$(letters)
     svg pairs --only loss --size 500x400
