@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/check.h"
+#include "tests/lib/check.h"
 #include "tests/fuzz/fuzz.h"
 #include "train/config/config.h"
 #include "train/io/io.h"

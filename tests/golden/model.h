@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "layers/nn.h"
-#include "tests/check.h"
+#include "tests/lib/check.h"
 #include "tests/golden/block.h"
 
 typedef struct {
