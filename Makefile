@@ -68,8 +68,10 @@ $(B)/double/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(FLAGS) -DQKV_DOUBLE $(CFLAGS) $(EXTRA) -MMD -MP -c -o $@ $<
-# A fused multiply-add would change the last bit of initial weights, and of a product's gradient where loops take two ways.
-%/tensor/rng.o %/tensor/scalar.o %/autograd/params.o %/autograd/ops/mul.o: EXTRA := -ffp-contract=off
+# A fused multiply-add would change the last bit of initial weights; and in an op's plain loops, of which compilers make
+# several, it would be fused in one of them and not in the next, on this processor or another.
+%/tensor/rng.o %/tensor/scalar.o %/autograd/params.o: EXTRA := -ffp-contract=off
+$(foreach p,float double,$(patsubst autograd/ops/%.c,$(B)/$(p)/autograd/ops/%.o,$(wildcard autograd/ops/*.c))): EXTRA := -ffp-contract=off
 %/train/config/json.o: EXTRA = -DQKV_FLAGS="$$(sh train/config/flags.sh $(FLAGS) $(CFLAGS))"
 
 $(B)/gen/plot_scripts.c: train/plot/embed.sh $(sort $(wildcard train/plot/*.gp))

@@ -84,6 +84,13 @@ expect too_many_ran '3 passed, 1 failed' 1 'registered 2 tests but ran 3' ./too_
 expect not_registered '3 passed, 1 failed' 1 'does not say' ./unregistered
 expect leak_at_exit '3 passed, 1 failed' 1 'exit status 23 although no test failed' ./leak
 expect missing_program '3 passed, 1 failed' 1 'absent: ' ./absent ./good
+# Signals that the caller ignores (nohup) reach the tests.
+{ echo 'kill -HUP $$'; cmocka 3 3 0 0; } | program hears
+if env --default-signal true 2>/dev/null; then
+    trap '' HUP
+    expect signals_are_heard '0 passed, 1 failed' 1 'hears: killed by signal 1' ./hears
+    trap 'exit 1' HUP
+fi
 expect nothing_to_run '0 passed, 0 failed' 1 '^0 passed'
 
 # What suite.sh makes of a test: the shell commands on standard input.
