@@ -123,18 +123,21 @@ $(B)/flags: FORCE
 FORCE:
 
 # ---- tests ---------------------------------------------------------------------------------------------------------
-# tests/test_NAME.c is a program. Most are built in both precisions; the proofs of gradients in double only.
+# tests/ROOM/test_NAME.c is a program; ROOM is the room that it tests, tests/lib/ holds what they share. Most are built in
+# both precisions; the proofs of gradients in double only.
 
-TESTS       := $(patsubst tests/%.c,%,$(wildcard tests/test_*.c))
+TEST_C      := $(wildcard tests/*/test_*.c)
+TESTS       := $(basename $(notdir $(TEST_C)))
 DOUBLE_ONLY := test_gradcheck test_oracle test_mutants test_golden
-TEST_HELP   := $(filter-out $(wildcard tests/test_*.c),$(wildcard tests/*.c))
+TEST_HELP   := $(wildcard tests/lib/*.c)
 FLOAT_ONLY  := test_kill test_powerloss
 # ONCE=1: each in one precision only.
 ONCE        :=
 TEST_BINS   := $(addprefix $(B)/tests/double/,$(if $(call on,ONCE),$(DOUBLE_ONLY),$(filter-out $(FLOAT_ONLY),$(TESTS)))) $(addprefix $(B)/tests/float/,$(filter-out $(DOUBLE_ONLY),$(TESTS)))
-TEST_BINS   += $(patsubst tests/%.cc,$(B)/tests/%,$(wildcard tests/test_*.cc))
+TEST_CC     := $(wildcard tests/*/test_*.cc)
+TEST_BINS   += $(patsubst %.cc,$(B)/tests/%,$(notdir $(TEST_CC)))
 TEST_BINS   += $(B)/tests/fuzz
-TEST_SH     := $(wildcard tests/test_*.sh)
+TEST_SH     := $(wildcard tests/*/test_*.sh)
 # Patterns of test programs to leave out.
 WITHOUT     :=
 TEST_BINS   := $(filter-out $(WITHOUT),$(TEST_BINS))
@@ -144,15 +147,19 @@ LONGEST     := test_page.sh test_hostile.sh test_torch.sh test_heads test_study_
   test_gnuplot.sh test_install.sh test_bench.sh test_cli.sh test_probes test_page test_gemm test_kill test_trainer test_optimizer test_checkpoint
 longest_first = $(foreach name,$(LONGEST),$(filter %/$(name),$(1))) $(filter-out $(addprefix %/,$(LONGEST)),$(1))
 
-$(B)/tests/float/%: $(B)/float/tests/%.o $(call objs,float,$(TEST_HELP)) $(B)/libqkv.a
+# The object of a test, in a precision, by the test's name: test_object PRECISION NAME
+test_object = $(patsubst %.c,$(B)/$(1)/%.o,$(filter %/$(2).c,$(TEST_C)))
+test_cc = $(filter %/$(1).cc,$(TEST_CC))
+.SECONDEXPANSION:
+$(TESTS:%=$(B)/tests/float/%): $(B)/tests/float/%: $$(call test_object,float,$$*) $(call objs,float,$(TEST_HELP)) $(B)/libqkv.a
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(FLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) -lcmocka $(LIBS)
-$(B)/tests/double/%: $(B)/double/tests/%.o $(call objs,double,$(TEST_HELP)) $(B)/libqkv-double.a
+$(TESTS:%=$(B)/tests/double/%): $(B)/tests/double/%: $$(call test_object,double,$$*) $(call objs,double,$(TEST_HELP)) $(B)/libqkv-double.a
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(FLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) -lcmocka $(LIBS)
-$(B)/tests/%: tests/%.cc $(call objs,float,$(TEST_HELP)) $(B)/libqkv.a
+$(patsubst %.cc,$(B)/tests/%,$(notdir $(TEST_CC))): $(B)/tests/%: $$(call test_cc,$$*) $(call objs,float,$(TEST_HELP)) $(B)/libqkv.a
 	@mkdir -p $(@D)
 	$(call say,CXX)
 	$(Q)$(CXX) -std=c++17 -Wall -Wextra $(MACHINE) -I. $(CXXFLAGS) -MMD -MP -o $@ $< $(filter %.o,$^) \
@@ -169,11 +176,11 @@ $(B)/tests/fuzz: $(call objs,float,$(FUZZ_SRC)) $(B)/libqkv.a
 # What bits depend on, and no more: what ARCH=portable pins is tested without the rest of the library.
 PINNED := $(addprefix $(B)/pinned/,float/test_portable double/test_portable float/test_scalar)
 ENGINE := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c $(FAST)) tests/lib/check.c
-$(B)/pinned/float/%: $(B)/float/tests/%.o $(call objs,float,$(ENGINE))
+$(B)/pinned/float/%: $$(call test_object,float,$$*) $(call objs,float,$(ENGINE))
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(FLAGS) $(CFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka $(LIBS)
-$(B)/pinned/double/%: $(B)/double/tests/%.o $(call objs,double,$(ENGINE))
+$(B)/pinned/double/%: $$(call test_object,double,$$*) $(call objs,double,$(ENGINE))
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(FLAGS) $(CFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka $(LIBS)

@@ -4,7 +4,7 @@
 QKV=${QKV:-build/qkv}
 programs="$(dirname "$QKV")/accuracy/float $(dirname "$QKV")/accuracy/double"
 PYTHON=${PYTHON:-python3}
-. "$(dirname "$0")/suite.sh" || exit 1
+. "$(dirname "$0")/../lib/suite.sh" || exit 1
 
 have_mpmath() {
     "$PYTHON" -c 'import mpmath' 2>/dev/null && return

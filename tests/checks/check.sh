@@ -3,7 +3,7 @@
 #
 # One line a check: "ok", "FAILED" with the findings under it, or "skipped" when its tool is missing
 # (make deps-check installs them). Exits with 1 if any failed, or none ran. Environment: CC, CXX.
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 unset MAKEFLAGS MFLAGS MAKELEVEL # the make that calls this one has its own flags
 LC_ALL=C
 export LC_ALL
@@ -90,7 +90,7 @@ check_scripts() {
     scripts | while read -r file; do
         case $(head -n 1 "$file") in *bash*) bash -n "$file" ;; *) sh -n "$file" ;; esac
     done
-    awk -f tests/checks/suites.awk tests/test_*.sh
+    awk -f tests/checks/suites.awk tests/*/test_*.sh
 }
 
 # The page's scripts parse, and say so of themselves that they are strict.

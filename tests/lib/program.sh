@@ -3,7 +3,7 @@
 QKV=${QKV:-build/qkv}
 case $QKV in /*) ;; *) QKV=$(pwd)/$QKV ;; esac
 export QKV
-root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+root=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM

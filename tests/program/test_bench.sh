@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_bench.sh - qkv bench: what it says of sizes, counts and rates agrees with the formulas. (How fast
 # the machine is, no test can know.)
-. "$(dirname "$0")/program.sh" || exit 1
+. "$(dirname "$0")/../lib/program.sh" || exit 1
 quick='--seconds 0.02'
 
 # ---- a step --------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ case $qkv in /*) ;; *) qkv=$root/$qkv ;; esac
 dir=$(mktemp -d) || exit 1
 trap 'chmod -R u+rwx "$dir"; rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
-. "$(dirname "$0")/suite.sh" || exit 1
+. "$(dirname "$0")/../lib/suite.sh" || exit 1
 examples=$root/examples
 cd "$dir" || exit 1
 export LC_ALL=C

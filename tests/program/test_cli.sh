@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_cli.sh - the program as a stranger meets it: help, mistakes, files, signals. QKV is its path.
 # Reports in cmocka's words, so that run.sh can run it like any other test program.
-. "$(dirname "$0")/program.sh" || exit 1
+. "$(dirname "$0")/../lib/program.sh" || exit 1
 mkdir tmp || exit 1
 TMPDIR=$dir/tmp
 export TMPDIR

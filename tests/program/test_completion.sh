@@ -7,7 +7,7 @@ case $QKV in /*) ;; *) QKV=$root/$QKV ;; esac
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
-. "$(dirname "$0")/suite.sh" || exit 1
+. "$(dirname "$0")/../lib/suite.sh" || exit 1
 . "$root/completions/qkv.bash" || exit 1
 mkdir -p "$dir/runs/first" "$dir/runs/a run" "$dir/empty" "$dir/tree" && cd "$dir" || exit 1
 touch runs/first/config.json 'runs/a run/config.json' own.json own.c

@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_file.sh - sentences of one's own, from the file to the pictures. QKV is the program's path. Reports
 # in cmocka's words, for run.sh.
-. "$(dirname "$0")/program.sh" || exit 1
+. "$(dirname "$0")/../lib/program.sh" || exit 1
 cp "$root/examples/it.txt" "$root/examples/who_when_why.txt" .
 
 # What is said before training, and kept in the run; nothing of it if the run is refused.

@@ -10,7 +10,7 @@ case $QKV in /*) ;; *) QKV=$(pwd)/$QKV ;; esac
 dir=$(mktemp -d) || exit 1
 trap 'umount "$dir/disk" 2>/dev/null; rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
-. "$(dirname "$0")/suite.sh" || exit 1
+. "$(dirname "$0")/../lib/suite.sh" || exit 1
 cd "$dir" || exit 1
 small="--d-model 16 --batch 4 --eval-examples 4 --threads 1 --quiet"
 quiet='--quiet --threads 1' # what a resumed run takes

@@ -2,7 +2,7 @@
 # test_gnuplot.sh - every picture of every task is drawn by every gnuplot that is found, with the same texts
 # in it, and also where columns have no numbers. QKV is the program's path; GNUPLOTS the gnuplots, by default
 # all on PATH, one of each version. Reports in cmocka's words, for run.sh.
-. "$(dirname "$0")/program.sh" || exit 1
+. "$(dirname "$0")/../lib/program.sh" || exit 1
 unset GNUTERM
 LC_ALL=C.UTF-8
 still='--format svg'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_guard.sh - a plugin that ends the process, or crashes: an error in words that names it, wherever it
 # does so. QKV is the program. Reports in cmocka's words, for run.sh.
-. "$(dirname "$0")/program.sh" || exit 1
+. "$(dirname "$0")/../lib/program.sh" || exit 1
 
 # A task, a block and an op which do what HOW says once they are at WHERE.
 cat >ends.c <<'END'

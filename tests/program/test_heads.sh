@@ -7,7 +7,7 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 here=$(cd "$(dirname "$0")" && pwd)
-. "$here/suite.sh" || exit 1
+. "$here/../lib/suite.sh" || exit 1
 cd "$dir" || exit 1
 
 "$qkv" train --task induction --pairs 6 --keys 16 --heads 2 --steps 40 --out run --quiet || exit 1

@@ -11,7 +11,7 @@ case $QKV in /*) ;; *) QKV=$(pwd)/$QKV ;; esac
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
-. "$(dirname "$0")/suite.sh" || exit 1
+. "$(dirname "$0")/../lib/suite.sh" || exit 1
 here=$dir/one/two/here crashed=$dir/crashed
 mkdir -p "$dir/tmp" "$dir/home" "$here" && : >"$crashed" || exit 1
 unset NO_COLOR QKV_PLUGINS

@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_info.sh - qkv info and qkv export as a stranger meets them; and what a run says that goes
 # wrong. QKV is the program's path. Reports in cmocka's words, for run.sh.
-. "$(dirname "$0")/program.sh" || exit 1
+. "$(dirname "$0")/../lib/program.sh" || exit 1
 examples=$root/examples
 page=$root/docs/qkv-run.5
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_list.sh - qkv list: every catalogue in full, as the sources have it; and qkv gradcheck, which
 # walks two of them.
-. "$(dirname "$0")/program.sh" || exit 1
+. "$(dirname "$0")/../lib/program.sh" || exit 1
 
 # Names at the beginning of a line of `out`.
 names() { awk '/^[^ ]/ { print $1 }' out; }

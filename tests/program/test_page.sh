@@ -8,7 +8,7 @@ python=/usr/bin/python3 # for which Debian has selenium
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
-. "$here/suite.sh" || exit 1
+. "$here/../lib/suite.sh" || exit 1
 
 missing() {
     for tool in clang wasm-ld chromium chromedriver $python; do

@@ -4,7 +4,7 @@
 # words, for run.sh.
 #
 # Pictures are looked at as SVG, whose texts stand in the file.
-. "$(dirname "$0")/program.sh" || exit 1
+. "$(dirname "$0")/../lib/program.sh" || exit 1
 unset NO_COLOR GNUTERM
 LC_ALL=C.UTF-8
 

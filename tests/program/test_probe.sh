@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_probe.sh - qkv probe: every probe of the catalogue on a run that it fits gives the numbers that a study
 # measures; mistakes, and what the command prints. QKV is the program's path.
-. "$(dirname "$0")/program.sh" || exit 1
+. "$(dirname "$0")/../lib/program.sh" || exit 1
 
 STEPS=40
 

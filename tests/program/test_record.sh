@@ -2,7 +2,7 @@
 # test_record.sh - what a run's directory promises: it stays the run that it is, can be begun from
 # another, be had again at any step, and is refused where something in it is missing or damaged. QKV
 # is the program's path. Reports in cmocka's words, for run.sh.
-. "$(dirname "$0")/program.sh" || exit 1
+. "$(dirname "$0")/../lib/program.sh" || exit 1
 
 sum_of() { (cd "$1" && find . -type f ! -name .lock -exec cksum {} + | sort); }
 same_dir() { [ "$(sum_of "$1")" = "$2" ] || say "$1 has changed"; }

@@ -3,11 +3,11 @@
 # Reports in cmocka's words, for run.sh.
 qkv=${QKV:-build/qkv}
 case $qkv in /*) ;; *) qkv=$PWD/$qkv ;; esac
-text=$(cd "$(dirname "$0")/.." && pwd)/examples/text.txt
+text=$(cd "$(dirname "$0")/../.." && pwd)/examples/text.txt
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
-. "$(dirname "$0")/suite.sh" || exit 1
+. "$(dirname "$0")/../lib/suite.sh" || exit 1
 cd "$dir" || exit 1
 
 # train NAME OPTIONS...: a run on a text

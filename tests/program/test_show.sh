@@ -1,6 +1,6 @@
 #!/bin/sh
 # test_show.sh - qkv show: every number that it prints is computed anew from the exported weights.
-. "$(dirname "$0")/program.sh" || exit 1
+. "$(dirname "$0")/../lib/program.sh" || exit 1
 
 # What `out` says of the run whose weights stand in `weights`, against the formulas: shown HEADS KV_HEADS.
 shown() {

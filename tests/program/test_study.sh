@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_study.sh - qkv study as a stranger meets it: built-in and own studies, parts and merging, mistakes.
 # QKV is the program. Reports in cmocka's words, so that run.sh can run it like any other test program.
-. "$(dirname "$0")/program.sh" || exit 1
+. "$(dirname "$0")/../lib/program.sh" || exit 1
 examples=$root/examples
 
 cat >tiny.json <<'END'

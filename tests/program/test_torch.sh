@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_torch.sh - checkpoints and PyTorch: examples/pytorch.py, and files that the reference writer of
 # safetensors made. QKV is the program's path. Reports in cmocka's words, for run.sh.
-. "$(dirname "$0")/program.sh" || exit 1
+. "$(dirname "$0")/../lib/program.sh" || exit 1
 
 needs_torch() {
     python3 -c 'import torch, numpy, safetensors.torch' 2>/dev/null && return

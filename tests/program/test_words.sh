@@ -7,7 +7,7 @@ case $qkv in /*) ;; *) qkv=$PWD/$qkv ;; esac
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
-. "$(dirname "$0")/suite.sh" || exit 1
+. "$(dirname "$0")/../lib/suite.sh" || exit 1
 cd "$dir" || exit 1
 export LC_ALL=C
 

@@ -8,7 +8,7 @@
 # uses here), AT (build/bare; it takes some 5 GB), KEEP=1 (takes containers that are there). Whatever apt is
 # told here about proxies, certificates and dates it is told there, too.
 set -u
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 RELEASES=${RELEASES:-trixie bookworm} AT=${AT:-build/bare} KEEP=${KEEP:-0}
 COMMANDS=${COMMANDS:-demo page check test}
 MIRROR=${MIRROR:-$(apt-get indextargets --format '$(ORIGIN) $(SITE)' 2>/dev/null |

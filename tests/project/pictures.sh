@@ -11,7 +11,7 @@
 # PNG, the data and the script, and the command. Data are compared, not pixels: texts must be the same;
 # numbers may differ by what another processor's last digits make of a training: 2 hundredths and 5 %, and,
 # of a mean over seeds, by the distance between the seeds. QKV is the program's path, OUT where it trains.
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 QKV=${QKV:-build/qkv} OUT=${OUT:-build/pictures} mode=${1:-check}
 at=docs/pictures list=docs/pictures/pictures.txt
 case $mode in check | all | draw | renew) ;; *) sed -n '2,9p' "$0"; exit 2 ;; esac

@@ -2,7 +2,7 @@
 # test_deps.sh - what `make deps` installs, by stand-ins for apt: the first of several names that apt knows,
 # runtimes of clang's own version, everything that is not to be had by its name; and what it says where it
 # cannot install. Reports in cmocka's words, for run.sh.
-. "$(dirname "$0")/program.sh" || exit 1
+. "$(dirname "$0")/../lib/program.sh" || exit 1
 
 # stand_in NAME LINES: a program of that name, alone on PATH with what a script cannot do without.
 stand_in() { printf '#!/bin/sh\n%s\n' "$2" >bin/"$1" && chmod +x bin/"$1"; }

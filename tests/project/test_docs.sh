@@ -14,7 +14,7 @@ qkv=${QKV:-$root/build/qkv}
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
-. "$(dirname "$0")/suite.sh" || exit 1
+. "$(dirname "$0")/../lib/suite.sh" || exit 1
 
 pages=$(cd "$root/docs" && ls your-own-*.md)
 commands=$("$qkv" --help | sed -n 's/^  qkv \([a-z]*\) .*/\1/p')

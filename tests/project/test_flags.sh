@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_flags.sh - what of the environment and the command line reaches the compiler, and what of it
 # config.json keeps. Nothing is built but one file. Reports in cmocka's words, for run.sh.
-. "$(dirname "$0")/program.sh" || exit 1
+. "$(dirname "$0")/../lib/program.sh" || exit 1
 unset MAKEFLAGS MFLAGS MAKELEVEL ARCH CC CFLAGS LDFLAGS V WERROR ONCE
 
 # flags ARGS...: the compiler's command, as make would run it, in `flags`.

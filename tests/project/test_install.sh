@@ -8,7 +8,7 @@ build=${build#"$root/"}
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
-. "$(dirname "$0")/suite.sh" || exit 1
+. "$(dirname "$0")/../lib/suite.sh" || exit 1
 stage=$dir/stage prefix=/opt/qkv
 at=$stage$prefix
 unset PKG_CONFIG_SYSROOT_DIR

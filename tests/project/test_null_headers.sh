@@ -8,7 +8,7 @@ build=$(dirname "${QKV:-$root/build/qkv}")
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
-. "$(dirname "$0")/suite.sh" || exit 1
+. "$(dirname "$0")/../lib/suite.sh" || exit 1
 # Whoever links a library that was built under a sanitizer needs it, too.
 sanitize=$(echo "${CFLAGS:-}" | tr ' ' '\n' | grep -e '^-fsanitize' -e '^-fno-sanitize' -e '^--coverage' |
     tr '\n' ' ')

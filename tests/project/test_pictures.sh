@@ -2,7 +2,7 @@
 # test_pictures.sh - the pictures of README and docs are those that the program draws (quick form: the
 # studies are not trained again, see pictures.sh), and pictures.sh would see if they were not. QKV is the
 # program's path. Reports in cmocka's words, for run.sh.
-. "$(dirname "$0")/program.sh" || exit 1
+. "$(dirname "$0")/../lib/program.sh" || exit 1
 
 the_pictures_are_those_that_are_drawn() {
     needs gnuplot || return
@@ -11,9 +11,9 @@ the_pictures_are_those_that_are_drawn() {
 
 # A copy of the pages, the scripts and the pictures, to be spoilt.
 copied() {
-    rm -rf "$dir/copy" && mkdir -p "$dir/copy/train/plot" "$dir/copy/tests" &&
+    rm -rf "$dir/copy" && mkdir -p "$dir/copy/train/plot" "$dir/copy/tests/project" &&
         cp -r "$root/docs" "$root/README.md" "$dir/copy" &&
-        cp "$root"/train/plot/*.gp "$dir/copy/train/plot" && cp "$root/tests/project/pictures.sh" "$dir/copy/tests"
+        cp "$root"/train/plot/*.gp "$dir/copy/train/plot" && cp "$root/tests/project/pictures.sh" "$dir/copy/tests/project"
 }
 
 # seen TEXT: pictures.sh fails on the copy and says so.

@@ -5,7 +5,7 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
-. "$(dirname "$0")/suite.sh" || exit 1
+. "$(dirname "$0")/../lib/suite.sh" || exit 1
 echo "registered 22"
 
 # Makes the program $dir/NAME of the shell commands on standard input.
@@ -41,7 +41,7 @@ expect() {
     name=$1 last=$2 status=$3 pattern=$4
     shift 4
     echo "[ RUN      ] $name"
-    said=$(cd "$dir" && sh "$here/run.sh" "$@" 2>&1)
+    said=$(cd "$dir" && sh "$here/../run.sh" "$@" 2>&1)
     got=$?
     if [ "$got" -eq "$status" ] && [ "$(echo "$said" | tail -n 1)" = "$last" ] &&
         [ "$(echo "$said" | grep -c '^[0-9]* passed, [0-9]* failed')" -eq 1 ] &&
@@ -96,7 +96,7 @@ expect nothing_to_run '0 passed, 0 failed' 1 '^0 passed'
 # What suite.sh makes of a test: the shell commands on standard input.
 test_of() {
     {
-        echo ". '$here/suite.sh'"
+        echo ". '$here/../lib/suite.sh'"
         echo "it() {"
         cat
         echo "}"
