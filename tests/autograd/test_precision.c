@@ -10,8 +10,8 @@
 
 #include "autograd/op.h"
 #include "tensor/rng.h"
-#include "tests/lib/check.h"
 #include "tests/golden/model.h"
+#include "tests/lib/check.h"
 #include "tests/lib/oracle.h"
 
 #include "tests/lib/fixture.h"  // after what has a g of its own

@@ -1,5 +1,5 @@
 # coverage.awk - adds up what `gcov -t -b -c` says of all objects: a line or a branch counts as reached if
-# it was in any of them. Reads tests/checks/unreached.txt first (lines "FILE: TEXT # REASON": source lines that
+# it was in any of them. Reads unreached.txt first (lines "FILE: TEXT # REASON": source lines that
 # hold TEXT need not be reached), then gcov's text on stdin. Variables: lines, branches: the floors in
 # per cent. Prints a row a file and the sums; fails below a floor, and on an entry that is not needed.
 function row(name, lines, lines_hit, branches, branches_hit) {

@@ -6,4 +6,5 @@ build=$1
 command -v gcov >/dev/null || { echo "gcov is not installed: it comes with gcc" >&2; exit 1; }
 find "$build" -name '*.gcno' ! -path '*/tests/*' | sort | while read -r notes; do
     gcov -t -b -c "$notes" 2>/dev/null
-done | awk -v lines="$2" -v branches="$3" -v show="$SHOW" -f tests/checks/coverage.awk tests/checks/unreached.txt -
+done | awk -v lines="$2" -v branches="$3" -v show="$SHOW" \
+    -f tests/checks/coverage.awk tests/checks/unreached.txt -

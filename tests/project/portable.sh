@@ -2,7 +2,7 @@
 # portable.sh DIR SOURCE... - the same runs (tests/portable/runs.c) built portable (ARCH=portable) from these
 # sources by several compilers, for several processors and C libraries, must end in the same bits. Says what
 # could not be built for want of a tool; fails if two differ, or if fewer than two could be compared. The
-# page's own build, wasm32, is compared by tests/program/test_page.sh. Then a cross build at the default flags.
+# page's own build, wasm32, is compared by test_page.sh. Then a cross build at the default flags.
 out=$1
 shift
 flags='-std=gnu11 -DQKV_PORTABLE -ffp-contract=off -fno-math-errno -fno-trapping-math -ffunction-sections -I.'

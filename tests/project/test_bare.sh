@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_bare.sh - tests/project/bare.sh tries the commands of README in containers; what it could not try it does not
-# let pass. By stand-ins: no container is made. Reports in cmocka's words, for run.sh.
+# test_bare.sh - bare.sh tries the commands of README in containers; what it could not try it does not let
+# pass. By stand-ins: no container is made. Reports in cmocka's words, for run.sh.
 . "$(dirname "$0")/../lib/program.sh" || exit 1
 
 stand_in() { printf '#!/bin/sh\n%s\n' "$2" >bin/"$1" && chmod +x bin/"$1"; }

@@ -13,12 +13,14 @@ the_pictures_are_those_that_are_drawn() {
 copied() {
     rm -rf "$dir/copy" && mkdir -p "$dir/copy/train/plot" "$dir/copy/tests/project" &&
         cp -r "$root/docs" "$root/README.md" "$dir/copy" &&
-        cp "$root"/train/plot/*.gp "$dir/copy/train/plot" && cp "$root/tests/project/pictures.sh" "$dir/copy/tests/project"
+        cp "$root"/train/plot/*.gp "$dir/copy/train/plot" &&
+        cp "$root/tests/project/pictures.sh" "$dir/copy/tests/project"
 }
 
 # seen TEXT: pictures.sh fails on the copy and says so.
 seen() {
-    OUT=$dir/out sh "$dir/copy/tests/project/pictures.sh" check >"$dir/said" 2>&1 && { say "'$1' passes"; return 1; }
+    OUT=$dir/out sh "$dir/copy/tests/project/pictures.sh" check >"$dir/said" 2>&1 &&
+        { say "'$1' passes"; return 1; }
     grep -qF -e "$1" "$dir/said" || say "'$(cat "$dir/said")' does not say '$1'"
 }
 
