@@ -182,7 +182,7 @@ check_fast_math() {
     fi
 }
 
-# Each C block of README.md compiles, and prints the next text block. The first one is examples/minimal.c.
+# Each C block of docs/library.md compiles, and prints the next text block. The first one is examples/minimal.c.
 check_readme() {
     library && make -s B=$OUT $OUT/qkv.h >/dev/null || return
     rm -f $OUT/readme*
@@ -195,7 +195,7 @@ check_readme() {
             if ($0 == "```text" && n > told) to = dir "/readme" ++told ".expected"
             next
         }
-        inside && to != "" { print > to }' README.md || return
+        inside && to != "" { print > to }' docs/library.md || return
     cmp examples/minimal.c $OUT/readme1.c || return
     for source in "$OUT"/readme*.c; do
         program=${source%.c}
@@ -271,7 +271,7 @@ check headers_cxx 'public headers compile alone, as C++'
 check symbols 'the library never prints or exits, has no writable globals, keeps to its prefixes'
 check optimise 'no warning at -Os with link-time optimisation'
 check fast_math 'building with -ffast-math is refused'
-check readme 'the programs in README.md compile and print what it says'
+check readme 'the programs in docs/library.md compile and print what it says'
 check cppcheck 'static analysis'
 check clang_tidy 'static analysis'
 

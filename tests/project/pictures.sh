@@ -8,7 +8,7 @@
 #   renew   trains everything, keeps the new data, and draws
 #
 # docs/pictures/pictures.txt has a line for each: its name, which of qkv's pictures it is, checksums of the
-# PNG, the data and the script, and the command. Data are compared, not pixels: texts must be the same;
+# picture, the data and the script, and the command. Data are compared, not pixels: texts must be the same;
 # numbers may differ by what another processor's last digits make of a training: 2 hundredths and 5 %, and,
 # of a mean over seeds, by the distance between the seeds. QKV is the program's path, OUT where it trains.
 cd "$(dirname "$0")/../.." || exit 1
@@ -35,13 +35,19 @@ train() {
     shift 2
     case $1 in
         train) "$QKV" "$@" --out "$run" --force --quiet && "$QKV" plot "$run" --only "$plot" ;;
+        moving) # train OPTIONS..., then 20 frames of it
+            shift
+            "$QKV" train "$@" --out "$run" --force --quiet &&
+                "$QKV" plot "$run" --animate --frames 20 --dpi 72 &&
+                sed -i '1p; /"attention"/!d' "$run/plots/$plot.csv" ;; # of two megabytes the first map is kept
         study) "$QKV" "$@" --out "$run" --quiet ;;
         page) from_page "$@" && "$QKV" plot "$run" --only "$plot" ;;
     esac >/dev/null
 }
 
-# draw NAME KIND: the picture from the data beside it.
+# draw NAME KIND EXTENSION: the picture from the data beside it; a moving one as it came out of training.
 draw() {
+    if [ "$3" = gif ]; then mv "$OUT/$1/plots/$2.gif" "$at/$1.gif"; return; fi
     mkdir -p "$OUT/draw" && script "$2" >"$OUT/draw/$2.gp" && cp "$at/$1.csv" "$OUT/draw/$2.csv" &&
         gnuplot "$OUT/draw/$2.gp" 2>/dev/null && mv "$OUT/draw/$2.png" "$at/$1.png"
 }
@@ -83,13 +89,18 @@ if [ $mode = draw ] || [ $mode = renew ]; then grep '^#' $list >"$OUT/list"; fi
 while read -r name kind png data drawn command; do
     case $name in '#'* | '') continue ;; esac
     seen=$((seen + 1))
-    stem=${name%.png} now="$OUT/${name%.png}/plots/$kind.csv"
-    if [ $mode = renew ] || [ $mode = all ] || { [ $mode = check ] && [ "${command%% *}" != study ]; }; then
+    stem=${name%.*} now="$OUT/${name%.*}/plots/$kind.csv"
+    case $mode-$kind-$command in
+        renew-* | all-* | draw-animation-*) again=1 ;;
+        draw-* | check-*-study\ *) again=0 ;;
+        *) again=1 ;;
+    esac
+    if [ $again -eq 1 ]; then
         train "$stem" "$kind" $command </dev/null || { complain "qkv $command fails"; continue; }
     fi
     if [ $mode = draw ] || [ $mode = renew ]; then
         [ $mode = draw ] || cp "$now" "$at/$stem.csv" || exit 1
-        draw "$stem" "$kind" </dev/null || exit 1
+        draw "$stem" "$kind" "${name##*.}" </dev/null || exit 1
         drawn=$(script "$kind" | cksum | cut -d ' ' -f 1)
         echo "$name $kind $(sum "$at/$name") $(sum "$at/$stem.csv") $drawn $command" >>"$OUT/list"
         continue
@@ -103,12 +114,12 @@ while read -r name kind png data drawn command; do
             complain "qkv $command gives other data: $(echo "$found" | head -n 3)"
     fi
 done <$list
-for picture in "$at"/*.png; do
+for picture in "$at"/*.png "$at"/*.gif; do
     case $picture in */page*) continue ;; esac # of the page in a browser, which is not qkv's to draw
     grep -q "^${picture##*/} " $list || { echo "$picture: is not in $list"; wrong=$((wrong + 1)); }
 done
 for page in README.md docs/*.md; do
-    grep -o 'pictures/[a-z-]*\.png' "$page" | while read -r picture; do
+    grep -o -e 'pictures/[a-z-]*\.png' -e 'pictures/[a-z-]*\.gif' "$page" | while read -r picture; do
         [ -e "docs/$picture" ] || echo "$page: shows $picture, which is not there"
     done
 done >"$OUT/absent"
