@@ -182,7 +182,15 @@ check_fast_math() {
     fi
 }
 
-# Each C block of docs/library.md compiles, and prints the next text block. The first one is examples/minimal.c.
+# What people read. A long sentence and a phrase to avoid must be found, too.
+check_words() {
+    printf 'One can see %s.\n' "$(seq -s ' ' 30)" >$OUT/wordy
+    [ "$(awk -f tests/checks/words.awk $OUT/wordy | wc -l)" -eq 2 ] || echo "words.awk finds nothing"
+    find README.md CONTRIBUTING.md docs -name '*.md' ! -name findings.md ! -name speed.md ! -name page.md |
+        sort | xargs awk -f tests/checks/words.awk
+}
+
+# Each C block of docs/library.md compiles, and prints the next text block. The first is examples/minimal.c.
 check_readme() {
     library && make -s B=$OUT $OUT/qkv.h >/dev/null || return
     rm -f $OUT/readme*
@@ -271,6 +279,7 @@ check headers_cxx 'public headers compile alone, as C++'
 check symbols 'the library never prints or exits, has no writable globals, keeps to its prefixes'
 check optimise 'no warning at -Os with link-time optimisation'
 check fast_math 'building with -ffast-math is refused'
+check words 'sentences of the pages are short, and plain'
 check readme 'the programs in docs/library.md compile and print what it says'
 check cppcheck 'static analysis'
 check clang_tidy 'static analysis'

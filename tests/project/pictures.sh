@@ -39,7 +39,7 @@ train() {
             shift
             "$QKV" train "$@" --out "$run" --force --quiet &&
                 "$QKV" plot "$run" --animate --frames 20 --dpi 72 &&
-                sed -i '1p; /"attention"/!d' "$run/plots/$plot.csv" ;; # of two megabytes the first map is kept
+                sed -i '1p; /"attention"/!d' "$run/plots/$plot.csv" ;; # the first map: the rest is large
         study) "$QKV" "$@" --out "$run" --quiet ;;
         page) from_page "$@" && "$QKV" plot "$run" --only "$plot" ;;
     esac >/dev/null
