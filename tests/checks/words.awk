@@ -1,5 +1,6 @@
-# words.awk - awk -f words.awk PAGE...: prints every sentence of a page that is too long, and every phrase that plain
-# English does without. Code, tables, headings and addresses are left out. A list's item ends a sentence.
+# words.awk - awk -f words.awk PAGE...: prints every sentence of a page that is too long, and every phrase
+# that plain English does without. Code, tables, headings and addresses are left out. A list's item ends a
+# sentence.
 BEGIN {
     most = 25
     banned["[Oo]ne (can|may|must|sees|gets|has|needs|looks|wants|reads)"] = "say: you"
@@ -16,7 +17,9 @@ function ended(  i, n, words, said) {
     for (i = 1; i <= n; i++) {
         gsub(/[^a-zA-Z0-9' ]+/, " ", said[i])
         words = gsub(/[a-zA-Z0-9']+/, "&", said[i])
-        if (words > most) { printf "%s:%d: %d words; %d are allowed: %s...\n", name, began, words, most, substr(said[i], 1, 60); bad = 1 }
+        if (words <= most) continue
+        printf "%s:%d: %d words; %d are allowed: %s...\n", name, began, words, most, substr(said[i], 1, 60)
+        bad = 1
     }
     text = ""
 }
@@ -29,6 +32,9 @@ code { next }
     if (text == "") began = FNR
     text = text " " $0
     for (phrase in banned)
-        if ($0 ~ phrase) { match($0, phrase); printf "%s:%d: \"%s\": %s\n", FILENAME, FNR, substr($0, RSTART, RLENGTH), banned[phrase]; bad = 1 }
+        if (match($0, phrase)) {
+            printf "%s:%d: \"%s\": %s\n", FILENAME, FNR, substr($0, RSTART, RLENGTH), banned[phrase]
+            bad = 1
+        }
 }
 END { ended(); if (!pages) { print "no page was read"; bad = 1 } exit !!bad }
