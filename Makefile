@@ -167,7 +167,7 @@ $(patsubst %.cc,$(B)/tests/%,$(notdir $(TEST_CC))): $(B)/tests/%: $$(call test_c
 
 # The fuzzers' corpus, without a fuzzer.
 FUZZERS  := safetensors config options corpus
-FUZZ_SRC := tests/fuzz/replay.c $(FUZZERS:%=tests/fuzz/fuzz_%.c) train/cli/options.c train/cli/progress.c tests/lib/check.c
+FUZZ_SRC := tests/fuzz/replay.c $(FUZZERS:%=tests/fuzz/fuzz_%.c) train/cli/options.c train/cli/say.c train/cli/progress.c tests/lib/check.c
 $(B)/tests/fuzz: $(call objs,float,$(FUZZ_SRC)) $(B)/libqkv.a
 	@mkdir -p $(@D)
 	$(call say,LD)
@@ -261,7 +261,7 @@ torture: $(B)/tests/float/test_kill $(B)/tests/float/test_powerloss $(B)/qkv
 
 RUNS       ?= 10000000
 FUZZ_FLAGS := -O1 -g -DLIBFUZZER -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
-$(B)/fuzz_%: $(B)/float/tests/fuzz/fuzz_%.o $(call objs,float,train/cli/options.c train/cli/progress.c) $(B)/libqkv.a
+$(B)/fuzz_%: $(B)/float/tests/fuzz/fuzz_%.o $(call objs,float,train/cli/options.c train/cli/say.c train/cli/progress.c) $(B)/libqkv.a
 	$(call say,LD)
 	$(Q)$(CC) $(FLAGS) $(CFLAGS) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) $(LIBS)
 fuzz:

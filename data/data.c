@@ -93,7 +93,8 @@ static const char *wrong_with(const data_spec *s) {
 static bool in_range(const data_spec *s, char *error, size_t size) {
     for (const data_option *o = s->task->options; o && o->option; o++) {
         double x = data_option_number(o, s->options.byte);
-        if (o->kind == DATA_KIND_TEXT || data_option_holds(o, x)) continue;
+        if (o->kind == DATA_KIND_TEXT || o->kind == DATA_KIND_FILE || data_option_holds(o, x))
+            continue;
         snprintf(error, size, "%s: --%s: %g is not between %g and %g", s->task->name, o->option, x,
                  o->least, o->greatest);
         return false;

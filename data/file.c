@@ -18,11 +18,10 @@ typedef struct {
 } options;
 
 static const data_option table[] = {
-    DATA_TEXT(options, data, "data", "", "FILE", "examples, one a line: words => answer"),
-    DATA_TEXT(options, valid, "data-valid", "", "FILE",
+    DATA_FILE(options, data, "data", "", "examples, one a line: words => answer"),
+    DATA_FILE(options, valid, "data-valid", "",
               "examples to watch training by; else a part of --data"),
-    DATA_TEXT(options, test, "data-test", "", "FILE",
-              "examples for the end; else a part of --data"),
+    DATA_FILE(options, test, "data-test", "", "examples for the end; else a part of --data"),
     DATA_REAL(options, share, "data-held-out", 0.1, 0.001, 0.45,
               "part of --data for each of these two"),
     DATA_TEXT(options, roles, "roles", "", "key=..,value=..",

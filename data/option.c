@@ -36,6 +36,7 @@ static void put(const data_option *o, void *fields, double x) {
 void data_option_reset(const data_option *o, void *fields) {
     switch (o->kind) {
         case DATA_KIND_SECTION: break;
+        case DATA_KIND_FILE:
         case DATA_KIND_TEXT: strcpy(field_of(o, fields), o->def); break;
         case DATA_KIND_CHOICE: put(o, fields, data_choice_index(o->choices, o->def)); break;
         default: put(o, fields, o->number);
@@ -89,6 +90,7 @@ double data_option_number(const data_option *o, const void *fields) {
 
 static size_t size_of(const data_option *o) {
     switch (o->kind) {
+        case DATA_KIND_FILE:
         case DATA_KIND_TEXT: return o->greatest > 0 ? (size_t)o->greatest : 0;
         case DATA_KIND_REAL: return sizeof(double);
         case DATA_KIND_FLAG: return sizeof(bool);
@@ -107,6 +109,7 @@ static bool is_name(const char *name, char joint) {
 
 static const char *wrong_default(const data_option *o) {
     switch (o->kind) {
+        case DATA_KIND_FILE:
         case DATA_KIND_TEXT:
             if (!o->def || o->greatest > DATA_TEXT_SIZE || strlen(o->def) >= (size_t)o->greatest)
                 return "a text of its options has no default, or no room";
@@ -124,7 +127,7 @@ const char *data_options_wrong(const data_option *table) {
     int n = 0;
     for (const data_option *o = table; o && o->option; o++) {
         if (++n > DATA_MAXOPTIONS) return "it has too many options";
-        if (!o->of_task || o->kind < DATA_KIND_TEXT || o->kind > DATA_KIND_FLAG)
+        if (!o->of_task || o->kind < DATA_KIND_TEXT || o->kind > DATA_KIND_FILE)
             return "an option is not made by DATA_INT(), DATA_TEXT() ...";
         if (!is_name(o->field, '_') || !is_name(o->option, '-') || !o->help || !o->argument)
             return "an option has no name, or one that is not of small letters";

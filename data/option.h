@@ -33,7 +33,8 @@ typedef enum {
     DATA_KIND_INT,      // int
     DATA_KIND_REAL,     // double
     DATA_KIND_CHOICE,   // int: the index of the word
-    DATA_KIND_FLAG      // bool: --option and --no-option
+    DATA_KIND_FLAG,     // bool: --option and --no-option
+    DATA_KIND_FILE      // char[]: the path of a file, which may move
 } data_kind;
 
 typedef struct {
@@ -78,6 +79,11 @@ typedef struct {
     {                                                                                 \
         .kind = DATA_KIND_TEXT, DATA_FIELD(type, member, char *, name), .def = def_,  \
         .argument = argument_, .greatest = sizeof(((type *)0)->member), .help = help_ \
+    }
+#define DATA_FILE(type, member, name, def_, help_)                                   \
+    {                                                                                \
+        .kind = DATA_KIND_FILE, DATA_FIELD(type, member, char *, name), .def = def_, \
+        .argument = "FILE", .greatest = sizeof(((type *)0)->member), .help = help_   \
     }
 #define DATA_END \
     { .option = NULL }

@@ -22,7 +22,7 @@ typedef struct {
 } options;
 
 static const data_option table[] = {
-    DATA_TEXT(options, data, "data", "", "FILE", "the text, in UTF-8 (but for bytes)"),
+    DATA_FILE(options, data, "data", "", "the text, in UTF-8 (but for bytes)"),
     DATA_CHOICE(options, unit, "unit", "characters", "characters|bytes|words", "what a token is"),
     DATA_INT(options, time, "time", 64, 1, 65536, "tokens of an example, the context"),
     DATA_REAL(options, share, "data-held-out", 0.1, 0.001, 0.9,

@@ -352,7 +352,7 @@ static const data_option table[] = {
     DATA_REAL(options, share, "share", 0.5, 0, 1, "of something"),
     DATA_CHOICE(options, order, "order", "second", "first|second", "which"),
     DATA_FLAG(options, turned, "turned", true, "the other way"),
-    DATA_TEXT(options, path, "path", "here", "FILE", "what to load"),
+    DATA_FILE(options, path, "path", "here", "what to load"),
     DATA_END,
 };
 

@@ -35,7 +35,7 @@ static bool configure(const data_task *task, fake *files, const char *const *set
     for (; *set; set += 2) {
         const data_option *o = data_option_find(task->options, set[0]);
         assert_non_null(o);
-        if (o->kind == DATA_KIND_TEXT)
+        if (o->kind == DATA_KIND_TEXT || o->kind == DATA_KIND_FILE)
             strcpy((char *)options.byte + o->offset, set[1]);
         else if (o->kind == DATA_KIND_CHOICE)
             data_option_set(o, options.byte, data_choice_index(o->choices, set[1]));

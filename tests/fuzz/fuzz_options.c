@@ -27,15 +27,15 @@ static void check_number(const char *text) {
     }
 }
 
-static int found(void *ctx, const char *name, const char *value) {
-    qkv_config *c = ctx, again;
+static int found(const char *command, const cli_option *given, const char *value, void *field) {
+    qkv_config *c = field, again;
     char error[QKV_IO_ERROR] = "", text[QKV_CONFIG_TEXT_SIZE + 64], same[QKV_CONFIG_TEXT_SIZE + 64];
     const data_option *o;
     for (int i = 0; (o = qkv_config_option_at(c, i)); i++) {
-        if (o->kind == DATA_KIND_SECTION || strcmp(o->option, name) != 0) continue;
+        if (o->kind == DATA_KIND_SECTION || strcmp(o->option, given->name) != 0) continue;
         if (!qkv_config_set(c, o, o->kind == DATA_KIND_FLAG ? "true" : value, error)) {
             PROMISE(error[0] && strlen(error) < QKV_IO_ERROR);
-            return cli_error(CLI_USAGE, "train", "--%s: %s", name, error);
+            return cli_error(CLI_USAGE, command, "--%s: %s", given->name, error);
         }
         again = *c;
         qkv_config_get(c, o, text, sizeof text);
@@ -75,11 +75,11 @@ FUZZ(fuzz_options) {
     for (int i = 0; (o = qkv_config_option_at(&c, i)); i++)
         if (o->kind != DATA_KIND_SECTION)
             all[k++] = (cli_option){o->option, o->kind == DATA_KIND_FLAG ? NULL : o->argument,
-                                    o->help, o->def};
-    all[k] = (cli_option){NULL, NULL, NULL, NULL};
+                                    o->help, o->def, .take = found};
+    all[k] = (cli_option)CLI_END;
     int argc = arguments(text, argv);
     for (int i = 1; i < argc; i++) check_number(argv[i]);
-    int code = cli_parse(argc, argv, all, found, &c, &first, &done);
+    int code = cli_read(argc, argv, all, &c, &first, &done);
     PROMISE(code == CLI_OK || code == CLI_USAGE);
     if (code == CLI_OK && !done) {
         PROMISE(first >= 1 && first <= argc);

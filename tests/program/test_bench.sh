@@ -131,14 +131,15 @@ how_long_it_takes_to_start() {
 # ---- mistakes ------------------------------------------------------------------------------------
 
 mistakes_are_said() {
-    refused 2 "'huge' is none of tiny, small" bench --preset huge &&
-        refused 2 "--batch: '0' is not a whole number from 1 to" bench --batch 0 &&
-        refused 2 "--time: '65537'" bench --time 65537 && refused 2 "--heads: 'x'" bench --heads x &&
-        refused 2 "--seconds: '0'" bench --seconds 0 && refused 2 "--seconds: 'nan'" bench --seconds nan &&
-        refused 2 "--seconds: '3601'" bench --seconds 3601 &&
+    refused 2 "'huge' is none of tiny|small" bench --preset huge &&
+        refused 2 "--batch: 0 is not between 1 and" bench --batch 0 &&
+        refused 2 "--time: 65537 is not" bench --time 65537 && refused 2 "--heads: 'x'" bench --heads x &&
+        refused 2 "--seconds: 0 is not" bench --seconds 0 &&
+        refused 2 "--seconds: 'nan'" bench --seconds nan &&
+        refused 2 "--seconds: 3601 is not" bench --seconds 3601 &&
         refused 2 "'fast' is no option" bench fast &&
         refused 2 'its sizes stay' bench --preset pairs --batch 3 &&
-        refused 2 'one of --ops, --gemm and --startup' bench --ops --gemm &&
+        refused 2 '--ops does nothing with --gemm' bench --ops --gemm &&
         refused 2 "did you mean '--json'" bench --jsn || return 1
     refused 2 '--batch does nothing with --gemm' bench --gemm --batch 3 &&
         refused 2 '--preset does nothing with --gemm' bench --gemm --preset tiny &&

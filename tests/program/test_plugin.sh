@@ -132,7 +132,7 @@ options_of_a_task() {
     sed -e 's/bool hold_out;/bool hold_out; double share; int way; char place[32];/
 s/^    DATA_END,/    DATA_REAL(options, share, "share", 0.5, 0, 1, "a share"),\
     DATA_CHOICE(options, way, "way", "down", "up|down", "a way"),\
-    DATA_TEXT(options, place, "place-where", "here", "FILE", "a place"),\
+    DATA_FILE(options, place, "place-where", "here", "a place"),\
     DATA_END,/
 s/data_task_pairs/own/; s/^const data_task/static &/; s/"pairs", *\.sum/"own", .sum/; s/= "pairs",/= "own",/
 s/"pairs: n/"n/; s/steps=/steps=/' "$root/data/pairs.c" >plugin.c

@@ -88,7 +88,7 @@ refused() {
         says "the task 'pairs' is no text" sample pairs &&
         says "the task 'pairs' takes no prompt" plot pairs --attention --prompt Tom &&
         says 'an example holds 16' plot run --attention --prompt 'The mice will be glad to hear it' &&
-        says 'temperature: .-1. is not between' sample run --temperature -1 &&
+        says 'temperature: -1 is not between' sample run --temperature -1 &&
         says 'one run directory is needed' sample
 }
 

@@ -50,6 +50,7 @@ static size_t size_of(option *o) {
     switch (o->kind) {
         case DATA_KIND_REAL: return sizeof(double);
         case DATA_KIND_FLAG: return sizeof(bool);
+        case DATA_KIND_FILE:
         case DATA_KIND_TEXT: return (size_t)o->greatest;
         default: return sizeof(int);
     }

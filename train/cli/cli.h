@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "train/cli/options.h"
 #include "train/run/run.h"
 
 enum {
@@ -22,27 +23,6 @@ enum {
 #define COMMAND(name, operands, summary) int cli_##name(int argc, char **argv);
 #include "train/cli/commands.def"
 #undef COMMAND
-
-/* An option of a command. A NULL name ends a list; a NULL argument makes it a flag; an empty name
- * is a heading; one without help is understood but not listed. */
-typedef struct {
-    const char *name, *argument, *help, *def;
-} cli_option;
-
-/* Called with each option found, in order; returns CLI_OK or an exit code (after cli_usage()). */
-typedef int cli_option_fn(void *ctx, const char *name, const char *value);
-
-/* Parses argv GNU-style; operands end up at argv[*first]. An option whose help says "(with --other)"
- * is refused without that other one, and one whose help says "(not with --other)" with it. --help
- * and -h print help and set *done. Returns an exit code. */
-int cli_parse(int argc, char **argv, const cli_option *options, cli_option_fn *found, void *ctx,
-              int *first, bool *done);
-
-/* The whole number that an option's value is, within a range; an exit code, and a message. */
-int cli_whole_number(const char *command, const char *name, const char *text, long least, long most,
-                     long *out);
-
-void cli_help(const char *command, const cli_option *options);
 
 /* One line on stderr, "qkv COMMAND: ...", control bytes made harmless; returns `code`. */
 int cli_error(int code, const char *command, const char *format, ...)
@@ -65,6 +45,9 @@ enum { CLI_MAXOPTIONS = 256 };  // the most of a command
 /* Opens what --plugin names: a shared object, or a C file which is compiled first; what *out has
  * already, of other files, stays beside it. An exit code, and a message. */
 int cli_load_plugin(const char *command, const char *path, const struct qkv_config_plugin **out);
+cli_take_fn cli_take_plugin;  // of an option, into a pointer to a plugin
+#define CLI_OPTION_PLUGIN(type, member, help) \
+    CLI_OWN(type, member, cli_take_plugin, "plugin", "FILE", help)
 
 /* Has a plugin that is complete names of its own only, and all its functions? Else a message. */
 bool cli_plugin_fits(const char *command, const char *shown, const struct qkv_config_plugin *p);
@@ -77,6 +60,10 @@ int cli_code(qkv_run_status s);
 
 /* The name nearest to a misspelt one (at most a third of it wrong), or NULL. names end with NULL. */
 const char *cli_nearest(const char *name, const char *const *names);
+
+/* A usage error: WHAT 'NAME'; did you mean one of the names? Else `otherwise`, where they are listed. */
+int cli_unknown(const char *command, const char *what, const char *name, const char *const *names,
+                const char *otherwise);
 
 /* A usage error for a task or a block that does not exist, with the nearest that does. */
 int cli_unknown_task(const char *command, const char *name, const struct qkv_config_plugin *plugin);

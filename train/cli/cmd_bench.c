@@ -15,26 +15,6 @@
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
 #include "train/cli/progress.h"
-#include "train/io/number.h"
-
-static const cli_option options[] = {
-    {"preset", "tiny|small|medium|large|pairs", "sizes of the step (not with --gemm, --startup)",
-     "small"},
-    {"batch", "B", "sequences of a step (not with --gemm, --startup)", NULL},
-    {"time", "T", "tokens of a sequence (not with --gemm, --startup)", NULL},
-    {"d-model", "D", "width (not with --gemm, --startup)", NULL},
-    {"heads", "H", "heads (not with --gemm, --startup)", NULL},
-    {"layers", "L", "blocks one after the other (not with --gemm, --startup)", "1"},
-    {"vocab", "V", "vocabulary (not with --gemm, --startup)", NULL},
-    {"lanes", "N", "parts of the batch that can run in parallel (not with --gemm, --startup)", "4"},
-    {"threads", "N", "threads (not with --ops, --gemm, --startup)", "1"},
-    {"seconds", "S", "how long to measure (not with --startup)", "3"},
-    {"ops", NULL, "instead: each op, forward and backward", NULL},
-    {"plain", NULL, "with --ops: what each fast form gains over the op's plain loops", NULL},
-    {"gemm", NULL, "instead: matrix products of the sizes that training has", NULL},
-    {"startup", NULL, "instead: from the start of a process to its end", NULL},
-    {"json", NULL, "lines of JSON", NULL},
-    {NULL, NULL, NULL, NULL}};
 
 static const struct {
     const char *name;
@@ -42,58 +22,62 @@ static const struct {
 } presets[] = {{"tiny", 32, 16, 32, 2, 64},
                {"small", 64, 32, 64, 4, 64},
                {"medium", 32, 128, 128, 4, 128},
-               {"large", 8, 512, 512, 8, 512}};
+               {"large", 8, 512, 512, 8, 512},
+               {"pairs", 0, 0, 0, 0, 0}};
 
 typedef struct {
-    long batch, time, d_model, heads, layers, vocab, threads, lanes;
+    const char *preset;
+    long batch, time, d_model, heads, layers, vocab, threads, lanes;  // 0: the preset's
     double seconds;
-    bool json, pairs, sized, ops, plain, gemm, startup;
+    bool json, ops, plain, gemm, startup;
 } request;
 
-static int take_preset(request *r, const char *name) {
-    r->pairs = strcmp(name, "pairs") == 0;
-    if (r->pairs) return CLI_OK;
-    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
-        if (strcmp(presets[i].name, name) != 0) continue;
-        r->batch = presets[i].batch, r->time = presets[i].time, r->d_model = presets[i].d_model;
-        r->heads = presets[i].heads, r->vocab = presets[i].vocab;
-        return CLI_OK;
-    }
-    return cli_error(CLI_USAGE, "bench",
-                     "--preset: '%s' is none of tiny, small, medium, large, pairs", name);
-}
+#define OF_STEPS .without = "gemm|startup"
+#define SIZE(member, name, argument, most, ...) \
+    CLI_INT(request, member, name, argument, 0, 1, most, __VA_ARGS__, OF_STEPS)
+static const cli_option options[] = {
+    CLI_CHOICE(request, preset, "preset", "tiny|small|medium|large|pairs", "sizes of the step",
+               .def = "small", OF_STEPS),
+    SIZE(batch, "batch", "B", 65536, "sequences of a step", .def = ""),
+    SIZE(time, "time", "T", 65536, "tokens of a sequence", .def = ""),
+    SIZE(d_model, "d-model", "D", 16384, "width", .def = ""),
+    SIZE(heads, "heads", "H", 512, "heads", .def = ""),
+    SIZE(layers, "layers", "L", 256, "blocks one after the other", .def = "1"),
+    SIZE(vocab, "vocab", "V", 65536, "vocabulary", .def = ""),
+    SIZE(lanes, "lanes", "N", 64, "parts of the batch that can run in parallel", .def = "4"),
+    CLI_INT(request, threads, "threads", "N", 1, 1, 64, "threads", .without = "ops|gemm|startup"),
+    CLI_REAL(request, seconds, "seconds", "S", 3, 1e-9, 3600, "how long to measure",
+             .without = "startup"),
+    CLI_FLAG(request, ops, "ops", "instead: each op, forward and backward",
+             .without = "gemm|startup"),
+    CLI_FLAG(request, plain, "plain", "what each fast form gains over the op's plain loops",
+             .needs = "ops"),
+    CLI_FLAG(request, gemm, "gemm", "instead: matrix products of the sizes that training has",
+             .without = "startup"),
+    CLI_FLAG(request, startup, "startup", "instead: from the start of a process to its end"),
+    CLI_FLAG(request, json, "json", "lines of JSON"),
+    CLI_END};
 
-static int take_option(void *ctx, const char *name, const char *value) {
-    request *r = ctx;
-    if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
-    if (strcmp(name, "ops") == 0) return r->ops = true, CLI_OK;
-    if (strcmp(name, "plain") == 0) return r->plain = true, CLI_OK;
-    if (strcmp(name, "gemm") == 0) return r->gemm = true, CLI_OK;
-    if (strcmp(name, "startup") == 0) return r->startup = true, CLI_OK;
-    if (strcmp(name, "preset") == 0) return take_preset(r, value);
-    if (strcmp(name, "seconds") == 0) {
-        if (qkv_io_parse_real(value, &r->seconds) && r->seconds > 0 && r->seconds <= 3600)
-            return CLI_OK;
-        return cli_error(CLI_USAGE, "bench", "--seconds: '%s' is no number of seconds up to 3600",
-                         value);
-    }
+/* The sizes that are not given are those of the preset. */
+static int choose_sizes(request *r) {
+    size_t i = 0;
+    while (strcmp(presets[i].name, r->preset) != 0) i++;
     const struct {
-        const char *name;
-        long *to, most;
-    } numbers[] = {{"batch", &r->batch, 65536},     {"time", &r->time, 65536},
-                   {"d-model", &r->d_model, 16384}, {"heads", &r->heads, 512},
-                   {"layers", &r->layers, 256},     {"vocab", &r->vocab, 65536},
-                   {"threads", &r->threads, 64},    {"lanes", &r->lanes, 64}};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        if (strcmp(numbers[i].name, name) != 0) continue;
-        r->sized = r->sized || numbers[i].to != &r->threads;
-        if (qkv_io_parse_int(value, numbers[i].to) && *numbers[i].to >= 1 &&
-            *numbers[i].to <= numbers[i].most)
-            return CLI_OK;
-        return cli_error(CLI_USAGE, "bench", "--%s: '%s' is not a whole number from 1 to %ld", name,
-                         value, numbers[i].most);
+        long *to, usual;
+    } sizes[] = {{&r->batch, presets[i].batch},
+                 {&r->time, presets[i].time},
+                 {&r->d_model, presets[i].d_model},
+                 {&r->heads, presets[i].heads},
+                 {&r->vocab, presets[i].vocab},
+                 {&r->layers, 1},
+                 {&r->lanes, 4}};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        if (*sizes[k].to && !presets[i].batch)
+            return cli_error(CLI_USAGE, "bench",
+                             "--preset pairs is the default run: its sizes stay");
+        if (!*sizes[k].to) *sizes[k].to = sizes[k].usual;
     }
-    return CLI_USAGE;
+    return CLI_OK;
 }
 
 /* ---- the task: random tokens, random answers at every position ---- */
@@ -136,7 +120,7 @@ static const data_task task_noise = {.name = "noise",
 
 static bool configure(const request *r, qkv_config *c, data_spec *spec, char *error) {
     const qkv_config_parts none = {.json = NULL};
-    if (r->pairs) return qkv_config_make(&none, c, spec, error) == QKV_CONFIG_OK;
+    if (!r->batch) return qkv_config_make(&none, c, spec, error) == QKV_CONFIG_OK;
     qkv_config_default(c);
     c->batch = (int)r->batch;
     c->d_model = (int)r->d_model;
@@ -252,20 +236,16 @@ static int bench_step(const request *r, qkv_trainer *t) {
 
 int cli_bench(int argc, char **argv) {
     char error[QKV_IO_ERROR];
-    request r = {.threads = 1, .seconds = 3, .lanes = 4, .layers = 1};
+    request r = {.json = false};
     qkv_config c;
     data_spec spec;
     int first = 0;
     bool done;
-    take_preset(&r, "small");
-    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    int code = cli_read(argc, argv, options, &r, &first, &done);
     if (code != CLI_OK || done) return code;
     if (first < argc) return cli_error(CLI_USAGE, "bench", "'%s' is no option", argv[first]);
-    if (r.pairs && r.sized)
-        return cli_error(CLI_USAGE, "bench", "--preset pairs is the default run: its sizes stay");
-    if (r.ops + r.gemm + r.startup > 1)
-        return cli_error(CLI_USAGE, "bench", "one of --ops, --gemm and --startup");
-    if (r.plain && !r.ops) return cli_error(CLI_USAGE, "bench", "--plain belongs to --ops");
+    code = choose_sizes(&r);
+    if (code != CLI_OK) return code;
     cli_progress_begin("bench", r.json);
     if (r.gemm) return bench_gemm(r.seconds, r.json);
     if (r.startup) return bench_startup(r.json);

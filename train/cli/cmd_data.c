@@ -9,39 +9,24 @@
 #include "train/cli/progress.h"
 #include "train/cli/settings.h"
 #include "train/cli/train_summary.h"
-#include "train/io/number.h"
 
 typedef struct {
+    cli_settings settings;
     long n;
     bool json, check;
     const char *split;
-    cli_settings settings;
 } request;
 
 const cli_option cli_data_options[] = {
-    {"", NULL, "Examples", NULL},
-    {"seed", "N", "of the examples", "1"},
-    {"n", "N", "how many examples (not with --check)", "3"},
-    {"split", "train|valid|test|heldout", "of which split (not with --check)", "train"},
-    {"check", NULL, "prove on 10000 examples what the task promises", NULL},
-    {"plugin", "FILE", "your own tasks", NULL},
-    {"json", NULL, "a line of JSON for each example (not with --check)", NULL},
-    {NULL, NULL, NULL, NULL}};
-
-static int take_split(request *r, const char *value) {
-    if (data_choice_index("train|valid|test|heldout", value) >= 0) return r->split = value, CLI_OK;
-    return cli_error(CLI_USAGE, "data", "--split: '%s' is none of train|valid|test|heldout", value);
-}
-
-static int take_option(void *ctx, const char *name, const char *value) {
-    request *r = ctx;
-    if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
-    if (strcmp(name, "check") == 0) return r->check = true, CLI_OK;
-    if (strcmp(name, "split") == 0) return take_split(r, value);
-    if (strcmp(name, "plugin") == 0) return CLI_OK;  // cli_settings_begin() has loaded it
-    if (strcmp(name, "n") == 0) return cli_whole_number("data", name, value, 1, 1000000, &r->n);
-    return cli_settings_take(&r->settings, name, value);
-}
+    CLI_HEADING("Examples"),
+    CLI_OWN(request, settings, cli_settings_take, "seed", "N", "of the examples", .def = "1"),
+    CLI_INT(request, n, "n", "N", 3, 1, 1000000, "how many examples", .without = "check"),
+    CLI_CHOICE(request, split, "split", "train|valid|test|heldout", "of which split",
+               .def = "train", .without = "check"),
+    CLI_FLAG(request, check, "check", "prove on 10000 examples what the task promises"),
+    CLI_OPTION_PLUGIN_LOADED(request, "your own tasks"),
+    CLI_FLAG(request, json, "json", "a line of JSON for each example", .without = "check"),
+    CLI_END};
 
 static int configure(const request *r, const char *task, qkv_config *c, data_spec *spec) {
     char error[QKV_IO_ERROR];
@@ -127,14 +112,13 @@ static void print_json(const data_spec *s, const data_batch *b, long number) {
 }
 
 int cli_data(int argc, char **argv) {
-    request r = {.n = 3, .split = "train"};
+    request r = {.json = false};
     qkv_config c;
     data_spec spec = {0};
     int first = 0;
     bool done = false;
     int code = cli_settings_begin(&r.settings, argc, argv, false, cli_data_options);
-    if (code == CLI_OK)
-        code = cli_parse(argc, argv, r.settings.option, take_option, &r, &first, &done);
+    if (code == CLI_OK) code = cli_read(argc, argv, r.settings.option, &r, &first, &done);
     if (code != CLI_OK || done) return code;
     if (argc - first != 1)
         return cli_error(CLI_USAGE, "data", "one task is needed (qkv list tasks), %d are given",

@@ -8,19 +8,10 @@
 #include "train/cli/json.h"
 #include "train/cli/open.h"
 #include "train/cli/progress.h"
-#include "train/io/number.h"
 #include "train/io/text.h"
 #include "train/probe/attention_map.h"
 #include "train/probe/interventions.h"
 #include "train/probe/look.h"
-
-static const cli_option options[] = {CLI_OPTION_AT,
-                                     CLI_OPTION_WEIGHTS,
-                                     CLI_OPTION_DATA,
-                                     CLI_OPTION_PLUGIN,
-                                     {"examples", "N", "held-out examples", "2000"},
-                                     {"json", NULL, "one line of JSON", NULL},
-                                     {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     long examples;
@@ -28,14 +19,10 @@ typedef struct {
     cli_state state;
 } request;
 
-static int take_option(void *ctx, const char *name, const char *value) {
-    request *r = ctx;
-    if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
-    bool taken;
-    int code = cli_take_state("eval", &r->state, name, value, &taken);
-    if (taken) return code;
-    return cli_whole_number("eval", name, value, 1, 10000000, &r->examples);
-}
+static const cli_option options[] = {
+    CLI_OPTIONS_STATE(request, state),
+    CLI_INT(request, examples, "examples", "N", 2000, 1, 10000000, "held-out examples"),
+    CLI_FLAG(request, json, "json", "one line of JSON"), CLI_END};
 
 static void print_table(const qkv_probe_interventions *v) {
     if (!v->examples) {
@@ -221,10 +208,10 @@ static int evaluate(qkv_trainer *t, int step, const char *run, request *r, tenso
 }
 
 int cli_eval(int argc, char **argv) {
-    request r = {.examples = 2000, .state = CLI_STATE_NEWEST};
+    request r = {0};
     const char *run;
     bool done;
-    int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
+    int code = cli_read_run(argc, argv, options, &r, &run, &done);
     if (code != CLI_OK || done) return code;
     qkv_run_progress progress;
     r.state.silent = r.json;

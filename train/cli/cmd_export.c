@@ -4,38 +4,22 @@
 
 #include "train/cli/open.h"
 #include "train/cli/progress.h"
-#include "train/io/number.h"
 #include "train/run/export.h"
-
-static const cli_option options[] = {
-    {"npy", "DIR", "write .npy files, for numpy, into this directory", NULL},
-    {"csv", "DIR", "write .csv files, with labels, into this directory", NULL},
-    {"example", "I", "the test example whose attention is written", "0"},
-    {"force", NULL, "write into a directory that is not empty", NULL},
-    CLI_OPTION_AT,
-    CLI_OPTION_WEIGHTS,
-    CLI_OPTION_DATA,
-    CLI_OPTION_PLUGIN,
-    {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     qkv_run_export_options o;
+    long example;
     cli_state state;
 } request;
 
-static int take_option(void *ctx, const char *name, const char *value) {
-    request *r = ctx;
-    long example;
-    if (strcmp(name, "npy") == 0) return r->o.npy = value, CLI_OK;
-    if (strcmp(name, "csv") == 0) return r->o.csv = value, CLI_OK;
-    if (strcmp(name, "force") == 0) return r->o.force = true, CLI_OK;
-    bool taken;
-    int code = cli_take_state("export", &r->state, name, value, &taken);
-    if (taken) return code;
-    code = cli_whole_number("export", name, value, 0, 1000000000, &example);
-    if (code == CLI_OK) r->o.example = (int)example;
-    return code;
-}
+static const cli_option options[] = {
+    CLI_DIRECTORY(request, o.npy, "npy", "write .npy files, for numpy, into this directory"),
+    CLI_DIRECTORY(request, o.csv, "csv", "write .csv files, with labels, into this directory"),
+    CLI_INT(request, example, "example", "I", 0, 0, 1000000000,
+            "the test example whose attention is written"),
+    CLI_FLAG(request, o.force, "force", "write into a directory that is not empty"),
+    CLI_OPTIONS_STATE(request, state),
+    CLI_END};
 
 static void report(const request *r, const qkv_run_exported *e) {
     const char *dirs[] = {r->o.npy, r->o.csv};
@@ -50,15 +34,16 @@ static void report(const request *r, const qkv_run_exported *e) {
 
 int cli_export(int argc, char **argv) {
     char error[QKV_IO_ERROR];
-    request r = {.state = CLI_STATE_NEWEST};
+    request r = {0};
     qkv_run_exported exported;
     qkv_run_progress progress;
     const char *run;
     bool done;
-    int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
+    int code = cli_read_run(argc, argv, options, &r, &run, &done);
     if (code != CLI_OK || done) return code;
     if (!r.o.npy && !r.o.csv)
         return cli_error(CLI_USAGE, "export", "--npy DIR or --csv DIR is needed");
+    r.o.example = (int)r.example;
     qkv_trainer *t = cli_open_run("export", run, &r.state, false, &progress, &code);
     if (!t) return code;
     code = cli_has_example("export", "example", t, r.o.example);

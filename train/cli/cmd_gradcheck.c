@@ -15,22 +15,14 @@
 #include "train/cli/progress.h"
 #include "train/config/plugin.h"
 
-static const cli_option options[] = {
-    {"plugin", "FILE", "your own ops, layers and blocks too", NULL},
-    {"json", NULL, "one line of JSON for each name", NULL},
-    {NULL, NULL, NULL, NULL}};
-
 typedef struct {
+    const char *plugin;  // loaded by the program that checks
     bool json;
-    const char *plugin_path;
 } request;
 
-static int take_option(void *ctx, const char *name, const char *value) {
-    request *r = ctx;
-    if (strcmp(name, "plugin") == 0) r->plugin_path = value;
-    if (strcmp(name, "json") == 0) r->json = true;
-    return CLI_OK;
-}
+static const cli_option options[] = {
+    CLI_FILE(request, plugin, "plugin", "your own ops, layers and blocks too"),
+    CLI_FLAG(request, json, "json", "one line of JSON for each name"), CLI_END};
 
 enum { MAX_SUBJECTS = 512 };
 
@@ -81,14 +73,8 @@ static int check_names(const subjects *all, int n, char **names) {
         bool found = false;
         for (int i = 0; i < all->n; i++) found |= strcmp(known[i], names[k]) == 0;
         if (found) continue;
-        const char *near = cli_nearest(names[k], known);
-        return near ? cli_error(CLI_USAGE, "gradcheck",
-                                "no op, layer or block is called '%s'; did you mean '%s'?",
-                                names[k], near)
-                    : cli_error(
-                          CLI_USAGE, "gradcheck",
-                          "no op, layer or block is called '%s' (qkv list ops, qkv list layers)",
-                          names[k]);
+        return cli_unknown("gradcheck", "no op, layer or block is called", names[k], known,
+                           "qkv list ops, qkv list layers");
     }
     return CLI_OK;
 }
@@ -161,10 +147,10 @@ int cli_gradcheck(int argc, char **argv) {
     const qkv_config_plugin *plugin = NULL;
     int first = 0;
     bool done;
-    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    int code = cli_read(argc, argv, options, &r, &first, &done);
     if (code != CLI_OK || done) return code;
     if (sizeof(real) != sizeof(double)) return hand_over(argv);
-    if (r.plugin_path) code = cli_load_plugin("gradcheck", r.plugin_path, &plugin);
+    if (r.plugin) code = cli_load_plugin("gradcheck", r.plugin, &plugin);
     if (code != CLI_OK) return code;
     collect(&all, plugin);
     if (all.n > MAX_SUBJECTS)

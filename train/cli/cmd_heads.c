@@ -8,18 +8,6 @@
 #include "train/cli/json.h"
 #include "train/cli/open.h"
 #include "train/cli/progress.h"
-#include "train/io/number.h"
-
-static const cli_option options[] = {
-    {"examples", "N", "held-out examples", "256"},
-    {"no-ablation", NULL, "leave out what costs the most time", NULL},
-    {"out", "DIR", "where the mean attention goes, as tables and a picture", "RUN/heads"},
-    CLI_OPTION_AT,
-    CLI_OPTION_WEIGHTS,
-    CLI_OPTION_DATA,
-    CLI_OPTION_PLUGIN,
-    {"json", NULL, "one line of JSON", NULL},
-    {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     long examples;
@@ -28,20 +16,14 @@ typedef struct {
     cli_state state;
 } request;
 
-static int take_option(void *ctx, const char *name, const char *value) {
-    request *r = ctx;
-    if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
-    if (strcmp(name, "no-ablation") == 0) return r->no_ablation = true, CLI_OK;
-    if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
-    bool taken;
-    int code = cli_take_state("heads", &r->state, name, value, &taken);
-    if (taken) return code;
-    if (!qkv_io_parse_int(value, &r->examples))
-        return cli_error(CLI_USAGE, "heads", "--examples: '%s' is not a whole number", value);
-    if (r->examples < 2 || r->examples > 1000000)
-        return cli_error(CLI_USAGE, "heads", "--examples: %s is not between 2 and 1000000", value);
-    return CLI_OK;
-}
+static const cli_option options[] = {
+    CLI_INT(request, examples, "examples", "N", 256, 2, 1000000, "held-out examples"),
+    CLI_FLAG(request, no_ablation, "no-ablation", "leave out what costs the most time"),
+    CLI_DIRECTORY(request, out, "out", "where the mean attention goes, as tables and a picture",
+                  .def = "RUN/heads"),
+    CLI_OPTIONS_STATE(request, state),
+    CLI_FLAG(request, json, "json", "one line of JSON"),
+    CLI_END};
 
 /* The mean attention of each head, the first CLI_MAPS of them. */
 static void add_maps(const qkv_probe_heads *h, cli_maps *maps) {
@@ -89,11 +71,11 @@ static int report(const request *r, const char *run, int step, qkv_trainer *t,
 
 int cli_heads(int argc, char **argv) {
     char error[QKV_IO_ERROR];
-    request r = {.examples = 256, .state = CLI_STATE_NEWEST};
+    request r = {0};
     qkv_run_progress progress;
     const char *run;
     bool done;
-    int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
+    int code = cli_read_run(argc, argv, options, &r, &run, &done);
     if (code != CLI_OK || done) return code;
     r.state.silent = r.json;
     qkv_trainer *t = cli_open_run("heads", run, &r.state, true, &progress, &code);

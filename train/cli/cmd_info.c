@@ -8,22 +8,15 @@
 
 enum { WIDTH = 80, CELL = 25, VALUE = QKV_CONFIG_TEXT_SIZE + 8 };
 
-static const cli_option options[] = {CLI_OPTION_DATA,
-                                     CLI_OPTION_PLUGIN,
-                                     {"json", NULL, "one line of JSON", NULL},
-                                     {NULL, NULL, NULL, NULL}};
-
 typedef struct {
     bool json;
     cli_state state;
 } request;
 
-static int take_option(void *ctx, const char *name, const char *value) {
-    request *r = ctx;
-    if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
-    bool taken;
-    return cli_take_state("info", &r->state, name, value, &taken);
-}
+static const cli_option options[] = {
+    CLI_OPTION_DATA(request, state),
+    CLI_OPTION_PLUGIN(request, state.plugin, "the plugin with the run's task or block"),
+    CLI_FLAG(request, json, "json", "one line of JSON"), CLI_END};
 
 /* ---- the configuration ---- */
 
@@ -189,11 +182,11 @@ static void print_text(const info *i) {
 }
 
 int cli_info(int argc, char **argv) {
-    request r = {.state = CLI_STATE_NEWEST};
+    request r = {.state = {.at = QKV_RUN_NEWEST}};
     info i = {.t = NULL};
     const char *run;
     bool done;
-    int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
+    int code = cli_read_run(argc, argv, options, &r, &run, &done);
     if (code != CLI_OK || done) return code;
     i.run = run;
     code = open_run(i.run, &r.state, &i);

@@ -6,8 +6,6 @@
 #include "train/plot/plot.h"
 #include "train/study/probe.h"
 
-static const cli_option options[] = {{NULL, NULL, NULL, NULL}};
-
 static void list_tasks(void) {
     for (int i = 0; data_tasks[i]; i++)
         printf("%-12s %s\n", data_tasks[i]->name, data_tasks[i]->summary);
@@ -45,17 +43,12 @@ static const struct {
              {"plots", list_plots},
              {"probes", list_probes}};
 
-static int take_option(void *ctx, const char *name, const char *value) {
-    (void)ctx, (void)name, (void)value;
-    return CLI_OK;
-}
-
 int cli_list(int argc, char **argv) {
     enum { LISTS = sizeof lists / sizeof *lists };
     const char *names[LISTS + 1] = {NULL};
     int first = 0;
     bool done;
-    int code = cli_parse(argc, argv, options, take_option, NULL, &first, &done);
+    int code = cli_read(argc, argv, &(cli_option)CLI_END, NULL, &first, &done);
     if (code != CLI_OK || done) return code;
     if (argc - first != 1)
         return cli_error(CLI_USAGE, "list", "one of tasks, ops, layers, plots, probes is needed");
@@ -63,10 +56,6 @@ int cli_list(int argc, char **argv) {
         names[i] = lists[i].name;
         if (strcmp(lists[i].name, argv[first]) == 0) return lists[i].list(), CLI_OK;
     }
-    const char *near = cli_nearest(argv[first], names);
-    return near ? cli_error(CLI_USAGE, "list", "there is no list of '%s'; did you mean '%s'?",
-                            argv[first], near)
-                : cli_error(CLI_USAGE, "list",
-                            "there is no list of '%s': tasks, ops, layers, plots or probes",
-                            argv[first]);
+    return cli_unknown("list", "there is no list of", argv[first], names,
+                       "tasks, ops, layers, plots, probes");
 }

@@ -7,44 +7,27 @@
 #include "train/cli/json.h"
 #include "train/cli/open.h"
 #include "train/cli/progress.h"
-#include "train/io/number.h"
 #include "train/probe/look.h"
 #include "train/probe/patching.h"
 
-static const cli_option options[] = {
-    {"clean", "I", "the held-out example whose values are put in", "0"},
-    {"other", "I", "the held-out example that the model reads; else the first with another answer",
-     NULL},
-    {"out", "DIR", "where the maps go, as tables and a picture", "RUN/patch"},
-    CLI_OPTION_AT,
-    CLI_OPTION_WEIGHTS,
-    CLI_OPTION_DATA,
-    CLI_OPTION_PLUGIN,
-    {"json", NULL, "one line of JSON", NULL},
-    {NULL, NULL, NULL, NULL}};
-
 typedef struct {
-    long clean, other;
+    long clean, other;  // other -1: the first with another answer
     bool json;
     const char *out;
     cli_state state;
 } request;
 
-static int take_option(void *ctx, const char *name, const char *value) {
-    request *r = ctx;
-    long *to = strcmp(name, "clean") == 0 ? &r->clean : &r->other;
-    if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
-    if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
-    bool taken;
-    int code = cli_take_state("patch", &r->state, name, value, &taken);
-    if (taken) return code;
-    if (!qkv_io_parse_int(value, to))
-        return cli_error(CLI_USAGE, "patch", "--%s: '%s' is not a whole number", name, value);
-    if (*to < 0 || *to > 1000000000)
-        return cli_error(CLI_USAGE, "patch", "--%s: %s is not between 0 and 1000000000", name,
-                         value);
-    return CLI_OK;
-}
+static const cli_option options[] = {
+    CLI_INT(request, clean, "clean", "I", 0, 0, 1000000000,
+            "the held-out example whose values are put in"),
+    CLI_INT(request, other, "other", "I", -1, 0, 1000000000,
+            "the held-out example that the model reads; else the first with another answer",
+            .def = ""),
+    CLI_DIRECTORY(request, out, "out", "where the maps go, as tables and a picture",
+                  .def = "RUN/patch"),
+    CLI_OPTIONS_STATE(request, state),
+    CLI_FLAG(request, json, "json", "one line of JSON"),
+    CLI_END};
 
 /* The example that is read: the one asked for, or the first that answers something else. */
 static void choose_other(qkv_trainer *t, request *r) {
@@ -215,11 +198,11 @@ static int patch(request *r, const char *run, int step, qkv_trainer *t, tensor_a
 }
 
 int cli_patch(int argc, char **argv) {
-    request r = {.other = -1, .state = CLI_STATE_NEWEST};
+    request r = {0};
     qkv_run_progress progress;
     const char *run;
     bool done;
-    int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
+    int code = cli_read_run(argc, argv, options, &r, &run, &done);
     if (code != CLI_OK || done) return code;
     r.state.silent = r.json;
     qkv_trainer *t = cli_open_run("patch", run, &r.state, true, &progress, &code);

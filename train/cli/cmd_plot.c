@@ -7,87 +7,64 @@
 #include "train/cli/open.h"
 #include "train/cli/progress.h"
 #include "train/cli/style.h"
-#include "train/io/number.h"
 #include "train/plot/plot.h"
 #include "train/probe/sample.h"
 #include "train/run/files.h"
 
-enum { FRAMES = 40, MOST_FRAMES = 500 };
-
-static const cli_option options[] = {
-    CLI_OPTION_FORMAT,
-    CLI_OPTION_SIZE,
-    CLI_OPTION_DPI,
-    CLI_OPTION_FONT,
-    {"only", "NAME", "one of the pictures of qkv list plots (not with --attention)", NULL},
-    {"animate", NULL, "attention and circuits over the steps, as one moving picture (a gif)", NULL},
-    {"frames", "N", "of so many steps, evenly apart (with --animate)", "40"},
-    {"attention", NULL, "one example's attention, every layer and head", NULL},
-    {"example", "I", "which held-out example (with --attention)", "0"},
-    {"prompt", "TEXT", "this text instead, of a run on text (with --attention)", NULL},
-    {"change", "CHANGE",
-     "I,J exchanges what stands at two positions, I=WORD puts a word at one; the last layer before "
-     "and after (with --attention)",
-     NULL},
-    {"at", "STEP", "its state after so many steps; of an animation the last", "the newest"},
-    {"answer", "NAME", "which of several answers is framed (with --attention)", NULL},
-    {"data", "FILE",
-     "where the file is now that the run read; a directory: all of them (with --attention, "
-     "--animate)",
-     "where it was"},
-    CLI_OPTION_PLUGIN,
-    {"out", "DIR", "where the pictures go", "RUN/plots; of several runs runs/compare"},
-    {NULL, NULL, NULL, NULL}};
-
 typedef struct {
     qkv_plot_style style;
-    const char *only, *out, *answer, *prompt, *change, *format_name;
+    const char *only, *out, *answer, *prompt, *change;
     bool attention, animate;
-    long example, frames;  // -1: not given
+    long example, frames;
     cli_state state;
     bool said_no_gnuplot;  // one line is enough
 } request;
 
-static int take_option(void *ctx, const char *name, const char *value) {
-    request *r = ctx;
-    if (strcmp(name, "only") == 0) {
-        const char *names[32] = {NULL};
-        int n = 0;
-        for (const qkv_plot_info *p = qkv_plot_list(); p->name && n < 31; p++) {
-            names[n++] = p->name;
-            if (strcmp(p->name, value) == 0) return r->only = value, CLI_OK;
-        }
-        const char *near = cli_nearest(value, names);
-        return near ? cli_error(CLI_USAGE, "plot", "no picture is called '%s'; did you mean '%s'?",
-                                value, near)
-                    : cli_error(CLI_USAGE, "plot", "no picture is called '%s' (qkv list plots)",
-                                value);
+static int take_picture(const char *command, const cli_option *o, const char *value, void *field) {
+    const char *names[32] = {NULL};
+    int n = 0;
+    (void)o;
+    for (const qkv_plot_info *p = qkv_plot_list(); p->name && n < 31; p++) {
+        names[n++] = p->name;
+        if (strcmp(p->name, value) == 0) return *(const char **)field = value, CLI_OK;
     }
-    if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
-    if (strcmp(name, "prompt") == 0) return r->prompt = value, CLI_OK;
-    if (strcmp(name, "change") == 0) return r->change = value, CLI_OK;
-    if (strcmp(name, "answer") == 0) return r->answer = value, CLI_OK;
-    if (strcmp(name, "attention") == 0) return r->attention = true, CLI_OK;
-    if (strcmp(name, "animate") == 0) return r->animate = true, CLI_OK;
-    if (strcmp(name, "frames") == 0) {
-        if (qkv_io_parse_int(value, &r->frames) && r->frames >= 2 && r->frames <= MOST_FRAMES)
-            return CLI_OK;
-        return cli_error(CLI_USAGE, "plot", "--frames: '%s' is not between 2 and %d", value,
-                         MOST_FRAMES);
-    }
-    bool taken;
-    int code = cli_take_state("plot", &r->state, name, value, &taken);
-    if (taken) return code;
-    if (strcmp(name, "example") == 0) {
-        if (qkv_io_parse_int(value, &r->example) && r->example >= 0) return CLI_OK;
-        return cli_error(CLI_USAGE, "plot", "--example: '%s' is no number of an example", value);
-    }
-    if (strcmp(name, "format") == 0) r->format_name = value;
-    return cli_take_style("plot", &r->style, name, value, &taken);
+    return cli_unknown(command, "--only: there is no picture", value, names, "qkv list plots");
 }
 
-/* Do the options go together with n runs? An exit code. */
-static int check_options(const request *r, int n) {
+static const cli_option options[] = {
+    CLI_OPTIONS_STYLE(request, style),
+    CLI_OWN(request, only, take_picture, "only", "NAME", "one of the pictures of qkv list plots",
+            .without = "attention|animate"),
+    CLI_FLAG(request, animate, "animate",
+             "attention and circuits over the steps, as one moving picture (a gif)",
+             .without = "format"),
+    CLI_INT(request, frames, "frames", "N", 40, 2, 500, "of so many steps, evenly apart",
+            .needs = "animate"),
+    CLI_FLAG(request, attention, "attention", "one example's attention, every layer and head",
+             .without = "animate"),
+    CLI_INT(request, example, "example", "I", 0, 0, 2000000000, "which held-out example",
+            .needs = "attention", .without = "prompt"),
+    CLI_TEXT(request, prompt, "prompt", "TEXT", "this text instead, of a run on text",
+             .needs = "attention"),
+    CLI_TEXT(request, change, "change", "CHANGE",
+             "I,J exchanges what stands at two positions, I=WORD puts a word at one; the last "
+             "layer before and after",
+             .needs = "attention"),
+    CLI_INT(request, state.at, "at", "STEP", QKV_RUN_NEWEST, 0, 1000000000,
+            "its state after so many steps; of an animation the last", .needs = "attention|animate",
+            .def = "the newest"),
+    CLI_TEXT(request, answer, "answer", "NAME", "which of several answers is framed",
+             .needs = "attention"),
+    CLI_FILE(request, state.data, "data",
+             "where the file is now that the run read; a directory: all of them",
+             .needs = "attention|animate", .def = "where it was"),
+    CLI_OPTION_PLUGIN(request, state.plugin, "the plugin with the run's task or block"),
+    CLI_DIRECTORY(request, out, "out", "where the pictures go",
+                  .def = "RUN/plots; of several runs runs/compare"),
+    CLI_END};
+
+/* Can that many runs be drawn so? An exit code. */
+static int check_runs(const request *r, int n) {
     static const char *const need[] = {
         [QKV_PLOT_OF_RUN] = "is of one run; several are drawn in 'compare'",
         [QKV_PLOT_OF_RUNS] = "is of several runs, one is given",
@@ -97,28 +74,12 @@ static int check_options(const request *r, int n) {
     if (n < 1) return cli_error(CLI_USAGE, "plot", "at least one run directory is needed");
     if (n > 32)
         return cli_error(CLI_USAGE, "plot", "at most 32 runs can be compared, %d are given", n);
-    if (r->attention && n > 1)
-        return cli_error(CLI_USAGE, "plot", "--attention is of one run, %d are given", n);
-    if (r->animate && (n > 1 || r->attention || r->only || r->format_name))
-        return cli_error(CLI_USAGE, "plot", "--animate %s",
-                         n > 1            ? "is of one run"
-                         : r->attention   ? "and --attention are two pictures, ask for one"
-                         : r->format_name ? "makes a gif, --format is for stills"
-                                          : "is one picture, --only has no say");
-    if (r->frames >= 0 && !r->animate)
-        return cli_error(CLI_USAGE, "plot", "--frames goes with --animate");
-    if (r->state.at != QKV_RUN_NEWEST && !r->attention && !r->animate)
-        return cli_error(CLI_USAGE, "plot", "--at goes with --attention or --animate");
-    if (r->example >= 0 && !r->attention)
-        return cli_error(CLI_USAGE, "plot", "--example goes with --attention");
-    if (r->example >= 0 && r->prompt)
-        return cli_error(CLI_USAGE, "plot", "--example and --prompt are two examples, ask for one");
+    if (n > 1 && (r->attention || r->animate))
+        return cli_error(CLI_USAGE, "plot", "--%s is of one run, %d are given",
+                         r->attention ? "attention" : "animate", n);
     const qkv_plot_info *p = qkv_plot_list();
     while (r->only && p->name && strcmp(p->name, r->only)) p++;
-    qkv_plot_of drawn = r->attention ? QKV_PLOT_OF_EXAMPLE
-                        : n > 1      ? QKV_PLOT_OF_RUNS
-                                     : QKV_PLOT_OF_RUN;
-    if (!r->only || p->of == drawn) return CLI_OK;
+    if (!r->only || p->of == (n > 1 ? QKV_PLOT_OF_RUNS : QKV_PLOT_OF_RUN)) return CLI_OK;
     return cli_error(CLI_USAGE, "plot", "--only: '%s' %s", p->name, need[p->of]);
 }
 
@@ -165,8 +126,7 @@ static int code_of(qkv_plot_status s) {
 /* Loads the prompt, or a held-out example. */
 static bool load_example(const request *r, qkv_trainer *t, char *error) {
     if (r->prompt) return qkv_probe_load_prompt(t, r->prompt, error);
-    qkv_trainer_load(t, qkv_trainer_any_worker(t), "test",
-                     r->example < 0 ? 0 : (uint64_t)r->example, 1, 1);
+    qkv_trainer_load(t, qkv_trainer_any_worker(t), "test", (uint64_t)r->example, 1, 1);
     return true;
 }
 
@@ -199,8 +159,8 @@ static int plot_animation(request *r, const char *run) {
     const qkv_run_opening o = cli_opening(run, &r->state);
     const char *to = r->out ? r->out : run;
     cli_progress_begin("plot", false);
-    qkv_run_status status = qkv_run_write_frames(
-        &cli_files, &o, r->frames < 0 ? FRAMES : (int)r->frames, to, say_frames, NULL, error);
+    qkv_run_status status =
+        qkv_run_write_frames(&cli_files, &o, (int)r->frames, to, say_frames, NULL, error);
     if (status != QKV_RUN_DONE) return cli_error(cli_code(status), "plot", "%s", error);
     if (*error) cli_error(CLI_OK, "plot", "note: %s", error);
     begin_drawing();
@@ -240,14 +200,14 @@ static int check_run(const char *run, bool curves) {
 }
 
 int cli_plot(int argc, char **argv) {
-    request r = {.example = -1, .frames = -1, .state = CLI_STATE_NEWEST};
+    request r = {0};
     int first = 0;
     bool done;
-    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    int code = cli_read(argc, argv, options, &r, &first, &done);
     if (code != CLI_OK || done) return code;
     int n = argc - first;
     const char *const *runs = (const char *const *)argv + first;
-    code = check_options(&r, n);
+    code = check_runs(&r, n);
     if (code == CLI_OK) code = cli_check_style("plot", &r.style);
     if (code != CLI_OK) return code;
     const bool curves = !r.animate && !r.attention;

@@ -7,14 +7,6 @@
 #include "train/cli/progress.h"
 #include "train/study/probe.h"
 
-static const cli_option options[] = {{"csv", "FILE", "the numbers as a table, too", NULL},
-                                     CLI_OPTION_AT,
-                                     CLI_OPTION_WEIGHTS,
-                                     CLI_OPTION_DATA,
-                                     CLI_OPTION_PLUGIN,
-                                     {"json", NULL, "one line of JSON", NULL},
-                                     {NULL, NULL, NULL, NULL}};
-
 enum {
 #define QKV_STUDY_PROBE(name, when, finds) PROBE_##name,
 #include "train/study/probes.def"
@@ -30,6 +22,10 @@ typedef struct {
     int n_named;  // 0: all that fit
 } request;
 
+static const cli_option options[] = {CLI_FILE(request, csv, "csv", "the numbers as a table, too"),
+                                     CLI_OPTIONS_STATE(request, state),
+                                     CLI_FLAG(request, json, "json", "one line of JSON"), CLI_END};
+
 /* What came of one probe: some of the numbers, or why there are none. */
 typedef struct {
     const qkv_study_probe *probe;
@@ -43,14 +39,6 @@ typedef struct {
     qkv_probe_measures found;
 } findings;
 
-static int take_option(void *ctx, const char *name, const char *value) {
-    request *r = ctx;
-    if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
-    if (strcmp(name, "csv") == 0) return r->csv = value, CLI_OK;
-    bool taken;
-    return cli_take_state("probe", &r->state, name, value, &taken);
-}
-
 static int take_name(request *r, const char *name) {
     const char *names[PROBES + 1] = {NULL};
     for (int i = 0; i < PROBES; i++) {
@@ -60,10 +48,7 @@ static int take_name(request *r, const char *name) {
         r->named[i] = true;
         return CLI_OK;
     }
-    const char *near = cli_nearest(name, names);
-    return near ? cli_error(CLI_USAGE, "probe", "there is no probe '%s'; did you mean '%s'?", name,
-                            near)
-                : cli_error(CLI_USAGE, "probe", "there is no probe '%s' (qkv list probes)", name);
+    return cli_unknown("probe", "there is no probe", name, names, "qkv list probes");
 }
 
 /* ---- looking ---- */
@@ -180,11 +165,11 @@ static int probe(const request *r, const char *run, int step, qkv_trainer *t, te
 }
 
 int cli_probe(int argc, char **argv) {
-    request r = {.state = CLI_STATE_NEWEST};
+    request r = {0};
     qkv_run_progress progress;
     int first = 0;
     bool done;
-    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    int code = cli_read(argc, argv, options, &r, &first, &done);
     if (code != CLI_OK || done) return code;
     if (first == argc) return cli_error(CLI_USAGE, "probe", "a run directory is needed");
     for (int i = first + 1; i < argc && code == CLI_OK; i++) code = take_name(&r, argv[i]);

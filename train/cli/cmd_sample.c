@@ -8,22 +8,8 @@
 #include "train/cli/json.h"
 #include "train/cli/open.h"
 #include "train/cli/progress.h"
-#include "train/io/number.h"
 #include "train/io/text.h"
 #include "train/probe/sample.h"
-
-static const cli_option options[] = {
-    {"prompt", "TEXT", "what to go on with", "what the text begins with"},
-    {"tokens", "N", "how many characters, bytes or words to add", "200"},
-    {"temperature", "X", "below 1: more often the likeliest; 0: always that", "1"},
-    {"top-k", "K", "draw from the K likeliest only; 0: from all", "0"},
-    {"seed", "S", "another seed, another text", "1"},
-    CLI_OPTION_AT,
-    CLI_OPTION_WEIGHTS,
-    CLI_OPTION_DATA,
-    CLI_OPTION_PLUGIN,
-    {"json", NULL, "one line of JSON, with each token's probability", NULL},
-    {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     const char *prompt;
@@ -33,23 +19,19 @@ typedef struct {
     cli_state state;
 } request;
 
-static int take_option(void *ctx, const char *name, const char *value) {
-    request *r = ctx;
-    bool taken;
-    const int code = cli_take_state("sample", &r->state, name, value, &taken);
-    if (taken) return code;
-    if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
-    if (strcmp(name, "prompt") == 0) return r->prompt = value, CLI_OK;
-    if (strcmp(name, "tokens") == 0)
-        return cli_whole_number("sample", name, value, 0, 10000000, &r->tokens);
-    if (strcmp(name, "top-k") == 0)
-        return cli_whole_number("sample", name, value, 0, 2000000000, &r->top_k);
-    if (strcmp(name, "seed") == 0)
-        return cli_whole_number("sample", name, value, 0, 2000000000, &r->seed);
-    if (qkv_io_parse_real(value, &r->temperature) && r->temperature >= 0 && r->temperature <= 1e6)
-        return CLI_OK;
-    return cli_error(CLI_USAGE, "sample", "--temperature: '%s' is not between 0 and 1e6", value);
-}
+static const cli_option options[] = {
+    CLI_TEXT(request, prompt, "prompt", "TEXT", "what to go on with",
+             .def = "what the text begins with"),
+    CLI_INT(request, tokens, "tokens", "N", 200, 0, 10000000,
+            "how many characters, bytes or words to add"),
+    CLI_REAL(request, temperature, "temperature", "X", 1, 0, 1e6,
+             "below 1: more often the likeliest; 0: always that"),
+    CLI_INT(request, top_k, "top-k", "K", 0, 0, 2000000000,
+            "draw from the K likeliest only; 0: from all"),
+    CLI_INT(request, seed, "seed", "S", 1, 0, 2000000000, "another seed, another text"),
+    CLI_OPTIONS_STATE(request, state),
+    CLI_FLAG(request, json, "json", "one line of JSON, with each token's probability"),
+    CLI_END};
 
 /* ---- writing tokens ---- */
 
@@ -182,11 +164,11 @@ static bool sample(session *s, const char *run, char *error) {
 
 int cli_sample(int argc, char **argv) {
     char error[QKV_IO_ERROR] = "out of memory";
-    request r = {.tokens = 200, .temperature = 1, .seed = 1, .state = CLI_STATE_NEWEST};
+    request r = {0};
     qkv_run_progress progress;
     const char *run;
     bool done;
-    int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
+    int code = cli_read_run(argc, argv, options, &r, &run, &done);
     if (code != CLI_OK || done) return code;
     qkv_trainer *t = cli_open_run("sample", run, &r.state, true, &progress, &code);
     if (!t) return code;

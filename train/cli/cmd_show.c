@@ -9,22 +9,7 @@
 #include "train/cli/open.h"
 #include "train/cli/progress.h"
 #include "train/cli/show.h"
-#include "train/io/number.h"
 #include "train/probe/interventions.h"
-
-static const cli_option options[] = {
-    {"example", "I", "which held-out example", "0"},
-    {"head", "H", "which head of the last layer; -1: the one that looks most at the answer", "-1"},
-    {"answer", "NAME", "which readout, where a task has several answers (qkv data TASK)", NULL},
-    {"change", "CHANGE",
-     "I,J exchanges what stands at two positions, I=WORD puts a word at one; else two that tell "
-     "most",
-     NULL},
-    CLI_OPTION_AT,
-    CLI_OPTION_WEIGHTS,
-    CLI_OPTION_DATA,
-    CLI_OPTION_PLUGIN,
-    {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     long example, head;
@@ -32,19 +17,17 @@ typedef struct {
     cli_state state;
 } request;
 
-static int take_option(void *ctx, const char *name, const char *value) {
-    request *r = ctx;
-    bool taken;
-    int code = cli_take_state("show", &r->state, name, value, &taken);
-    if (taken) return code;
-    if (strcmp(name, "answer") == 0) return r->answer = value, CLI_OK;
-    if (strcmp(name, "change") == 0) return r->change = value, CLI_OK;
-    long *to = strcmp(name, "head") == 0 ? &r->head : &r->example;
-    if (qkv_io_parse_int(value, to) && *to >= (to == &r->head ? -1 : 0) && *to <= 2000000000)
-        return CLI_OK;
-    return cli_error(CLI_USAGE, "show", "--%s: '%s' is no number of %s", name, value,
-                     strcmp(name, "head") == 0 ? "a head" : "an example");
-}
+static const cli_option options[] = {
+    CLI_INT(request, example, "example", "I", 0, 0, 2000000000, "which held-out example"),
+    CLI_INT(request, head, "head", "H", -1, -1, 2000000000,
+            "which head of the last layer; -1: the one that looks most at the answer"),
+    CLI_TEXT(request, answer, "answer", "NAME",
+             "which readout, where a task has several answers (qkv data TASK)"),
+    CLI_TEXT(request, change, "change", "CHANGE",
+             "I,J exchanges what stands at two positions, I=WORD puts a word at one; else two that "
+             "tell most"),
+    CLI_OPTIONS_STATE(request, state),
+    CLI_END};
 
 static const char *bold(const cli_shown *v) { return v->colour ? "\033[1m" : ""; }
 static const char *plain(const cli_shown *v) { return v->colour ? "\033[0m" : ""; }
@@ -169,10 +152,10 @@ static int show(cli_shown *v, const request *r) {
 }
 
 int cli_show(int argc, char **argv) {
-    request r = {.head = -1, .state = CLI_STATE_NEWEST};
+    request r = {0};
     const char *run;
     bool done;
-    int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
+    int code = cli_read_run(argc, argv, options, &r, &run, &done);
     if (code != CLI_OK || done) return code;
     qkv_run_progress progress;
     qkv_trainer *t = cli_open_run("show", run, &r.state, true, &progress, &code);

@@ -17,62 +17,50 @@
 #include "train/study/study.h"
 #include "train/trainer/pool.h"
 
-static const cli_option options[] = {
-    {"seeds", "N", "trainings of each variant", "the study's own"},
-    {"first-seed", "N", "the first of them", "the study's own"},
-    {"jobs", "N", "trainings at once; 0: one for each processor it may use", "0"},
-    {"threads", "N", "threads of each training", "1"},
-    {"out", "DIR", "where results, tables and pictures go", "runs/study/NAME"},
-    {"part", "I/N", "only the I-th of N parts of the trainings (to be merged afterwards)", NULL},
-    {"merge", NULL,
-     "operands: a study, then directories; adds their results to --out and judges them", NULL},
-    {"plugin", "FILE", "your own tasks and blocks", NULL},
-    CLI_OPTION_FORMAT,
-    CLI_OPTION_SIZE,
-    CLI_OPTION_DPI,
-    CLI_OPTION_FONT,
-    {"quiet", NULL, "no progress, no text", NULL},
-    {"json", NULL, "one line of JSON on stdout", NULL},
-    {NULL, NULL, NULL, NULL}};
+typedef struct {
+    long i, n;
+} part;
 
 typedef struct {
-    long seeds, first_seed, jobs, threads, part, parts;
+    long seeds, first_seed, jobs, threads;
+    part part;
     const char *out;
     const struct qkv_config_plugin *plugin;
     bool merge, quiet, json;
     qkv_plot_style style;
 } request;
 
-static int take_part(request *r, const char *text) {
+static int take_part(const char *command, const cli_option *o, const char *text, void *field) {
+    part *p = field;
     char first[32];
     const char *slash = strchr(text, '/');
     snprintf(first, sizeof first, "%.*s", slash ? (int)(slash - text) : 0, text);
-    if (slash && qkv_io_parse_int(first, &r->part) && qkv_io_parse_int(slash + 1, &r->parts) &&
-        r->part >= 1 && r->parts >= r->part && r->parts <= 100000)
+    if (slash && qkv_io_parse_int(first, &p->i) && qkv_io_parse_int(slash + 1, &p->n) &&
+        p->i >= 1 && p->n >= p->i && p->n <= 100000)
         return CLI_OK;
-    return cli_error(CLI_USAGE, "study", "--part: '%s' is not of the form I/N with 1 <= I <= N",
-                     text);
+    return cli_error(CLI_USAGE, command, "--%s: '%s' is not of the form I/N with 1 <= I <= N",
+                     o->name, text);
 }
 
-static int take_option(void *ctx, const char *name, const char *value) {
-    request *r = ctx;
-    if (strcmp(name, "seeds") == 0)
-        return cli_whole_number("study", name, value, 1, 100000, &r->seeds);
-    if (strcmp(name, "first-seed") == 0)
-        return cli_whole_number("study", name, value, 0, 2000000000, &r->first_seed);
-    if (strcmp(name, "jobs") == 0) return cli_whole_number("study", name, value, 0, 256, &r->jobs);
-    if (strcmp(name, "threads") == 0)
-        return cli_whole_number("study", name, value, 1, 64, &r->threads);
-    if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
-    if (strcmp(name, "part") == 0) return take_part(r, value);
-    if (strcmp(name, "merge") == 0) return r->merge = true, CLI_OK;
-    if (strcmp(name, "plugin") == 0) return cli_load_plugin("study", value, &r->plugin);
-    if (strcmp(name, "quiet") == 0) return r->quiet = true, CLI_OK;
-    bool taken;
-    const int code = cli_take_style("study", &r->style, name, value, &taken);
-    if (taken) return code;
-    return r->json = true, CLI_OK;
-}
+static const cli_option options[] = {
+    CLI_INT(request, seeds, "seeds", "N", 0, 1, 100000, "trainings of each variant",
+            .def = "the study's own"),
+    CLI_INT(request, first_seed, "first-seed", "N", -1, 0, 2000000000, "the first of them",
+            .def = "the study's own"),
+    CLI_INT(request, jobs, "jobs", "N", 0, 0, 256,
+            "trainings at once; 0: one for each processor it may use"),
+    CLI_INT(request, threads, "threads", "N", 1, 1, 64, "threads of each training"),
+    CLI_DIRECTORY(request, out, "out", "where results, tables and pictures go",
+                  .def = "runs/study/NAME"),
+    CLI_OWN(request, part, take_part, "part", "I/N",
+            "only the I-th of N parts of the trainings (to be merged afterwards)"),
+    CLI_FLAG(request, merge, "merge",
+             "operands: a study, then directories; adds their results to --out and judges them"),
+    CLI_OPTION_PLUGIN(request, plugin, "your own tasks and blocks"),
+    CLI_OPTIONS_STYLE(request, style),
+    CLI_FLAG(request, quiet, "quiet", "no progress, no text"),
+    CLI_FLAG(request, json, "json", "one line of JSON on stdout"),
+    CLI_END};
 
 /* ---- finding the study ---- */
 
@@ -100,12 +88,8 @@ static qkv_study *open_study(const char *name, const struct qkv_config_plugin *p
         return s;
     }
     if (length < 6 || strcmp(name + length - 5, ".json") != 0) {
-        const char *near = cli_nearest(name, names);
-        *code = near ? cli_error(CLI_USAGE, "study", "there is no study '%s'; did you mean '%s'?",
-                                 name, near)
-                     : cli_error(CLI_USAGE, "study",
-                                 "there is no study '%s' (qkv study list), and it is no .json file",
-                                 name);
+        *code = cli_unknown("study", "there is no study", name, names,
+                            "qkv study list; a file's name ends in .json");
         return NULL;
     }
     void *text;
@@ -274,8 +258,8 @@ static int run_study(const request *r, const char *name) {
     qkv_study_options o = {.dir = r->out ? r->out : dir,
                            .jobs = r->jobs ? (int)r->jobs : qkv_trainer_processors(),
                            .threads = (int)r->threads,
-                           .part = (int)r->part - 1,
-                           .parts = (int)r->parts,
+                           .part = (int)r->part.i - 1,
+                           .parts = (int)r->part.n,
                            .plugin = r->plugin,
                            .stop = &cli_stop,
                            .progress = show_progress};
@@ -349,10 +333,10 @@ static int merge(const request *r, int n, char **operands) {
 static int exit_code(int code) { return code < 0 ? CLI_FAILED : code; }
 
 int cli_study(int argc, char **argv) {
-    request r = {.first_seed = -1, .threads = 1, .part = 1, .parts = 1};
+    request r = {.part = {1, 1}};
     int first = 0;
     bool done;
-    int code = cli_parse(argc, argv, options, take_option, &r, &first, &done);
+    int code = cli_read(argc, argv, options, &r, &first, &done);
     if (code != CLI_OK || done) return code;
     int n = argc - first;
     if (n < 1)

@@ -9,31 +9,11 @@
 #include "train/cli/stop.h"
 #include "train/cli/train_source.h"
 #include "train/cli/train_summary.h"
-#include "train/io/number.h"
 #include "train/io/words.h"
 #include "train/plot/plot.h"
 #include "train/trainer/pool.h"
 
 enum { MAX_PICTURES = 64 };
-
-/* The options that are no part of the configuration. */
-const cli_option cli_train_options[] = {
-    {"", NULL, "Run", NULL},
-    {"out", "DIR", "the run's directory", "runs/TASK-N"},
-    {"force", NULL, "replace an earlier run in it", NULL},
-    {"resume", NULL,
-     "go on with the run in --out; of what it is only --steps may grow, and --data move", NULL},
-    {"plugin", "FILE", "your own tasks and blocks: a .c file or a shared object", NULL},
-    {"config", "FILE", "start from a config.json", NULL},
-    {"save-every", "N|log", "steps between checkpoints; 0: only at the end; log: 1, 2, 4, 8 ...",
-     "0; of --resume and --config the run's"},
-    {"keep", "N", "checkpoints that stay, at least 2", "2; all of log; or the run's"},
-    {"threads", "N", "threads; 0: one for each processor it may use. Never changes a result", "0"},
-    {"detect-anomaly", NULL,
-     "look for numbers that are not finite at every node of every step; slower", NULL},
-    {"quiet", NULL, "no progress, no summary", NULL},
-    {"json", NULL, "the summary as one line of JSON on stdout", NULL},
-    {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     cli_settings settings;
@@ -45,26 +25,39 @@ typedef struct {
 
 /* ---- the options ---- */
 
-static int take_option(void *ctx, const char *name, const char *value) {
-    request *r = ctx;
-    if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
-    if (strcmp(name, "config") == 0) return r->config_file = value, CLI_OK;
-    if (strcmp(name, "plugin") == 0) return CLI_OK;  // cli_settings_begin() has loaded it
-    if (strcmp(name, "force") == 0) return r->force = true, CLI_OK;
-    if (strcmp(name, "resume") == 0) return r->resume = true, CLI_OK;
-    if (strcmp(name, "detect-anomaly") == 0) return r->detect_anomaly = true, CLI_OK;
-    if (strcmp(name, "quiet") == 0) return r->quiet = true, CLI_OK;
-    if (strcmp(name, "json") == 0) return r->json = true, CLI_OK;
-    if (strcmp(name, "threads") == 0)
-        return cli_whole_number("train", name, value, 0, 256, &r->threads);
-    if (strcmp(name, "save-every") == 0 && strcmp(value, "log") == 0)
-        return r->saving.every = QKV_RUN_SAVE_LOG, CLI_OK;
-    if (strcmp(name, "save-every") == 0)
-        return cli_whole_number("train", name, value, 0, 1000000000, &r->saving.every);
-    if (strcmp(name, "from") == 0) r->from = value;
-    if (strcmp(name, "keep") == 0)
-        return cli_whole_number("train", name, value, 2, 1000000, &r->saving.keep);
-    return cli_settings_take(&r->settings, name, value);
+static int take_saving(const char *command, const cli_option *o, const char *value, void *field) {
+    long *every = field;
+    if (strcmp(value, "log") == 0) return *every = QKV_RUN_SAVE_LOG, CLI_OK;
+    return cli_whole_number(command, o->name, value, 0, 1000000000, every);
+}
+
+/* Those that are no part of the configuration. */
+const cli_option cli_train_options[] = {
+    CLI_HEADING("Run"),
+    CLI_DIRECTORY(request, out, "out", "the run's directory", .def = "runs/TASK-N"),
+    CLI_FLAG(request, force, "force", "replace an earlier run in it"),
+    CLI_FLAG(request, resume, "resume",
+             "go on with the run in --out; of what it is only --steps may grow, and --data move"),
+    CLI_OPTION_PLUGIN_LOADED(request, "your own tasks and blocks: a .c file or a shared object"),
+    CLI_FILE(request, config_file, "config", "start from a config.json"),
+    CLI_OWN(request, saving.every, take_saving, "save-every", "N|log",
+            "steps between checkpoints; 0: only at the end; log: 1, 2, 4, 8 ...",
+            .def = "0; of --resume and --config the run's"),
+    CLI_INT(request, saving.keep, "keep", "N", 0, 2, 1000000, "checkpoints that stay, at least 2",
+            .def = "2; all of log; or the run's"),
+    CLI_INT(request, threads, "threads", "N", 0, 0, 256,
+            "threads; 0: one for each processor it may use. Never changes a result"),
+    CLI_FLAG(request, detect_anomaly, "detect-anomaly",
+             "look for numbers that are not finite at every node of every step; slower"),
+    CLI_FLAG(request, quiet, "quiet", "no progress, no summary"),
+    CLI_FLAG(request, json, "json", "the summary as one line of JSON on stdout"),
+    CLI_END};
+
+static const char *given(const request *r, const char *option) {
+    const char *value = NULL;
+    for (int i = 0; i < r->settings.n_given; i++)
+        if (strcmp(r->settings.given[i].name, option) == 0) value = r->settings.given[i].value;
+    return value;
 }
 
 /* What a resumed run may be given: more steps, and where its files are now. */
@@ -295,9 +288,9 @@ int cli_train(int argc, char **argv) {
     int first = 0;
     bool done = false;
     int code = cli_settings_begin(&r.settings, argc, argv, true, cli_train_options);
-    if (code == CLI_OK)
-        code = cli_parse(argc, argv, r.settings.option, take_option, &r, &first, &done);
+    if (code == CLI_OK) code = cli_read(argc, argv, r.settings.option, &r, &first, &done);
     if (code != CLI_OK || done) return code;
+    r.from = given(&r, "from");
     if (first < argc)
         return cli_error(CLI_USAGE, "train", "'%s' is no option; qkv train takes none but options",
                          argv[first]);

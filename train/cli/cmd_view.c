@@ -7,17 +7,9 @@
 
 #include "train/cli/open.h"
 #include "train/cli/progress.h"
-#include "train/io/number.h"
 
 /* Checkpoints that go into the page: as many as fit into so many bytes, the newest always. */
 enum { MOST_BYTES = 48 << 20, MOST_STATES = 64, MOST_PAGE = 64 << 20 };
-
-static const cli_option options[] = {
-    {"out", "FILE", "the file to write", "RUN/view.html"},
-    {"at", "STEP", "the step at which it opens", "the newest"},
-    CLI_OPTION_DATA,
-    {"page", "FILE", "the page without a run, as `make page` builds it", "beside the program"},
-    {NULL, NULL, NULL, NULL}};
 
 typedef struct {
     const char *out, *page;
@@ -25,16 +17,14 @@ typedef struct {
     long at;          // -1: the newest
 } request;
 
-static int take_option(void *ctx, const char *name, const char *value) {
-    request *r = ctx;
-    if (strcmp(name, "at") == 0) {
-        if (qkv_io_parse_int(value, &r->at) && r->at >= 0) return CLI_OK;
-        return cli_error(CLI_USAGE, "view", "--at: '%s' is no number of steps", value);
-    }
-    if (strcmp(name, "data") == 0) return r->state.data = value, CLI_OK;
-    *(strcmp(name, "out") == 0 ? &r->out : &r->page) = value;
-    return CLI_OK;
-}
+static const cli_option options[] = {
+    CLI_FILE(request, out, "out", "the file to write", .def = "RUN/view.html"),
+    CLI_INT(request, at, "at", "STEP", -1, 0, 1000000000, "the step at which it opens",
+            .def = "the newest"),
+    CLI_OPTION_DATA(request, state),
+    CLI_FILE(request, page, "page", "the page without a run, as `make page` builds it",
+             .def = "beside the program"),
+    CLI_END};
 
 /* ---- the page without a run ---- */
 
@@ -241,10 +231,10 @@ static int view(const char *dir, const request *r, qkv_trainer *t, int latest) {
 
 int cli_view(int argc, char **argv) {
     char error[QKV_IO_ERROR];
-    request r = {.state = CLI_STATE_NEWEST, .at = -1};
+    request r = {.state = {.at = QKV_RUN_NEWEST}};
     const char *run;
     bool done;
-    int code = cli_parse_run(argc, argv, options, take_option, &r, &run, &done);
+    int code = cli_read_run(argc, argv, options, &r, &run, &done);
     if (code != CLI_OK || done) return code;
     qkv_run_progress progress;
     qkv_run_status status;

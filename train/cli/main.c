@@ -31,10 +31,7 @@ static void help(void) {
 static int unknown(const char *name) {
     const char *names[COMMANDS + 1] = {NULL};
     for (int i = 0; i < COMMANDS; i++) names[i] = commands[i].name;
-    const char *near = cli_nearest(name, names);
-    if (near)
-        return cli_error(CLI_USAGE, NULL, "unknown command '%s'; did you mean '%s'?", name, near);
-    return cli_error(CLI_USAGE, NULL, "unknown command '%s' (qkv --help)", name);
+    return cli_unknown(NULL, "unknown command", name, names, "qkv --help");
 }
 
 /* "qkv help train" is "qkv train --help". */

@@ -5,24 +5,11 @@
 #include <string.h>
 
 #include "train/cli/progress.h"
-#include "train/io/number.h"
 #include "train/trainer/anomaly.h"
 
-int cli_take_state(const char *command, cli_state *s, const char *name, const char *value,
-                   bool *taken) {
-    *taken = true;
-    if (strcmp(name, "plugin") == 0) return cli_load_plugin(command, value, &s->plugin);
-    if (strcmp(name, "weights") == 0) return s->weights = value, CLI_OK;
-    if (strcmp(name, "data") == 0) return s->data = value, CLI_OK;
-    *taken = strcmp(name, "at") == 0;
-    if (!*taken) return CLI_OK;
-    if (qkv_io_parse_int(value, &s->at) && s->at >= 0 && s->at <= 1000000000) return CLI_OK;
-    return cli_error(CLI_USAGE, command, "--at: '%s' is no number of steps", value);
-}
-
-int cli_parse_run(int argc, char **argv, const cli_option *options, cli_option_fn *found, void *ctx,
-                  const char **run, bool *done) {
-    int first = 0, code = cli_parse(argc, argv, options, found, ctx, &first, done);
+int cli_read_run(int argc, char **argv, const cli_option *options, void *request, const char **run,
+                 bool *done) {
+    int first = 0, code = cli_read(argc, argv, options, request, &first, done);
     *run = argv[first];
     if (code != CLI_OK || *done || argc - first == 1) return code;
     return cli_error(CLI_USAGE, argv[0], "one run directory is needed, %d are given", argc - first);

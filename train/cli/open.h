@@ -13,32 +13,23 @@ typedef struct {
     const struct qkv_config_plugin *plugin;
 } cli_state;
 
-#define CLI_STATE_NEWEST \
-    { .at = QKV_RUN_NEWEST }
+/* Their lines in a table, for the member of that type in the command's struct. */
+#define CLI_OPTION_DATA(type, state)                                              \
+    CLI_FILE(type, state.data, "data",                                            \
+             "where the file is now that the run read; a directory: all of them", \
+             .def = "where it was")
+#define CLI_OPTIONS_STATE(type, state)                                             \
+    CLI_INT(type, state.at, "at", "STEP", QKV_RUN_NEWEST, 0, 1000000000,           \
+            "the state after so many steps; trained for again from what is there", \
+            .def = "the newest"),                                                  \
+        CLI_FILE(type, state.weights, "weights",                                   \
+                 "parameters from a safetensors file instead of the run's own"),   \
+        CLI_OPTION_DATA(type, state),                                              \
+        CLI_OPTION_PLUGIN(type, state.plugin, "the plugin with the run's task or block")
 
-/* Their lines in a list of options. */
-#define CLI_OPTION_AT                                                                        \
-    {                                                                                        \
-        "at", "STEP", "the state after so many steps; trained for again from what is there", \
-            "the newest"                                                                     \
-    }
-#define CLI_OPTION_WEIGHTS \
-    { "weights", "FILE", "parameters from a safetensors file instead of the run's own", NULL }
-#define CLI_OPTION_DATA                                                                      \
-    {                                                                                        \
-        "data", "FILE", "where the file is now that the run read; a directory: all of them", \
-            "where it was"                                                                   \
-    }
-#define CLI_OPTION_PLUGIN \
-    { "plugin", "FILE", "the plugin with the run's task or block", NULL }
-
-/* Takes one of these options; *taken says whether it is one. An exit code. */
-int cli_take_state(const char *command, cli_state *s, const char *name, const char *value,
-                   bool *taken);
-
-/* cli_parse() of a command with one operand, a run directory, which goes into *run. */
-int cli_parse_run(int argc, char **argv, const cli_option *options, cli_option_fn *found, void *ctx,
-                  const char **run, bool *done);
+/* cli_read() of a command with one operand, a run directory, which goes into *run. */
+int cli_read_run(int argc, char **argv, const cli_option *options, void *request, const char **run,
+                 bool *done);
 
 /* What qkv_run_open_at() is asked for. */
 qkv_run_opening cli_opening(const char *run, const cli_state *s);

@@ -1,142 +1,14 @@
-/* options.c - parsing and showing options; errors and endings. */
-#include <errno.h>
-#include <getopt.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+/* options.c - reading the options of a command, and showing them. */
+#include "train/cli/options.h"
 
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "data/option.h"
 #include "train/cli/cli.h"
-#include "train/cli/progress.h"
-#include "train/config/plugin.h"
 #include "train/io/number.h"
 #include "train/io/words.h"
-
-void cli_print(const char *format, ...) {
-    char line[4096];
-    va_list args;
-    va_start(args, format);
-    qkv_io_vwords(line, sizeof line, format, args);
-    va_end(args);
-    fputs(line, stdout);
-}
-
-int cli_error(int code, const char *command, const char *format, ...) {
-    char text[1024], shown[1024];
-    va_list args;
-    va_start(args, format);
-    qkv_io_vwords(text, sizeof text, format, args);
-    va_end(args);
-    if (!*text) snprintf(text, sizeof text, "failed, and what failed left no reason");
-    cli_progress_end();
-    fprintf(stderr, "qkv%s%s: %s\n", command ? " " : "", command ? command : "",
-            qkv_io_printable(text, shown, sizeof shown));
-    return code;
-}
-
-int cli_code(qkv_run_status s) {
-    switch (s) {
-        case QKV_RUN_DONE: return CLI_OK;
-        case QKV_RUN_USAGE: return CLI_USAGE;
-        case QKV_RUN_DAMAGED: return CLI_DAMAGED;
-        case QKV_RUN_DIVERGED: return CLI_DIVERGED;
-        case QKV_RUN_FAILED:
-        case QKV_RUN_STOPPED: break;
-    }
-    return CLI_FAILED;
-}
-
-bool cli_terminal(int fd) {
-    const char *term = getenv("TERM");
-    return isatty(fd) && term && strcmp(term, "dumb") != 0;
-}
-
-int cli_finish(int code) {
-    cli_progress_end();
-    bool failed = ferror(stdout) != 0;
-    errno = 0;
-    if (fclose(stdout) != 0) failed = true;
-    if (!failed) return code;
-    fprintf(stderr, "qkv: cannot write the output: %s\n",
-            errno ? strerror(errno) : "an earlier write failed");
-    return code == CLI_OK ? CLI_FAILED : code;
-}
-
-/* ---- nearest names ---- */
-
-/* Levenshtein distance, of names shorter than 64. */
-static int distance(const char *a, const char *b) {
-    int row[64], n = (int)strlen(b);
-    for (int j = 0; j <= n; j++) row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            int best = diagonal + (a[i - 1] != b[j - 1]);
-            if (row[j] + 1 < best) best = row[j] + 1;
-            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-            diagonal = row[j];
-            row[j] = best;
-        }
-    }
-    return row[n];
-}
-
-const char *cli_nearest(const char *name, const char *const *names) {
-    const char *best = NULL;
-    int least = (int)(strlen(name) + 2) / 3 + 1;
-    for (int i = 0; names[i]; i++) {
-        if (strlen(name) >= 63 || strlen(names[i]) >= 63) continue;
-        int d = distance(name, names[i]);
-        if (d < least) least = d, best = names[i];
-    }
-    return best;
-}
-
-/* "there is no task 'pears'; did you mean 'pairs'?" */
-static int unknown_name(const char *command, const char *what, const char *name,
-                        const char *const *names, const char *otherwise) {
-    const char *near = cli_nearest(name, names);
-    if (near)
-        return cli_error(CLI_USAGE, command, "--%s: there is no %s '%s'; did you mean '%s'?", what,
-                         what, name, near);
-    return cli_error(CLI_USAGE, command, "--%s: there is no %s '%s' (%s)", what, what, name,
-                     otherwise);
-}
-
-enum { MAX_NAMES = 128 };
-
-int cli_unknown_task(const char *command, const char *name, const qkv_config_plugin *plugin) {
-    const char *names[MAX_NAMES + 1] = {NULL};
-    const data_task *task;
-    for (int i = 0; i < MAX_NAMES && (task = qkv_config_task_at(plugin, i)); i++)
-        names[i] = task->name;
-    return unknown_name(command, "task", name, names,
-                        "qkv list tasks; a plugin's own need --plugin");
-}
-
-int cli_unknown_block(const char *command, const char *name, const qkv_config_plugin *plugin) {
-    const char *names[MAX_NAMES + 1] = {"transformer"};
-    const qkv_config_plugin_block *own = plugin ? plugin->blocks : NULL;
-    for (int i = 0; i + 1 < MAX_NAMES && own && own[i].name; i++) names[i + 1] = own[i].name;
-    return unknown_name(command, "block", name, names,
-                        "built in is transformer; a plugin's own need --plugin");
-}
-
-int cli_readout(const char *command, const data_spec *s, const char *name) {
-    char has[256] = "";
-    for (int r = 0; r < s->n_readouts; r++) {
-        size_t n = strlen(has);
-        if (!name || strcmp(s->readout[r].name, name) == 0) return r;
-        snprintf(has + n, sizeof has - n, "%s%s", n ? ", " : "", s->readout[r].name);
-    }
-    cli_error(CLI_USAGE, command, "--answer: there is no '%s'; %s has %s", name, s->task->name,
-              has);
-    return -1;
-}
-
-/* ---- parsing ---- */
 
 /* How many options that are listed begin with these letters; the first two of them in `text`. */
 static int beginning_with(const char *letters, const cli_option *options, char *text, size_t size) {
@@ -171,76 +43,43 @@ static int unknown_option(const char *command, const char *given, const cli_opti
     return cli_error(CLI_USAGE, command, "unknown option '%s' (qkv %s --help)", name, command);
 }
 
-/* Is one of the options in "--a, --b)" given? Its name comes into `name`. */
-static bool any_given(const char *list, const cli_option *options, const bool *given,
-                      char name[40]) {
-    for (; strncmp(list, "--", 2) == 0; list += strspn(list, ", ")) {
-        size_t n = strcspn(list += 2, ",) ");
-        snprintf(name, 40, "%.*s", (int)n, list);
-        for (int i = 0; options[i].name; i++)
-            if (given[i] && strcmp(options[i].name, name) == 0) return true;
-        list += n;
-    }
-    return false;
+/* ---- what belongs together ---- */
+
+enum { LIST = 120 };
+
+/* "a|b" as "--a, --b". */
+static const char *listed(const char *names, char out[LIST]) {
+    size_t n = 0;
+    out[0] = '\0';
+    for (; *names && n < LIST; names += strcspn(names, "|"), names += *names == '|')
+        n += (size_t)snprintf(out + n, LIST - n, "%s--%.*s", n ? ", " : "",
+                              (int)strcspn(names, "|"), names);
+    return out;
 }
 
-/* "(with --a, --b)" and "(not with --a)" in an option's help are a promise: without them, or with
- * them, it would do nothing. */
+/* The one of "a|b" that is given, or NULL. */
+static const char *any_given(const char *names, const cli_option *options, const bool *given) {
+    for (int i = 0; options[i].name; i++)
+        if (given[i] && data_choice_index(names, options[i].name) >= 0) return options[i].name;
+    return NULL;
+}
+
 static int idle_option(const char *command, const cli_option *options, const bool *given) {
-    static const char with[] = "(with ", without[] = "(not with ";
+    char list[LIST];
     for (int i = 0; options[i].name; i++) {
-        const char *help = given[i] && options[i].help ? options[i].help : "", *list;
-        char name[40] = "";
-        if ((list = strstr(help, with)) &&
-            !any_given(list += sizeof with - 1, options, given, name))
-            return cli_error(CLI_USAGE, command, "--%s belongs to %.*s", options[i].name,
-                             (int)strcspn(list, ")"), list);
-        if ((list = strstr(help, without)) &&
-            any_given(list + sizeof without - 1, options, given, name))
-            return cli_error(CLI_USAGE, command, "--%s does nothing with --%s", options[i].name,
-                             name);
+        const cli_option *o = &options[i];
+        if (!given[i]) continue;
+        if (o->needs && !any_given(o->needs, options, given))
+            return cli_error(CLI_USAGE, command, "--%s belongs to %s", o->name,
+                             listed(o->needs, list));
+        if (o->without && any_given(o->without, options, given))
+            return cli_error(CLI_USAGE, command, "--%s does nothing with --%s", o->name,
+                             any_given(o->without, options, given));
     }
     return CLI_OK;
 }
 
-int cli_parse(int argc, char **argv, const cli_option *options, cli_option_fn *found, void *ctx,
-              int *first, bool *done) {
-    struct option table[CLI_MAXOPTIONS];
-    bool given_at[CLI_MAXOPTIONS] = {false};
-    int index[CLI_MAXOPTIONS], n = 0, c, at;
-    for (int i = 0; options[i].name && n < CLI_MAXOPTIONS - 2; i++) {
-        if (!*options[i].name) continue;
-        index[n] = i;
-        table[n++] = (struct option){
-            options[i].name, options[i].argument ? required_argument : no_argument, NULL, 1};
-    }
-    table[n++] = (struct option){"help", no_argument, NULL, 2};
-    table[n] = (struct option){NULL, 0, NULL, 0};
-    *done = false;
-    opterr = 0;
-    optind = 0;  // starts anew
-    while ((c = getopt_long(argc, argv, ":h", table, &at)) != -1) {
-        const char *given = argv[optind - 1];
-        if (c == 'h' || c == 2) {
-            cli_help(argv[0], options);
-            *done = true;
-            return CLI_OK;
-        }
-        if (c == ':') return cli_error(CLI_USAGE, argv[0], "option '%s' needs a value", given);
-        if (c == '?' && (optopt == 1 || optopt == 2))
-            return cli_error(CLI_USAGE, argv[0], "option '%.*s' takes no value",
-                             (int)strcspn(given, "="), given);
-        if (c == '?' && optopt)
-            return cli_error(CLI_USAGE, argv[0], "unknown option '-%c' (qkv %s --help)", optopt,
-                             argv[0]);
-        if (c == '?') return unknown_option(argv[0], given, options);
-        int code = found(ctx, options[index[at]].name, optarg);
-        if (code != CLI_OK) return code;
-        given_at[index[at]] = true;
-    }
-    *first = optind;
-    return idle_option(argv[0], options, given_at);
-}
+/* ---- reading ---- */
 
 int cli_whole_number(const char *command, const char *name, const char *text, long least, long most,
                      long *out) {
@@ -251,12 +90,105 @@ int cli_whole_number(const char *command, const char *name, const char *text, lo
                      most);
 }
 
+static int take_real(const char *command, const cli_option *o, const char *text, double *out) {
+    if (!qkv_io_is_real(text))
+        return cli_error(CLI_USAGE, command, "--%s: '%s' is not a number", o->name, text);
+    if (qkv_io_parse_real(text, out) && *out >= o->least && *out <= o->most) return CLI_OK;
+    return cli_error(CLI_USAGE, command, "--%s: %s is not between %g and %g", o->name, text,
+                     o->least, o->most);
+}
+
+static int take(const char *command, const cli_option *o, const char *value, void *field) {
+    switch (o->kind) {
+        case CLI_KIND_OWN: return o->take(command, o, value, field);
+        case CLI_KIND_FLAG: return *(bool *)field = true, CLI_OK;
+        case CLI_KIND_INT:
+            return cli_whole_number(command, o->name, value, (long)o->least, (long)o->most, field);
+        case CLI_KIND_REAL: return take_real(command, o, value, field);
+        case CLI_KIND_CHOICE:
+            if (data_choice_index(o->argument, value) < 0)
+                return cli_error(CLI_USAGE, command, "--%s: '%s' is none of %s", o->name, value,
+                                 o->argument);
+            break;
+        case CLI_KIND_TEXT:
+        case CLI_KIND_FILE:
+        case CLI_KIND_DIRECTORY: break;
+    }
+    return *(const char **)field = value, CLI_OK;
+}
+
+static void set_defaults(const cli_option *options, char *request) {
+    for (const cli_option *o = options; o->name; o++) {
+        if (o->kind == CLI_KIND_INT) *(long *)(void *)(request + o->offset) = (long)o->number;
+        if (o->kind == CLI_KIND_REAL) *(double *)(void *)(request + o->offset) = o->number;
+        if (o->kind == CLI_KIND_CHOICE) *(const char **)(void *)(request + o->offset) = o->def;
+    }
+}
+
+/* What getopt_long() answers wrongly given options with, in words. */
+static int refuse(int c, char **argv, const cli_option *options) {
+    const char *given = argv[optind - 1];
+    if (c == ':') return cli_error(CLI_USAGE, argv[0], "option '%s' needs a value", given);
+    if (optopt == 1 || optopt == 2)
+        return cli_error(CLI_USAGE, argv[0], "option '%.*s' takes no value",
+                         (int)strcspn(given, "="), given);
+    if (optopt)
+        return cli_error(CLI_USAGE, argv[0], "unknown option '-%c' (qkv %s --help)", optopt,
+                         argv[0]);
+    return unknown_option(argv[0], given, options);
+}
+
+int cli_read(int argc, char **argv, const cli_option *options, void *request, int *first,
+             bool *done) {
+    struct option table[CLI_MAXOPTIONS];
+    bool given[CLI_MAXOPTIONS] = {false};
+    int index[CLI_MAXOPTIONS], n = 0, c, at, code = CLI_OK;
+    for (int i = 0; options[i].name && n < CLI_MAXOPTIONS - 2; i++) {
+        if (!*options[i].name) continue;
+        index[n] = i;
+        table[n++] = (struct option){
+            options[i].name, options[i].argument ? required_argument : no_argument, NULL, 1};
+    }
+    table[n++] = (struct option){"help", no_argument, NULL, 2};
+    table[n] = (struct option){NULL, 0, NULL, 0};
+    set_defaults(options, request);
+    *done = false;
+    opterr = 0;
+    optind = 0;  // starts anew
+    while (code == CLI_OK && (c = getopt_long(argc, argv, ":h", table, &at)) != -1) {
+        if (c == 'h' || c == 2) {
+            cli_help(argv[0], options);
+            *done = true;
+            return CLI_OK;
+        }
+        if (c != 1) return refuse(c, argv, options);
+        const cli_option *o = &options[index[at]];
+        code = take(argv[0], o, optarg, (char *)request + o->offset);
+        given[index[at]] = true;
+    }
+    *first = optind;
+    return code == CLI_OK ? idle_option(argv[0], options, given) : code;
+}
+
+/* ---- showing ---- */
+
 static const char *operands_of(const char *command) {
 #define COMMAND(name, operands, summary) \
     if (strcmp(command, #name) == 0) return operands "\n\n" summary;
 #include "train/cli/commands.def"
 #undef COMMAND
     return "";
+}
+
+/* "(with --a)", "(not with --b)" and the default, after what an option is for. */
+static void print_conditions(const cli_option *o) {
+    char list[LIST];
+    bool number = o->kind == CLI_KIND_INT || o->kind == CLI_KIND_REAL;
+    const char *blank = *o->help ? " " : "";
+    if (o->needs) printf(" (with %s)", listed(o->needs, list));
+    if (o->without) printf(" (not with %s)", listed(o->without, list));
+    if (o->def && *o->def) printf("%s(default %s)", blank, o->def);
+    if (!o->def && number) cli_print("%s(default %.15g)", blank, o->number);
 }
 
 void cli_help(const char *command, const cli_option *options) {
@@ -276,7 +208,7 @@ void cli_help(const char *command, const cli_option *options) {
                  o->argument ? " " : "", o->argument ? o->argument : "");
         printf("  %-26s %s%s", left, strlen(left) > 26 ? "\n                             " : "",
                o->help);
-        if (o->def && *o->def) printf("%s(default %s)", *o->help ? " " : "", o->def);
+        print_conditions(o);
         printf("\n");
     }
 }

@@ -260,3 +260,8 @@ int cli_load_plugin(const char *command, const char *path, const qkv_config_plug
     *out = &loaded.all;
     return CLI_OK;
 }
+
+int cli_take_plugin(const char *command, const cli_option *o, const char *value, void *field) {
+    (void)o;
+    return cli_load_plugin(command, value, field);
+}

@@ -27,9 +27,16 @@ static void add(cli_settings *s, cli_option o) {
     if (s->n_options + 1 < CLI_MAXOPTIONS) s->option[s->n_options++] = o;
 }
 
-static void add_pair(cli_settings *s, cli_option o, bool flag) {
+/* One of a run's options; a flag and its opposite. */
+static void add_option(cli_settings *s, const data_option *of, const char *help, const char *def) {
+    const bool flag = of->kind == DATA_KIND_FLAG;
+    cli_option o = {of->option, flag ? NULL : of->argument, help, def, .take = cli_settings_take};
     add(s, o);
-    if (flag) add(s, (cli_option){keep(s, "no-%s", o.name), NULL, o.help ? "" : NULL, NULL});
+    if (!flag) return;
+    o.name = keep(s, "no-%s", o.name);
+    o.help = o.help ? "" : NULL;
+    o.def = NULL;
+    add(s, o);
 }
 
 /* The default that holds for this task: "2 for induction" where it recommends another one. */
@@ -58,17 +65,13 @@ static void add_shown(cli_settings *s, const qkv_config *plain, const qkv_config
     const data_option *o;
     bool begun = false;
     for (int i = 0; (o = qkv_config_option_at(c, i)); i++) {
-        bool flag = o->kind == DATA_KIND_FLAG;
         if (!model && !o->of_task) continue;
-        if (o->of_task && !begun) add(s, (cli_option){"", NULL, heading_of(s, c), NULL});
+        if (o->of_task && !begun) add(s, (cli_option)CLI_HEADING(heading_of(s, c)));
         begun = begun || o->of_task;
         if (o->kind == DATA_KIND_SECTION)
-            add(s, (cli_option){"", NULL, o->option, NULL});
+            add(s, (cli_option)CLI_HEADING(o->option));
         else
-            add_pair(s,
-                     (cli_option){o->option, flag ? NULL : o->argument, o->help,
-                                  default_of(s, o, plain, c)},
-                     flag);
+            add_option(s, o, o->help, default_of(s, o, plain, c));
     }
 }
 
@@ -76,10 +79,8 @@ static void add_shown(cli_settings *s, const qkv_config *plain, const qkv_config
 static void add_others(cli_settings *s) {
     const data_task *task;
     for (int i = 0; (task = qkv_config_task_at(s->plugin, i)); i++)
-        for (const data_option *o = task->options; o && o->option; o++) {
-            bool flag = o->kind == DATA_KIND_FLAG;
-            add_pair(s, (cli_option){o->option, flag ? NULL : o->argument, NULL, NULL}, flag);
-        }
+        for (const data_option *o = task->options; o && o->option; o++)
+            add_option(s, o, NULL, NULL);
 }
 
 static int list(cli_settings *s, const char *task, bool model, const cli_option *own) {
@@ -95,7 +96,7 @@ static int list(cli_settings *s, const char *task, bool model, const cli_option 
     add_shown(s, &plain, &c, model);
     for (; own->name; own++) add(s, *own);
     add_others(s);
-    s->option[s->n_options] = (cli_option){NULL, NULL, NULL, NULL};
+    s->option[s->n_options] = (cli_option)CLI_END;
     return CLI_OK;
 }
 
@@ -128,7 +129,8 @@ int cli_settings_begin(cli_settings *s, int argc, char **argv, bool model, const
     *s = (cli_settings){.command = argv[0]};
     while (n < argc && strcmp(argv[n], "--") != 0) n++;
     for (int i = 1; i < n && code == CLI_OK; i++)
-        if ((value = value_at(n, argv, i, "plugin"))) code = cli_settings_plugin(s, value);
+        if ((value = value_at(n, argv, i, "plugin")))
+            code = cli_load_plugin(s->command, value, &s->plugin);
     for (int i = 1; i < n; i++) {
         if (model && (value = value_at(n, argv, i, "task"))) task = value;
         if (!model && !task && names_a_task(s, argv[i])) task = argv[i];
@@ -138,19 +140,25 @@ int cli_settings_begin(cli_settings *s, int argc, char **argv, bool model, const
         named =
             named || names(argv[i], "config") || names(argv[i], "from") || names(argv[i], "resume");
     for (int i = 1; i < n && !named && !task; i++)
-        if (value_at(n, argv, i, "data")) code = cli_settings_take(s, "task", task = "file");
+        if (value_at(n, argv, i, "data")) code = cli_settings_note(s, "task", task = "file");
     return code == CLI_OK ? list(s, task, model, own) : code;
 }
 
 /* ---- what is given ---- */
 
-int cli_settings_plugin(cli_settings *s, const char *path) {
-    return cli_load_plugin(s->command, path, &s->plugin);
-}
-
-int cli_settings_take(cli_settings *s, const char *name, const char *value) {
+int cli_settings_note(cli_settings *s, const char *name, const char *value) {
     if (s->n_given == CLI_MAXOPTIONS) return cli_error(CLI_USAGE, s->command, "too many options");
     s->given[s->n_given++] = (qkv_config_setting){name, value};
+    return CLI_OK;
+}
+
+int cli_settings_take(const char *command, const cli_option *o, const char *value, void *field) {
+    (void)command;
+    return cli_settings_note(field, o->name, value);
+}
+
+int cli_settings_loaded(const char *command, const cli_option *o, const char *value, void *field) {
+    (void)command, (void)o, (void)value, (void)field;
     return CLI_OK;
 }
 

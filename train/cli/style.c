@@ -10,29 +10,24 @@ static int take_format(const char *command, qkv_plot_style *style, const char *v
                      style->format == QKV_PLOT_GIF ? "; an animation is a gif, by --animate" : "");
 }
 
-int cli_take_style(const char *command, qkv_plot_style *style, const char *name, const char *value,
-                   bool *taken) {
+int cli_take_style(const char *command, const cli_option *o, const char *value, void *field) {
+    qkv_plot_style *style = field;
     long dpi = 0;
-    *taken = true;
-    if (strcmp(name, "format") == 0) return take_format(command, style, value);
-    if (strcmp(name, "size") == 0)
-        return qkv_plot_size_parse(value, style)
-                   ? CLI_OK
-                   : cli_error(
-                         CLI_USAGE, command,
+    if (strcmp(o->name, "format") == 0) return take_format(command, style, value);
+    if (strcmp(o->name, "size") == 0) {
+        if (qkv_plot_size_parse(value, style)) return CLI_OK;
+        return cli_error(CLI_USAGE, command,
                          "--size: '%s' is not WIDTHxHEIGHT, each between %d and %d, as 800x500",
                          value, QKV_PLOT_LEAST, QKV_PLOT_MOST);
-    if (strcmp(name, "font") == 0)
-        return qkv_plot_font_parse(value, style)
-                   ? CLI_OK
-                   : cli_error(
-                         CLI_USAGE, command,
+    }
+    if (strcmp(o->name, "font") == 0) {
+        if (qkv_plot_font_parse(value, style)) return CLI_OK;
+        return cli_error(CLI_USAGE, command,
                          "--font: '%s' is not NAME, NAME,POINTS or ,POINTS with 4 to 72 points",
                          value);
-    *taken = strcmp(name, "dpi") == 0;
-    if (!*taken) return CLI_OK;
+    }
     const int code =
-        cli_whole_number(command, name, value, QKV_PLOT_LEAST_DPI, QKV_PLOT_MOST_DPI, &dpi);
+        cli_whole_number(command, o->name, value, QKV_PLOT_LEAST_DPI, QKV_PLOT_MOST_DPI, &dpi);
     style->dpi = (int)dpi;
     return code;
 }

@@ -7,22 +7,17 @@
 #include "train/cli/cli.h"
 #include "train/plot/plot.h"
 
-/* Their lines in a list of options. */
-#define CLI_OPTION_FORMAT \
-    { "format", "png|svg|pdf|txt", "", "png" }
-#define CLI_OPTION_SIZE                                                                     \
-    {                                                                                       \
-        "size", "WxH", "pixels, of which 96 are an inch; letters and lines change with it", \
-            "as the picture needs"                                                          \
-    }
-#define CLI_OPTION_DPI \
-    { "dpi", "N", "pixels an inch, of a png or an animation", "96" }
-#define CLI_OPTION_FONT \
-    { "font", "NAME,POINTS", "its name, its size (,15), or both", "sans-serif,13" }
-
-/* Takes one of these; *taken says whether it is one. An exit code. */
-int cli_take_style(const char *command, qkv_plot_style *style, const char *name, const char *value,
-                   bool *taken);
+/* Their lines in a table, for the member of that type in the command's struct. */
+#define CLI_OPTIONS_STYLE(type, style)                                                   \
+    CLI_OWN(type, style, cli_take_style, "format", "png|svg|pdf|txt", "", .def = "png"), \
+        CLI_OWN(type, style, cli_take_style, "size", "WxH",                              \
+                "pixels, of which 96 are an inch; letters and lines change with it",     \
+                .def = "as the picture needs"),                                          \
+        CLI_OWN(type, style, cli_take_style, "dpi", "N",                                 \
+                "pixels an inch, of a png or an animation", .def = "96"),                \
+        CLI_OWN(type, style, cli_take_style, "font", "NAME,POINTS",                      \
+                "its name, its size (,15), or both", .def = "sans-serif,13")
+cli_take_fn cli_take_style;
 
 /* Do they go together? An exit code, and a message. */
 int cli_check_style(const char *command, const qkv_plot_style *style);

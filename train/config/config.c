@@ -164,6 +164,7 @@ bool qkv_config_set(qkv_config *c, const data_option *o, const char *text, char 
             if ((index = data_choice_index("false|true", text)) >= 0)
                 return *(bool *)field = index, true;
             return qkv_io_fail(error, "'%.60s' is neither true nor false", text);
+        case DATA_KIND_FILE:
         case DATA_KIND_TEXT: return set_text(c, field, o, text, error);
         case DATA_KIND_SECTION: break;
     }
@@ -182,6 +183,7 @@ char *qkv_config_get(const qkv_config *c, const data_option *o, char *out, size_
         case DATA_KIND_FLAG:
             snprintf(out, size, "%s", *(const bool *)field ? "true" : "false");
             break;
+        case DATA_KIND_FILE:
         case DATA_KIND_TEXT: snprintf(out, size, "%s", (const char *)field); break;
         case DATA_KIND_CHOICE:
             for (int i = *(const int *)field; i > 0; i--) word += strcspn(word, "|") + 1;

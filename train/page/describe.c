@@ -67,7 +67,7 @@ const char *qkv_page_table(qkv_page *p) {
 }
 
 static void add_option(qkv_io_text *out, const data_option *o) {
-    static const char *const kinds[] = {"section", "text", "int", "real", "choice", "flag"};
+    static const char *const kinds[] = {"section", "text", "int", "real", "choice", "flag", "text"};
     add_field(out, true, "kind", kinds[o->kind]);
     add_field(out, false, "name", o->option);
     add_field(out, false, "field", o->field);

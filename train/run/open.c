@@ -63,8 +63,8 @@ static bool find_moved(const qkv_io *io, const qkv_run_opening *o, const char *t
     int fd = qkv_io_open(io, o->data, O_RDONLY | O_DIRECTORY);
     if (fd >= 0) qkv_io_close(io, fd);
     for (int i = 0; (option = qkv_config_option_at(&c, i)) && m->n < MOST_FILES; i++) {
-        bool is_file = option->of_task && option->argument && !strcmp(option->argument, "FILE");
-        if (!is_file || !*qkv_config_get(&c, option, was, sizeof was)) continue;
+        if (option->kind != DATA_KIND_FILE || !*qkv_config_get(&c, option, was, sizeof was))
+            continue;
         const char *slash = strrchr(was, '/'), *name = slash ? slash + 1 : was;
         char *place = m->place[m->n];
         if (fd < 0 && m->n) break;  // one file is the first one

@@ -70,7 +70,7 @@ static qkv_run_status same_config(const qkv_io *io, const qkv_config *c, const c
                QKV_RUN_DAMAGED;
     for (int i = 0; (o = qkv_config_option_at(c, i)); i++) {
         if (o->kind == DATA_KIND_SECTION || strcmp(o->field, "steps") == 0) continue;
-        if (o->of_task && o->argument && strcmp(o->argument, "FILE") == 0)
+        if (o->kind == DATA_KIND_FILE)
             continue;  // it may have been moved; what is in it the checksum tells
         qkv_config_get(c, o, here, sizeof here);
         qkv_config_get(&of, o, there, sizeof there);

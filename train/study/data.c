@@ -23,7 +23,7 @@ static bool place(json_t *o, const qkv_config *c, const char *file, int *n, char
     for (int i = 0; (k = qkv_config_option_at(c, i)); i++) {
         const char *value = json_string_value(json_object_get(o, k->field));
         char dir[QKV_IO_PATH], path[QKV_IO_PATH];
-        if (!value || !*value || !k->of_task || strcmp(k->argument, "FILE") != 0) continue;
+        if (!value || !*value || k->kind != DATA_KIND_FILE) continue;
         ++*n;
         if (!end || *value == '/') continue;
         snprintf(dir, sizeof dir, "%.*s", end == file ? 1 : (int)(end - file), file);
