@@ -42,6 +42,11 @@
             2, 1,  0,   10,  10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11
         ]));
 
+    /* Bytes that were compressed by gzip. */
+    const inflated = async (packed) => new Uint8Array(
+        await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip")))
+            .arrayBuffer());
+
     function trouble(text) {
         by("trouble").hidden = !text;
         by("trouble").textContent = text || "";
@@ -87,7 +92,7 @@
         by("foot").textContent = run.options.task + ": " +
             (table.tasks.find((t) => t.name === run.options.task) || {summary: ""}).summary + ". " +
             run.learned.toLocaleString("en") + " numbers learn. The engine is qkv " +
-            table.remarks.version +
+            table.version +
             " compiled to WebAssembly: it trains the same bits as a native build with ARCH=portable.";
     }
 
@@ -505,7 +510,7 @@
         began({run: value.run, words: value.words}, {});
         const base = value.run.base;
         state.given = Object.fromEntries(
-            Object.entries(value.options)
+            Object.entries(value.run.options)
                 .filter(([option, v]) => option !== "task" ? v !== base[option] : v !== "pairs"));
         qkvOptions.show(run);
         qkvState.undo();
@@ -519,10 +524,11 @@
     async function openRun() {
         const run =
             await call("begin", {text: JSON.stringify(brought.config), files: brought.files});
-        brought.options = run.options;
+        brought.options = run.run.options;
         qkvOwn.bring(brought.files);
         for (const c of brought.checkpoints)
-            run.step = (await call("restore", {file: bytes(c), same: true})).step;
+            run.step =
+                (await call("restore", {name: brought.name, file: bytes(c), same: true})).step;
         await opened(run, brought.name);
         if (brought.at < run.step) goTo(brought.at);
         document.title = "qkv: " + brought.name;
@@ -535,10 +541,13 @@
         if (!hasVectors())
             return trouble(
                 "This browser has no WebAssembly with SIMD, which the engine is made of. Chromium and Firefox have it since 2021, Safari since 16.4.");
+        if (typeof DecompressionStream !== "function")
+            return trouble(
+                "This browser cannot unpack the engine: it has no DecompressionStream. Chrome and Edge have it since version 80, Safari since 16.4, Firefox since 113.");
         startWorker();
         brought = JSON.parse(by("run").textContent);
         try {
-            table = await call("open", {bytes: bytes(by("engine").textContent)});
+            table = await call("open", {bytes: await inflated(bytes(by("engine").textContent))});
         } catch (e) { return trouble("The engine cannot be started: " + e.message); }
         qkvOptions.build(table, (given) => start(given));
         qkvOwn.build((given) => start(given), () => state.given);
