@@ -188,6 +188,9 @@
     async function settle() {
         history.replaceState(null, "", "#" + qkvState.address());
         narrate();
+        qkvText.speak(
+            by("where").textContent + ". " + by("say").textContent + " " +
+            (by("compare").hidden ? "" : by("compare").textContent));
         const key = [state.step, state.hide, state.silent, state.random].join();
         if (!qkvState.changedModel() || scored === key || busy) return;
         scored = key;
@@ -259,15 +262,15 @@
         if (!frame || !run) return;
         const accuracy = now("accuracy"), pairs = run.roles.key >= 0 && run.entries > 1,
               buttons = [];
-        let text;
+        let text, lead = 0;
         if (qkvState.changed()) {
             text = changedText();
             const both = [
                 ["Exchange two keys", () => swap("key", true)],
                 ["Exchange two values", () => swap("value", true)]
             ];
-            if (pairs && !playing)
-                buttons.push(...(qkvExample.touched("key") ? both.reverse() : both));
+            if (pairs && !playing) buttons.push(...both);
+            lead = qkvExample.touched("key") ? 1 : 0;  // the one to try next, where it stood
             if (!playing) buttons.push(...exchanges());
             buttons.push(["Undo", undo]);
         } else if (state.step === 0) {
@@ -296,11 +299,19 @@
             }
         }
         setText(by("say"), text);
-        const key = buttons.map((b) => b[0]).join("|");
-        if (by("say-actions").dataset.key === key) return;
-        by("say-actions").dataset.key = key;
-        by("say-actions")
-            .replaceChildren(...buttons.map(([label, act], i) => action(label, act, i === 0)));
+        showActions(buttons, lead);
+    }
+
+    /* The focus stays on the button that was pressed, or on what stands where it was. */
+    function showActions(buttons, lead) {
+        const box = by("say-actions"), key = buttons.map((b) => b[0]).join("|") + lead,
+              old = [...box.children].indexOf(document.activeElement);
+        if (box.dataset.key === key) return;
+        box.dataset.key = key;
+        const label = old >= 0 ? box.children[old].textContent : "";
+        box.replaceChildren(...buttons.map(([text, act], i) => action(text, act, i === lead)));
+        const now = [...box.children], same = now.find((b) => b.textContent === label);
+        if (old >= 0) (same || now[Math.min(old, now.length - 1)] || by("play")).focus();
     }
 
     function changedText() {
@@ -439,6 +450,18 @@
             }
         };
         addEventListener("resize", redraw);
+        const sharpness = () => matchMedia("(resolution: " + devicePixelRatio + "dppx)")
+                                    .addEventListener("change", () => {
+                                        redraw();
+                                        sharpness();
+                                    }, {once: true});
+        sharpness();
+        const print = (on) => () => {
+            document.documentElement.classList.toggle("print", on);
+            redraw();
+        };
+        addEventListener("beforeprint", print(true));
+        addEventListener("afterprint", print(false));
         matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
         addEventListener("hashchange", () => {
             if (location.hash.slice(1) !== qkvState.address()) fromAddress(location.hash);
