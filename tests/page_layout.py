@@ -206,6 +206,7 @@ def another_screen_is_drawn_as_sharp(b):
     b.open('step=20')
     before = b.js('return document.getElementById("qk").width')
     b.cdp('Emulation.setDeviceMetricsOverride', width=1400, height=1000, deviceScaleFactor=2, mobile=False)
+    ActionChains(b.driver).move_by_offset(5, 5).perform()  # an emulated screen sends no event of its own
     b.until(lambda: b.js('return document.getElementById("qk").width') == 2 * before, 'twice the pixels', 10)
     b.screen(1400, 1000)
 

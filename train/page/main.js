@@ -450,12 +450,20 @@
             }
         };
         addEventListener("resize", redraw);
-        const sharpness = () => matchMedia("(resolution: " + devicePixelRatio + "dppx)")
-                                    .addEventListener("change", () => {
-                                        redraw();
-                                        sharpness();
-                                    }, {once: true});
-        sharpness();
+        // On another screen pictures have other pixels. Not every browser says so: the pointer comes along.
+        let ratio = 0;
+        const sharpen = () => {
+            if (ratio && devicePixelRatio !== ratio) redraw();
+            ratio = devicePixelRatio;
+        };
+        const watch = () => {
+            sharpen();
+            matchMedia("(resolution: " + ratio + "dppx)").addEventListener("change", watch, {
+                once: true
+            });
+        };
+        watch();
+        addEventListener("pointermove", sharpen, {passive: true});
         const print = (on) => () => {
             document.documentElement.classList.toggle("print", on);
             redraw();
