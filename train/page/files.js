@@ -107,10 +107,12 @@ const qkvFiles = (() => {
             const file = e.target.files[0];
             if (!file) return;
             try {
+                const bytes = new Uint8Array(await file.arrayBuffer());
                 page.opened(
-                    await page.call("restore", {file: new Uint8Array(await file.arrayBuffer())}),
+                    await page.call(
+                        "restore", {name: file.name, file: bytes, files: qkvOwn.shipped()}),
                     file.name);
-            } catch (error) { page.trouble("'" + file.name + "': " + error.message); }
+            } catch (error) { page.trouble(error.message); }
             e.target.value = "";
         });
         document.addEventListener("click", (e) => {

@@ -42,6 +42,11 @@
             2, 1,  0,   10,  10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11
         ]));
 
+    /* Bytes that were compressed by gzip. */
+    const inflated = async (packed) => new Uint8Array(
+        await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip")))
+            .arrayBuffer());
+
     function trouble(text) {
         by("trouble").hidden = !text;
         by("trouble").textContent = text || "";
@@ -87,7 +92,7 @@
         by("foot").textContent = run.options.task + ": " +
             (table.tasks.find((t) => t.name === run.options.task) || {summary: ""}).summary + ". " +
             run.learned.toLocaleString("en") + " numbers learn. The engine is qkv " +
-            table.remarks.version +
+            table.version +
             " compiled to WebAssembly: it trains the same bits as a native build with ARCH=portable.";
     }
 
@@ -183,6 +188,9 @@
     async function settle() {
         history.replaceState(null, "", "#" + qkvState.address());
         narrate();
+        qkvText.speak(
+            by("where").textContent + ". " + by("say").textContent + " " +
+            (by("compare").hidden ? "" : by("compare").textContent));
         const key = [state.step, state.hide, state.silent, state.random].join();
         if (!qkvState.changedModel() || scored === key || busy) return;
         scored = key;
@@ -254,15 +262,15 @@
         if (!frame || !run) return;
         const accuracy = now("accuracy"), pairs = run.roles.key >= 0 && run.entries > 1,
               buttons = [];
-        let text;
+        let text, lead = 0;
         if (qkvState.changed()) {
             text = changedText();
             const both = [
                 ["Exchange two keys", () => swap("key", true)],
                 ["Exchange two values", () => swap("value", true)]
             ];
-            if (pairs && !playing)
-                buttons.push(...(qkvExample.touched("key") ? both.reverse() : both));
+            if (pairs && !playing) buttons.push(...both);
+            lead = qkvExample.touched("key") ? 1 : 0;  // the one to try next, where it stood
             if (!playing) buttons.push(...exchanges());
             buttons.push(["Undo", undo]);
         } else if (state.step === 0) {
@@ -291,11 +299,19 @@
             }
         }
         setText(by("say"), text);
-        const key = buttons.map((b) => b[0]).join("|");
-        if (by("say-actions").dataset.key === key) return;
-        by("say-actions").dataset.key = key;
-        by("say-actions")
-            .replaceChildren(...buttons.map(([label, act], i) => action(label, act, i === 0)));
+        showActions(buttons, lead);
+    }
+
+    /* The focus stays on the button that was pressed, or on what stands where it was. */
+    function showActions(buttons, lead) {
+        const box = by("say-actions"), key = buttons.map((b) => b[0]).join("|") + lead,
+              old = [...box.children].indexOf(document.activeElement);
+        if (box.dataset.key === key) return;
+        box.dataset.key = key;
+        const label = old >= 0 ? box.children[old].textContent : "";
+        box.replaceChildren(...buttons.map(([text, act], i) => action(text, act, i === lead)));
+        const now = [...box.children], same = now.find((b) => b.textContent === label);
+        if (old >= 0) (same || now[Math.min(old, now.length - 1)] || by("play")).focus();
     }
 
     function changedText() {
@@ -434,6 +450,26 @@
             }
         };
         addEventListener("resize", redraw);
+        // On another screen pictures have other pixels. Not every browser says so: the pointer comes along.
+        let ratio = 0;
+        const sharpen = () => {
+            if (ratio && devicePixelRatio !== ratio) redraw();
+            ratio = devicePixelRatio;
+        };
+        const watch = () => {
+            sharpen();
+            matchMedia("(resolution: " + ratio + "dppx)").addEventListener("change", watch, {
+                once: true
+            });
+        };
+        watch();
+        addEventListener("pointermove", sharpen, {passive: true});
+        const print = (on) => () => {
+            document.documentElement.classList.toggle("print", on);
+            redraw();
+        };
+        addEventListener("beforeprint", print(true));
+        addEventListener("afterprint", print(false));
         matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
         addEventListener("hashchange", () => {
             if (location.hash.slice(1) !== qkvState.address()) fromAddress(location.hash);
@@ -505,7 +541,7 @@
         began({run: value.run, words: value.words}, {});
         const base = value.run.base;
         state.given = Object.fromEntries(
-            Object.entries(value.options)
+            Object.entries(value.run.options)
                 .filter(([option, v]) => option !== "task" ? v !== base[option] : v !== "pairs"));
         qkvOptions.show(run);
         qkvState.undo();
@@ -519,10 +555,11 @@
     async function openRun() {
         const run =
             await call("begin", {text: JSON.stringify(brought.config), files: brought.files});
-        brought.options = run.options;
+        brought.options = run.run.options;
         qkvOwn.bring(brought.files);
         for (const c of brought.checkpoints)
-            run.step = (await call("restore", {file: bytes(c), same: true})).step;
+            run.step =
+                (await call("restore", {name: brought.name, file: bytes(c), same: true})).step;
         await opened(run, brought.name);
         if (brought.at < run.step) goTo(brought.at);
         document.title = "qkv: " + brought.name;
@@ -535,10 +572,13 @@
         if (!hasVectors())
             return trouble(
                 "This browser has no WebAssembly with SIMD, which the engine is made of. Chromium and Firefox have it since 2021, Safari since 16.4.");
+        if (typeof DecompressionStream !== "function")
+            return trouble(
+                "This browser cannot unpack the engine: it has no DecompressionStream. Chrome and Edge have it since version 80, Safari since 16.4, Firefox since 113.");
         startWorker();
         brought = JSON.parse(by("run").textContent);
         try {
-            table = await call("open", {bytes: bytes(by("engine").textContent)});
+            table = await call("open", {bytes: await inflated(bytes(by("engine").textContent))});
         } catch (e) { return trouble("The engine cannot be started: " + e.message); }
         qkvOptions.build(table, (given) => start(given));
         qkvOwn.build((given) => start(given), () => state.given);

@@ -152,7 +152,7 @@ const qkvMaps = (() => {
         const pairs = list.length > 0 && list[0].title.startsWith("before");
         const fit = Math.max(1, Math.min(list.length, Math.floor(width / (pairs ? 200 : 260))));
         const across = pairs && fit > 1 ? fit - fit % 2 : fit, w = width / across;
-        const lines = Math.ceil(list.length / across), title = alone && !list[0].title ? 0 : 16;
+        const lines = Math.ceil(list.length / across), title = alone && !list[0].title ? 5 : 16;
         const pen = canvas.getContext("2d");
         const tall = (m) => Math.min(
                   most,
@@ -170,7 +170,7 @@ const qkvMaps = (() => {
                 g.fillStyle = qkvDraw.colours().ink;
                 g.textAlign = "left";
                 g.textBaseline = "top";
-                g.fillText(m.title, box.x + 2, box.y - title);
+                g.fillText(qkvDraw.fit(g, m.title, box.w - 4), box.x + 2, box.y - title);
             }
             return qkvDraw.map(g, m, box);
         });
@@ -273,33 +273,14 @@ const qkvMaps = (() => {
         by("maps").classList.toggle("beside", frame.after !== null && run.circuits.length > 0);
         attention(frame);
         if (run.circuits.length) circuits(frame);
+        qkvCells.follow();
     }
     function again() {
         if (last) show(last);
     }
 
-    /* ---- the pointer: a cell's names and number ---- */
-
-    const tip = make("div", {class: "tip", hidden: true});
-    function point(canvas, e) {
-        const at = canvas.getBoundingClientRect(),
-              hit = qkvDraw.cellAt(drawn[canvas.id], e.clientX - at.left, e.clientY - at.top);
-        tip.hidden = !hit;
-        if (!hit) return;
-        const m = hit.d.m;
-        tip.textContent =
-            m.rowNames[hit.row] + "  at  " + m.colNames[hit.col] + ":  " + number(hit.value, 3);
-        tip.style.left = Math.min(e.clientX + 12, innerWidth - tip.offsetWidth - 8) + "px";
-        tip.style.top = e.clientY + 14 + "px";
-    }
     function listen() {
-        document.body.append(tip);
-        for (const id of Object.keys(drawn)) {
-            by(id).addEventListener("pointermove", (e) => point(by(id), e));
-            by(id).addEventListener("pointerleave", () => {
-                tip.hidden = true;
-            });
-        }
+        qkvCells.listen(drawn);
         for (const id of ["qk-values", "ov-keys"]) by(id).addEventListener("change", again);
     }
 

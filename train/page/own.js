@@ -30,6 +30,12 @@ const qkvOwn = (() => {
         return {[given.data]: text !== null && !state.text ? text : state.text};
     }
 
+    /* All that the page has, and the text in the box: a checkpoint says which one it needs. */
+    const shipped = () => ({
+        ...Object.fromEntries(samples.map((s) => [s.name, s.text])),
+        ...(by("own-text").value ? {[NAME]: by("own-text").value} : {})
+    });
+
     function build(start, given) {
         samples = [...document.querySelectorAll("script.sample")].map(
             (e) => ({
@@ -76,5 +82,5 @@ const qkvOwn = (() => {
         for (const [name, text] of Object.entries(all)) samples.push({task: "", name, text});
     }
 
-    return {first, bring, files, build, show};
+    return {first, bring, files, shipped, build, show};
 })();

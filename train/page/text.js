@@ -32,6 +32,13 @@ const qkvText = (() => {
         if (e.textContent !== text) e.textContent = text;
     }
 
+    /* Says a text to who does not see the page, once nothing follows it for a moment. */
+    let speaking = 0;
+    function speak(text) {
+        clearTimeout(speaking);
+        speaking = setTimeout(() => setText(by("spoken"), text), 500);
+    }
+
     const number = (x, digits = 2) =>
         x === null || x === undefined || Number.isNaN(x) ? "–" : x.toFixed(digits);
     const percent = (x) => x === null || Number.isNaN(x) ?
@@ -120,5 +127,5 @@ const qkvText = (() => {
         return out;
     }
 
-    return {by, make, svg, word, setText, number, percent, csv, markdown, claims};
+    return {by, make, svg, word, setText, speak, number, percent, csv, markdown, claims};
 })();
