@@ -368,6 +368,13 @@ endif
 headers:
 	@printf '%s\n' $(HEADERS)
 
+# Lines of the product, room by room: CONTRIBUTING names the budget.
+COUNTED := c h def js gp json html css
+size:
+	@find tensor autograd layers data train -type f \( -name '*.none' $(COUNTED:%=-o -name '*.%') \) -exec wc -l {} + | \
+	  awk '$$2 != "total" {split($$2, at, "/"); n[at[1] (at[1] == "train" ? "/" at[2] : "")] += $$1; all += $$1} \
+	    END {for (room in n) printf "%7d %s\n", n[room], room | "sort -k 2"; close("sort -k 2"); printf "%7d in all\n", all}'
+
 help:
 	@echo 'make              the program $(B)/qkv and the library $(B)/libqkv.a'
 	@echo 'make deps         installs what is missing (Debian, Ubuntu; names it elsewhere)'
@@ -385,11 +392,12 @@ help:
 	@echo 'make torture      2000 kills, 10000 power losses, hostile names, full disks (KILLS=, STATES=)'
 	@echo 'make fuzz         clang and libFuzzer on the readers of files and options (RUNS=)'
 	@echo 'make check        format, includes, headers, static analysis'
+	@echo 'make size         lines of the product, room by room'
 	@echo 'make install      program, library, headers and man page into PREFIX (/usr/local), staged in DESTDIR'
 	@echo 'make uninstall    removes them'
 	@echo 'make clean        removes $(B)/'
 	@echo 'Variables: ONCE=1 (make test: each test in one precision) CC CFLAGS LDFLAGS ARCH=native|portable|x86-64-v3|... PLAIN=1 (ops by plain loops alone) PREFIX DESTDIR WERROR=1 V=1'
 
-.PHONY: all objects page install uninstall test pinned pictures portable accuracy coverage covered bench torture fuzz referee demo check clean deps deps-check deps-page deps-sanitize deps-portable deps-bare bare headers help FORCE
+.PHONY: all size objects page install uninstall test pinned pictures portable accuracy coverage covered bench torture fuzz referee demo check clean deps deps-check deps-page deps-sanitize deps-portable deps-bare bare headers help FORCE
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

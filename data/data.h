@@ -109,10 +109,9 @@ typedef struct {
     int answer_at;              // the answer's symbol stands so far from the source (coref 13: -1)
     int key_at;                 // what it is found by stands so far from it (mqar kv: -1)
     double chance, in_context;  // accuracy of a blind guess; of one who cannot match; 0: unknown
-    bool
-        has_distractor;  // there is a position that a confused model would look at: see data_example
-    bool has_held_out;   // the split "heldout" has combinations that training never shows
-    double entry_scale;  // factor of the entries' embeddings; 0: 1
+    bool has_distractor;        // a position that a confused model would look at: see data_example
+    bool has_held_out;          // the split "heldout" has combinations that training never shows
+    double entry_scale;         // factor of the entries' embeddings; 0: 1
     /* What the circuits are read from: the stream of the sequence that asks (with a marker beside
      * it, -1: none); the streams of the store that are found, and carried. key -1: the task has no
      * such roles. */

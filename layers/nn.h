@@ -96,12 +96,11 @@ typedef struct {
     bool plain_q, plain_k, plain_v;  // no projection: the input itself
     bool plain_o;                    // no W^O: the heads' results side by side
     nn_scale scale;
-    bool rotary;   // queries and keys are turned by their position
-    bool alibi;    // scores fall with the distance (ag_alibi)
-    bool qk_norm;  // each head's queries and keys are brought to one size, with learned gains
-    bool
-        softmax_one;  // one more place that holds nothing: a row's weights may add up to less than 1
-    double soft_cap;  // > 0: scores stay between -soft_cap and soft_cap
+    bool rotary;       // queries and keys are turned by their position
+    bool alibi;        // scores fall with the distance (ag_alibi)
+    bool qk_norm;      // each head's queries and keys are brought to one size, with learned gains
+    bool softmax_one;  // one more place that holds nothing: weights may add up to less than 1
+    double soft_cap;   // > 0: scores stay between -soft_cap and soft_cap
     bool gated;  // scores are multiplied by the input "gate" (1 at first): 0 switches matching off
     double dropout;  // of the weights
     ag_mask mask;

@@ -42,7 +42,8 @@ static qkv_trainer *trainer_with(const char *settings) {
 
 static ag_node *node_of(qkv_trainer *t, const char *what) {
     char name[64];
-    snprintf(name, sizeof name, "layer0.%s.%s", qkv_trainer_looker(qkv_trainer_spec(t)), what);
+    snprintf(name, sizeof name, "layer0.%s.%s", qkv_trainer_attention_name(qkv_trainer_spec(t)),
+             what);
     ag_node *node = ag_find(qkv_trainer_any_worker(t)->graph, name);
     assert_non_null(node);
     return node;

@@ -144,7 +144,7 @@ static void print_circuits(const qkv_trainer *t, const qkv_probe_head_circuits *
         const qkv_probe_head_circuit *x = &c->of[i];
         const int r = i % c->questions;
         if (c->missing[r]) continue;
-        printf("layer0.%-6s head %d  %-10.10s", qkv_trainer_looker(s), i / c->questions,
+        printf("layer0.%-6s head %d  %-10.10s", qkv_trainer_attention_name(s), i / c->questions,
                s->readout[r].name);
         cli_print("%10.3f%10.2f%10.3f%10.2f\n", x->qk_diag, x->qk_margin, x->ov_diag, x->ov_margin);
     }

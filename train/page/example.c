@@ -180,16 +180,13 @@ static bool randomise(qkv_page_run *r, qkv_page_applied *a) {
 static bool hide(qkv_page *p, qkv_page_applied *a, int stream, const char *name) {
     qkv_page_run *r = p->run;
     qkv_trainer_worker *w = qkv_trainer_any_worker(r->t);
-    char full[64];
     qkv_probe_hidden hidden;
     ag_node *embed = ag_find(w->graph, qkv_trainer_store_name(qkv_trainer_spec(r->t)));
-    snprintf(full, sizeof full, "layer%d.%s.%s", qkv_probe_last_layer(r->t),
-             qkv_trainer_looker(qkv_trainer_spec(r->t)), name);
+    ag_node *node = qkv_probe_node(r->t, w, qkv_probe_last_layer(r->t), name);
     if (!embed || !qkv_probe_hide_new(p->scratch, r->t, w, stream, &hidden) ||
         !ag_hook(embed, qkv_probe_hide, &hidden))
         return false;
-    bool ok =
-        qkv_probe_replay(w) && qkv_probe_patch_take(p->scratch, w, full, &a->patch[a->patches]);
+    bool ok = qkv_probe_replay(w) && qkv_probe_patch_take(p->scratch, node, &a->patch[a->patches]);
     ag_unhook(embed, qkv_probe_hide, &hidden);
     a->patches += ok;
     return ok;

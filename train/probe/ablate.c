@@ -113,10 +113,9 @@ static bool try_parts(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena
 
 /* The sublayer k: an attention's output, then (from n_sites on) the layers' mlps; NULL: none. */
 static ag_node *sublayer(qkv_trainer *t, const qkv_probe_heads *o, int k) {
-    char name[64];
-    if (k < o->n_sites) return o->site[k].o;
-    snprintf(name, sizeof name, "layer%d.mlp.down", k - o->n_sites);
-    return ag_find(qkv_trainer_any_worker(t)->graph, name);
+    return k < o->n_sites
+               ? o->site[k].o
+               : qkv_probe_find(qkv_trainer_any_worker(t), "layer%d.mlp.down", k - o->n_sites);
 }
 
 static bool prepare(qkv_trainer *t, tensor_arena *arena, qkv_probe_heads *o, tally *sum) {

@@ -5,6 +5,7 @@
 
 #include "train/probe/hide.h"
 #include "train/probe/interventions.h"
+#include "train/probe/look.h"
 #include "train/probe/observe.h"
 
 enum { WHOLE, KEY_ONLY, VALUE_ONLY, SIGHTS };
@@ -21,11 +22,7 @@ static const struct {
 static bool take_sights(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker *w,
                         qkv_probe_patch *k, qkv_probe_patch *v) {
     const data_spec *s = qkv_trainer_spec(t);
-    char k_name[64], v_name[64];
-    snprintf(k_name, sizeof k_name, "layer%d.%s.k", qkv_trainer_config(t)->layers - 1,
-             qkv_trainer_looker(s));
-    snprintf(v_name, sizeof v_name, "layer%d.%s.v", qkv_trainer_config(t)->layers - 1,
-             qkv_trainer_looker(s));
+    const int last = qkv_probe_last_layer(t);
     ag_node *embed = ag_find(w->graph, qkv_trainer_store_name(s));
     for (int sight = 0; sight < SIGHTS; sight++) {
         qkv_probe_hidden hide;
@@ -35,8 +32,8 @@ static bool take_sights(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker 
         if (sight != WHOLE) ag_hook(embed, qkv_probe_hide, &hide);
         bool ran = ag_forward(w->graph);
         if (sight != WHOLE) ag_unhook(embed, qkv_probe_hide, &hide);
-        if (!ran || !qkv_probe_patch_take(arena, w, k_name, &k[sight]) ||
-            !qkv_probe_patch_take(arena, w, v_name, &v[sight]))
+        if (!ran || !qkv_probe_patch_take(arena, qkv_probe_node(t, w, last, "k"), &k[sight]) ||
+            !qkv_probe_patch_take(arena, qkv_probe_node(t, w, last, "v"), &v[sight]))
             return false;
     }
     return true;

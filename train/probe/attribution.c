@@ -27,13 +27,9 @@ static bool direction(qkv_trainer *t, int r, int target, real *u) {
     const qkv_config *c = qkv_trainer_config(t);
     const data_readout *readout = &qkv_trainer_spec(t)->readout[r];
     const int D = c->d_model, V = readout->classes;
-    char name[96];
-    snprintf(name, sizeof name, "%s.%s", c->tie_unembedding ? "embed" : "unembed", readout->name);
-    const ag_param_entry *w = ag_params_find(qkv_trainer_params(t), name);
-    if (!w && c->tie_unembedding) {
-        snprintf(name, sizeof name, "memory.%s", readout->name);
-        w = ag_params_find(qkv_trainer_params(t), name);
-    }
+    const ag_param_entry *w =
+        qkv_probe_param(t, "%s.%s", c->tie_unembedding ? "embed" : "unembed", readout->name);
+    if (!w && c->tie_unembedding) w = qkv_probe_param(t, "memory.%s", readout->name);
     if (!w) return false;
     const int part = c->tie_unembedding ? D : w->val.shape.dim[0];  // D / R of a local readout
     memset(u, 0, (size_t)D * sizeof *u);
@@ -131,10 +127,8 @@ static bool prepare(qkv_trainer *t, tensor_arena *arena, qkv_probe_heads *out, t
     const qkv_config *c = qkv_trainer_config(t);
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     const size_t D = (size_t)c->d_model, E = (size_t)c->d_v, heads = (size_t)out->heads;
-    char name[64];
     *sum = (tally){.out = out, .embed = ag_find(w->graph, "embed")};
-    snprintf(name, sizeof name, "layer%d.out", c->layers - 1);
-    sum->stream = ag_find(w->graph, name);
+    sum->stream = qkv_probe_find(w, "layer%d.out", c->layers - 1);
     if (c->norm != NN_NORM_NONE) sum->gain = ag_params_find(qkv_trainer_params(t), "norm.gain");
     for (int k = 0; k < out->n_sites; k++) {
         const int S = out->site[k].v->val.shape.dim[1];
@@ -148,10 +142,8 @@ static bool prepare(qkv_trainer *t, tensor_arena *arena, qkv_probe_heads *out, t
     sum->u = tensor_arena_reals(arena, D);
     sum->a = tensor_arena_reals(arena, E);
     sum->wo = tensor_arena_reals(arena, D * E);
-    for (int l = 0; sum->mlp && l < c->layers; l++) {
-        snprintf(name, sizeof name, "layer%d.mlp.down", l);
-        sum->mlp[l] = ag_find(w->graph, name);
-    }
+    for (int l = 0; sum->mlp && l < c->layers; l++)
+        sum->mlp[l] = qkv_probe_find(w, "layer%d.mlp.down", l);
     return out->from_head && out->from_position && out->from_mlp && sum->mlp && sum->u && sum->a &&
            sum->wo && sum->embed && sum->stream;
 }

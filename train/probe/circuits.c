@@ -11,13 +11,6 @@
 const char *const qkv_probe_circuit_names[QKV_PROBE_CIRCUITS] = {"qk_key", "qk_value", "ov_value",
                                                                  "ov_key"};
 
-/* A parameter "PREFIX.NAME", or NULL. */
-static const ag_param_entry *parameter(qkv_trainer *t, const char *prefix, const char *name) {
-    char full[192];
-    snprintf(full, sizeof full, "%s.%s", prefix, name);
-    return ag_params_find(qkv_trainer_params(t), full);
-}
-
 static gemm_view dense(const real *x, int width) { return (gemm_view){x, width, 1}; }
 static gemm_view view(const ag_param_entry *p) { return dense(p->val.x, p->val.shape.dim[1]); }
 
@@ -31,14 +24,15 @@ static const char *lacks_matrix(qkv_trainer *t) {
     const qkv_config *c = qkv_trainer_config(t);
     nn_attention_config config = qkv_config_model(c, qkv_trainer_spec(t)).attention;
     char attn[64];
-    snprintf(attn, sizeof attn, "layer0.%s", qkv_trainer_looker(qkv_trainer_spec(t)));
+    snprintf(attn, sizeof attn, "layer0.%s", qkv_trainer_attention_name(qkv_trainer_spec(t)));
     for (const char *role = "qkv"; *role; role++) {
         const char *name = nn_attention_matrix(&config, *role);
-        if (name && !parameter(t, attn, name))
+        if (name && !qkv_probe_param(t, "%s.%s", attn, name))
             return lacks[name[1] == 'q' ? 0 : name[1] == 'k' ? 1 : 2];
     }
-    if (c->wo && !parameter(t, attn, "wo")) return LACKS("wo");
-    return !c->latent || parameter(t, attn, "wd") ? NULL : "layer0 has no matrix called wd";
+    if (c->wo && !qkv_probe_param(t, "%s.%s", attn, "wo")) return LACKS("wo");
+    return !c->latent || qkv_probe_param(t, "%s.%s", attn, "wd") ? NULL
+                                                                 : "layer0 has no matrix called wd";
 #undef LACKS
 }
 
@@ -47,19 +41,19 @@ static const char *lacks_matrix(qkv_trainer *t) {
 static gemm_view unembedding(qkv_trainer *t, int readout, int *from, int *channels) {
     const data_spec *s = qkv_trainer_spec(t);
     const int D = qkv_trainer_config(t)->d_model;
-    const ag_param_entry *u = parameter(t, "unembed", s->readout[readout].name);
+    const ag_param_entry *u = qkv_probe_param(t, "unembed.%s", s->readout[readout].name);
     *from = 0;
     *channels = u ? u->val.shape.dim[0] : D;
     if (u && *channels < D) *from = readout * *channels;
     if (u) return view(u);
-    u = parameter(t, "embed", s->readout[readout].name);
-    if (!u) u = parameter(t, "memory", s->readout[readout].name);
+    u = qkv_probe_param(t, "embed.%s", s->readout[readout].name);
+    if (!u) u = qkv_probe_param(t, "memory.%s", s->readout[readout].name);
     return (gemm_view){u->val.x, 1, D};
 }
 
 /* Row `at` of what positions add to the sequence's embedding, [D]; NULL: nothing. */
 static const real *position_vector(qkv_trainer *t, int at) {
-    const ag_param_entry *table = parameter(t, "embed", "position");
+    const ag_param_entry *table = qkv_probe_param(t, "embed.position");
     const ag_node *waves = ag_find(qkv_trainer_any_worker(t)->graph, "embed.sinusoids");
     const real *first = table ? table->val.x : waves ? waves->val.x : NULL;
     return first ? first + (ptrdiff_t)at * qkv_trainer_config(t)->d_model : NULL;
@@ -167,8 +161,9 @@ static void effective(qkv_trainer *t, const char *attn, char role, int head, rea
     const qkv_config *c = qkv_trainer_config(t);
     nn_attention_config config = qkv_config_model(c, qkv_trainer_spec(t)).attention;
     const char *name = nn_attention_matrix(&config, role);
-    const ag_param_entry *w = name ? parameter(t, attn, name) : NULL;
-    const ag_param_entry *down = c->latent && role != 'q' ? parameter(t, attn, "wd") : NULL;
+    const ag_param_entry *w = name ? qkv_probe_param(t, "%s.%s", attn, name) : NULL;
+    const ag_param_entry *down =
+        c->latent && role != 'q' ? qkv_probe_param(t, "%s.%s", attn, "wd") : NULL;
     int D = c->d_model, E = role == 'v' ? c->d_v : c->d_k,
         first = (role == 'q' ? head : head / (c->heads / c->kv_heads)) * E;
     for (int d = 0; d < D; d++)
@@ -251,7 +246,8 @@ static void add_common(qkv_trainer *t, int N, real *x) {
     const real *marker = NULL, *place = position_vector(t, s->side[DATA_SEQUENCE].T - 1);
     if (s->roles.marker >= 0) {
         const data_stream *marks = &s->side[DATA_SEQUENCE].stream[s->roles.marker_stream];
-        marker = parameter(t, "embed", marks->name)->val.x + (ptrdiff_t)s->roles.marker * D;
+        marker =
+            qkv_probe_param(t, "embed.%s", marks->name)->val.x + (ptrdiff_t)s->roles.marker * D;
     }
     for (int i = 0; i < N; i++)
         for (int d = 0; d < D; d++) {
@@ -263,7 +259,7 @@ static void add_common(qkv_trainer *t, int N, real *x) {
 /* The head's bias of queries, added to q [N,E] in the same way. */
 static void add_bias(qkv_trainer *t, const char *attn, int head, int N, real *q) {
     const qkv_config *c = qkv_trainer_config(t);
-    const ag_param_entry *bias = c->wq ? parameter(t, attn, "bq") : NULL;
+    const ag_param_entry *bias = c->wq ? qkv_probe_param(t, "%s.%s", attn, "bq") : NULL;
     for (int i = 0; bias && i < N; i++)
         for (int e = 0; e < c->d_k; e++)
             q[i * c->d_k + e] +=
@@ -274,7 +270,7 @@ static void read_qk(qkv_trainer *t, const char *attn, int head, qkv_probe_circui
     const data_spec *s = qkv_trainer_spec(t);
     int D = qkv_trainer_config(t)->d_model, E = qkv_trainer_config(t)->d_k,
         N = out->rows[QKV_PROBE_QK_KEY];
-    const real *asks = parameter(t, "embed", out->row[QKV_PROBE_QK_KEY]->name)->val.x;
+    const real *asks = qkv_probe_param(t, "embed.%s", out->row[QKV_PROBE_QK_KEY]->name)->val.x;
     real *x = out->wide[0], *q = out->narrow[0], *k = out->narrow[1];
     memcpy(x, asks, (size_t)N * (size_t)D * sizeof *x);
     add_common(t, N, x);
@@ -283,19 +279,20 @@ static void read_qk(qkv_trainer *t, const char *attn, int head, qkv_probe_circui
     gemm_mul(GEMM_SET, N, E, D, dense(x, D), dense(out->matrix[0], E), q, E);
     add_bias(t, attn, head, N, q);
     for (qkv_probe_circuit i = QKV_PROBE_QK_KEY; i <= QKV_PROBE_QK_VALUE; i++) {
-        const ag_param_entry *table = parameter(t, qkv_trainer_store_name(s), out->col[i]->name);
+        const ag_param_entry *table =
+            qkv_probe_param(t, "%s.%s", qkv_trainer_store_name(s), out->col[i]->name);
         gemm_mul(GEMM_SET, out->cols[i], E, D, view(table), dense(out->matrix[1], E), k, E);
         gemm_mul(GEMM_SET, N, out->cols[i], E, dense(q, E), (gemm_view){k, 1, E}, out->map[i],
                  out->cols[i]);
         scale(out->map[i], (size_t)N * (size_t)out->cols[i],
-              qkv_probe_score_factor(t, parameter(t, attn, "temperature")));
+              qkv_probe_score_factor(t, qkv_probe_param(t, "%s.%s", attn, "temperature")));
     }
 }
 
 static void read_ov(qkv_trainer *t, const char *attn, int head, qkv_probe_circuits *out) {
     const data_spec *s = qkv_trainer_spec(t);
     const qkv_config *c = qkv_trainer_config(t);
-    const ag_param_entry *wo = c->wo ? parameter(t, attn, "wo") : NULL;
+    const ag_param_entry *wo = c->wo ? qkv_probe_param(t, "%s.%s", attn, "wo") : NULL;
     int from, channels;
     gemm_view u = unembedding(t, out->question, &from, &channels);
     int D = c->d_model, E = c->d_v;
@@ -303,7 +300,8 @@ static void read_ov(qkv_trainer *t, const char *attn, int head, qkv_probe_circui
     if (c->scale == NN_SCALE_VALUE) scale(out->matrix[0], (size_t)D * (size_t)E, 1 / sqrt(c->d_k));
     for (qkv_probe_circuit i = QKV_PROBE_OV_VALUE; i <= QKV_PROBE_OV_KEY; i++) {
         int N = out->rows[i];
-        const ag_param_entry *table = parameter(t, qkv_trainer_store_name(s), out->row[i]->name);
+        const ag_param_entry *table =
+            qkv_probe_param(t, "%s.%s", qkv_trainer_store_name(s), out->row[i]->name);
         gemm_mul(GEMM_SET, N, E, D, view(table), dense(out->matrix[0], E), out->narrow[0], E);
         real *o = out->wide[0];  // [N,D]: through the head's rows of W^O, or into its own channels
         memset(o, 0, (size_t)N * (size_t)D * sizeof *o);
@@ -321,7 +319,8 @@ static void read_ov(qkv_trainer *t, const char *attn, int head, qkv_probe_circui
 void qkv_probe_circuits_read(qkv_trainer *t, int layer, int head, qkv_probe_circuits *out) {
     char attn[64];
     double variance[QKV_PROBE_CIRCUITS];
-    snprintf(attn, sizeof attn, "layer%d.%s", layer, qkv_trainer_looker(qkv_trainer_spec(t)));
+    snprintf(attn, sizeof attn, "layer%d.%s", layer,
+             qkv_trainer_attention_name(qkv_trainer_spec(t)));
     read_qk(t, attn, head, out);
     read_ov(t, attn, head, out);
     for (qkv_probe_circuit i = 0; i < QKV_PROBE_CIRCUITS; i++)

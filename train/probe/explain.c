@@ -13,21 +13,13 @@ static ag_node *node(qkv_trainer *t, const char *name) {
     return qkv_probe_node(t, qkv_trainer_any_worker(t), qkv_probe_last_layer(t), name);
 }
 
-static const ag_param_entry *parameter(qkv_trainer *t, const char *prefix, const char *name) {
-    char full[160];
-    snprintf(full, sizeof full, "%s.%s", prefix, name);
-    return ag_params_find(qkv_trainer_params(t), full);
-}
-
 /* What a value of one head says: v [E] through the head's rows of W^O, then the unembedding; the
  * greatest class. */
 static int says(qkv_trainer *t, tensor_arena *arena, const real *v, int head, int readout) {
     const qkv_config *c = qkv_trainer_config(t);
     const data_spec *s = qkv_trainer_spec(t);
-    char attn[64];
-    snprintf(attn, sizeof attn, "layer%d.%s", c->layers - 1, qkv_trainer_looker(s));
-    const ag_param_entry *wo = c->wo ? parameter(t, attn, "wo") : NULL,
-                         *u = parameter(t, "unembed", s->readout[readout].name);
+    const ag_param_entry *wo = c->wo ? qkv_probe_matrix(t, c->layers - 1, "wo") : NULL,
+                         *u = qkv_probe_param(t, "unembed.%s", s->readout[readout].name);
     int D = c->d_model, E = c->d_v, V = s->readout[readout].classes;
     real *o = tensor_arena_reals(arena, (size_t)D), *logits = tensor_arena_reals(arena, (size_t)V);
     if (!u || (c->wo && !wo) || !o || !logits || c->readout == NN_READOUT_LOCAL) return -1;

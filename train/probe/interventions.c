@@ -8,37 +8,37 @@
 
 #include "train/io/given.h"
 #include "train/probe/attention_map.h"
-#include "train/probe/bench.h"
+#include "train/probe/experiment.h"
 #include "train/probe/look.h"
 
 /* One loaded micro-batch under test. */
 typedef struct {
-    qkv_probe_bench on;
+    qkv_probe_experiment on;
     int *entry;                    // [S] the entries of one example
     int *right, *other;            // [B] entries t and j; t -1: the example has no two such entries
     int *says_right, *says_other;  // [B] the values that stand there
     qkv_probe_interventions *sum;
-} bench;
+} experiment;
 
 /* The ids of a stream of the store, for one example. */
-static int *ids(const bench *b, int stream, int example) {
+static int *ids(const experiment *b, int stream, int example) {
     return b->on.w->data.rows.ids[b->on.spec->store][stream] +
            (ptrdiff_t)example * b->on.spec->side[b->on.spec->store].T;
 }
 
 /* The changes, for one example. */
-static void swap_keys(bench *b, int e) {
+static void swap_keys(experiment *b, int e) {
     qkv_probe_swap(ids(b, b->on.spec->roles.key, e), b->right[e], b->other[e]);
 }
-static void swap_values(bench *b, int e) {
+static void swap_values(experiment *b, int e) {
     qkv_probe_swap(ids(b, b->on.spec->roles.value, e), b->right[e], b->other[e]);
 }
-static void other_query(bench *b, int e) {
+static void other_query(experiment *b, int e) {
     int row = b->on.w->rows[qkv_probe_scored_row(b->on.t, b->on.w, e)];
     b->on.w->data.rows.ids[DATA_SEQUENCE][b->on.spec->roles.query][row] =
         data_asks_for(b->on.spec, ids(b, b->on.spec->roles.key, e)[b->other[e]]);
 }
-static void random_values(bench *b, int e) {
+static void random_values(experiment *b, int e) {
     int *x = ids(b, b->on.spec->roles.value, e), symbols = data_symbols(data_value(b->on.spec));
     const int *key = ids(b, b->on.spec->roles.key, e);
     for (int i = 0; i < b->on.spec->entries; i++)
@@ -48,7 +48,7 @@ static void random_values(bench *b, int e) {
 
 static const struct {
     const char *key, *name;
-    void (*change)(bench *b, int example);
+    void (*change)(experiment *b, int example);
 } changes[] = {{"clean", "clean", NULL},
                {"swap_keys", "keys of t and j swapped", swap_keys},
                {"swap_values", "values of t and j swapped", swap_values},
@@ -57,21 +57,22 @@ static const struct {
 _Static_assert(sizeof changes / sizeof *changes == QKV_PROBE_INTERVENTIONS,
                "an entry of the enumeration for each change, in this order");
 
-static bool bench_new(tensor_arena *arena, qkv_trainer *t, qkv_probe_interventions *sum, bench *b) {
+static bool experiment_new(tensor_arena *arena, qkv_trainer *t, qkv_probe_interventions *sum,
+                           experiment *b) {
     const data_spec *s = qkv_trainer_spec(t);
     const size_t B = (size_t)qkv_trainer_any_worker(t)->B;
-    *b = (bench){.sum = sum};
+    *b = (experiment){.sum = sum};
     b->entry = tensor_arena_take(arena, (size_t)s->side[s->store].T, sizeof(int));
     b->right = tensor_arena_take(arena, B, sizeof(int));
     b->other = tensor_arena_take(arena, B, sizeof(int));
     b->says_right = tensor_arena_take(arena, B, sizeof(int));
     b->says_other = tensor_arena_take(arena, B, sizeof(int));
     return b->entry && b->right && b->other && b->says_right && b->says_other &&
-           qkv_probe_bench_new(arena, t, "interventions", &b->on);
+           qkv_probe_experiment_new(arena, t, "interventions", &b->on);
 }
 
 /* Notes t, a random other entry j, and what stands there; counts the examples that have them. */
-static int choose_entries(bench *b) {
+static int choose_entries(experiment *b) {
     int chosen = 0;
     for (int e = 0; e < b->on.w->count; e++) {
         const int *key = ids(b, b->on.spec->roles.key, e),
@@ -96,12 +97,12 @@ static int choose_entries(bench *b) {
 }
 
 static void change(void *ctx, int i, int e) {
-    bench *b = ctx;
+    experiment *b = ctx;
     if (changes[i].change && b->right[e] >= 0) changes[i].change(b, e);
 }
 
 static void tally(void *ctx, int i) {
-    const bench *b = ctx;
+    const experiment *b = ctx;
     qkv_probe_intervention *sum = &b->sum->changed[i];
     for (int e = 0; e < b->on.w->count; e++) {
         if (b->right[e] < 0) continue;
@@ -117,17 +118,16 @@ static void tally(void *ctx, int i) {
     }
 }
 
-static bool run_changes(bench *b) {
-    static const qkv_probe_bench_plan plan = {QKV_PROBE_INTERVENTIONS, change, tally};
+static bool run_changes(experiment *b) {
+    static const qkv_probe_experiment_plan plan = {QKV_PROBE_INTERVENTIONS, change, tally};
     b->sum->examples += choose_entries(b);
-    return qkv_probe_bench_run(&b->on, &plan, b);
+    return qkv_probe_experiment_run(&b->on, &plan, b);
 }
 
 /* V of example Y under the scores of example X. The worker holds X before and after; Y stands
  * `distance` further on. */
-static bool run_cross(tensor_arena *arena, bench *b, const char *split, uint64_t first,
+static bool run_cross(tensor_arena *arena, experiment *b, const char *split, uint64_t first,
                       uint64_t distance, qkv_probe_activation_patching *out) {
-    char name[64];
     int count = b->on.w->count, S = b->on.view.S;
     int *stored = tensor_arena_take(arena, (size_t)b->on.w->B * (size_t)S, sizeof(int));
     int *y_own = tensor_arena_take(arena, (size_t)b->on.w->B, sizeof(int));
@@ -139,9 +139,8 @@ static bool run_cross(tensor_arena *arena, bench *b, const char *split, uint64_t
     for (int e = 0; e < count; e++)
         y_own[e] = b->on.w->target[0][qkv_probe_scored_row(b->on.t, b->on.w, e)];
     qkv_probe_patch v;
-    snprintf(name, sizeof name, "layer%d.%s.v", qkv_trainer_config(b->on.t)->layers - 1,
-             qkv_trainer_looker(b->on.spec));
-    if (!qkv_probe_patch_take(arena, b->on.w, name, &v)) return false;
+    ag_node *values = qkv_probe_node(b->on.t, b->on.w, qkv_probe_last_layer(b->on.t), "v");
+    if (!qkv_probe_patch_take(arena, values, &v)) return false;
     qkv_trainer_load(b->on.t, b->on.w, split, first, count, count);
     qkv_probe_patch_on(&v);
     bool ran = qkv_probe_observe(b->on.t, b->on.w, &b->on.view);
@@ -187,8 +186,8 @@ bool qkv_probe_intervene(qkv_trainer *t, const char *split, int count, qkv_probe
                            qkv_probe_attention_missing(t));
     if (!qkv_probe_has_nodes(t, "k v", error)) return false;
     tensor_arena *arena = tensor_arena_new(NULL), *scratch = tensor_arena_new(NULL);
-    bench b;
-    bool ok = arena && scratch && bench_new(arena, t, out, &b);
+    experiment b;
+    bool ok = arena && scratch && experiment_new(arena, t, out, &b);
     count = data_at_most(s, split, count);
     const int all = data_at_most(s, split, INT_MAX);
     const uint64_t distance = (uint64_t)count + (count % all == 0);  // of a finite split not itself

@@ -93,19 +93,34 @@ bool qkv_probe_sees(const qkv_trainer *t, const qkv_trainer_worker *w, int b, in
     return qkv_probe_side_sees(t, w, DATA_SEQUENCE, qkv_trainer_spec(t)->store, b, at, s);
 }
 
-static char *full_name(qkv_trainer *t, int layer, const char *name, char out[96]) {
-    snprintf(out, 96, "layer%d.%s.%s", layer, qkv_trainer_looker(qkv_trainer_spec(t)), name);
-    return out;
+enum { NAME = 192 };
+
+ag_node *qkv_probe_find(const qkv_trainer_worker *w, const char *format, ...) {
+    char name[NAME];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(name, sizeof name, format, args);
+    va_end(args);
+    return ag_find(w->graph, name);
+}
+
+ag_param_entry *qkv_probe_param(qkv_trainer *t, const char *format, ...) {
+    char name[NAME];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(name, sizeof name, format, args);
+    va_end(args);
+    return ag_params_find(qkv_trainer_params(t), name);
 }
 
 ag_node *qkv_probe_node(qkv_trainer *t, qkv_trainer_worker *w, int layer, const char *name) {
-    char full[96];
-    return ag_find(w->graph, full_name(t, layer, name, full));
+    return qkv_probe_find(w, "layer%d.%s.%s", layer,
+                          qkv_trainer_attention_name(qkv_trainer_spec(t)), name);
 }
 
 ag_param_entry *qkv_probe_matrix(qkv_trainer *t, int layer, const char *name) {
-    char full[96];
-    return ag_params_find(qkv_trainer_params(t), full_name(t, layer, name, full));
+    return qkv_probe_param(t, "layer%d.%s.%s", layer,
+                           qkv_trainer_attention_name(qkv_trainer_spec(t)), name);
 }
 
 const qkv_probe_node_name qkv_probe_node_names[] = {
@@ -121,20 +136,20 @@ static bool has_node(qkv_trainer *t, const char *name, char *error) {
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     const qkv_probe_node_name *known = qkv_probe_node_names;
     const int last = qkv_probe_last_layer(t);
-    char full[96];
+    const char *attention = qkv_trainer_attention_name(qkv_trainer_spec(t));
     if (strcmp(name, "logits") == 0)
         return w->out.logits[0] || qkv_io_fail(error, "the answer is a vector, not one of classes");
     while (known->name && strcmp(known->name, name) != 0) known++;
-    full_name(t, last, name, full);
     ag_node *node = qkv_probe_node(t, w, last, name);
     if (ag_error(w->graph)) return qkv_io_fail(error, "%s", ag_error(w->graph));
     if (!node)
-        return qkv_io_fail(error, "the block has no node '%s' %s: %s", full,
-                           known->name ? known->shape : "", known->name ? known->what : "");
+        return qkv_io_fail(error, "the block has no node 'layer%d.%s.%s' %s: %s", last, attention,
+                           name, known->name ? known->shape : "", known->name ? known->what : "");
     bool right = strcmp(name, "weights") == 0  ? qkv_trainer_has_attention(t)
                  : strcmp(name, "scores") == 0 ? qkv_probe_scores_node(t, w) != NULL
                                                : true;
-    return right || qkv_io_fail(error, "the node '%s' has not the shape %s", full, known->shape);
+    return right || qkv_io_fail(error, "the node 'layer%d.%s.%s' has not the shape %s", last,
+                                attention, name, known->shape);
 }
 
 bool qkv_probe_has_nodes(qkv_trainer *t, const char *needs, char *error) {

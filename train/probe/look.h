@@ -51,6 +51,12 @@ bool qkv_probe_side_sees(const qkv_trainer *t, const qkv_trainer_worker *w, data
                          data_side_name cols, int b, int at, int s);
 bool qkv_probe_sees(const qkv_trainer *t, const qkv_trainer_worker *w, int b, int at, int s);
 
+/* The node of a worker, and the parameter, whose name is formatted: "layer%d.out"; NULL if there is none. */
+ag_node *qkv_probe_find(const qkv_trainer_worker *w, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+ag_param_entry *qkv_probe_param(qkv_trainer *t, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* The node "layerL.attn.NAME" of a worker ("cross" where attention reads a memory), and the
  * parameter of that name; NULL if there is none. */
 ag_node *qkv_probe_node(qkv_trainer *t, qkv_trainer_worker *w, int layer, const char *name);

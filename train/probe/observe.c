@@ -52,9 +52,8 @@ void qkv_probe_swap(int *ids, int i, int j) {
     ids[j] = was;
 }
 
-bool qkv_probe_patch_take(tensor_arena *arena, qkv_trainer_worker *w, const char *name,
-                          qkv_probe_patch *out) {
-    out->node = ag_find(w->graph, name);
+bool qkv_probe_patch_take(tensor_arena *arena, ag_node *node, qkv_probe_patch *out) {
+    out->node = node;
     out->x = out->node ? tensor_arena_reals(arena, out->node->val.n) : NULL;
     if (out->x) memcpy(out->x, out->node->val.x, out->node->val.n * sizeof(real));
     return out->x != NULL;

@@ -38,8 +38,7 @@ typedef struct {
 } qkv_probe_patch;
 
 /* A patch of the node of that name in the worker's graph, with the value it has now. */
-bool qkv_probe_patch_take(tensor_arena *arena, qkv_trainer_worker *w, const char *name,
-                          qkv_probe_patch *out);
+bool qkv_probe_patch_take(tensor_arena *arena, ag_node *node, qkv_probe_patch *out);
 
 /* While it is on, the node has the kept value at every replay. */
 void qkv_probe_patch_on(qkv_probe_patch *p);

@@ -239,9 +239,7 @@ static bool patch_paths(job *j) {
         for (int i = 0; i < 3 * n; i++) {
             const int b = i % n, h = b % o->heads;
             const char role = "qkv"[i / n];
-            char name[64];
-            snprintf(name, sizeof name, "%s.%c", o->site[b / o->heads].name, role);
-            ag_node *to = ag_find(j->w->graph, name);
+            ag_node *to = qkv_probe_find(j->w, "%s.%c", o->site[b / o->heads].name, role);
             if (!to || !reads(from, &o->site[b / o->heads], role)) continue;
             real *x = read_anew(j, b / o->heads, h, role, to, delta);
             if (!x) return false;
@@ -293,11 +291,8 @@ static bool room(job *j, tensor_arena *arena, qkv_probe_patching *o) {
 
 static bool find_streams(job *j) {
     bool found = (j->stream[0] = ag_find(j->w->graph, "embed")) != NULL;
-    for (int l = 0; l < j->out->layers; l++) {
-        char name[64];
-        snprintf(name, sizeof name, "layer%d.out", l);
-        found = (j->stream[l + 1] = ag_find(j->w->graph, name)) && found;
-    }
+    for (int l = 0; l < j->out->layers; l++)
+        found = (j->stream[l + 1] = qkv_probe_find(j->w, "layer%d.out", l)) && found;
     return found;
 }
 

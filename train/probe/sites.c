@@ -5,12 +5,7 @@
 
 #include "tensor/gemm.h"
 #include "train/io/given.h"
-
-static ag_node *named(qkv_trainer_worker *w, const char *site, const char *what) {
-    char name[64];
-    snprintf(name, sizeof name, "%s.%s", site, what);
-    return ag_find(w->graph, name);
-}
+#include "train/probe/look.h"
 
 /* Fills a site in; false if the model has none of that name. */
 static bool find(qkv_trainer *t, qkv_trainer_worker *w, int layer, qkv_probe_site_kind kind,
@@ -22,13 +17,11 @@ static bool find(qkv_trainer *t, qkv_trainer_worker *w, int layer, qkv_probe_sit
                             .rows = kind == QKV_PROBE_ENCODER ? DATA_MEMORY : DATA_SEQUENCE,
                             .cols = kind == QKV_PROBE_SELF ? DATA_SEQUENCE : DATA_MEMORY};
     snprintf(out->name, sizeof out->name, formats[kind], layer);
-    out->weights = named(w, out->name, "weights");
-    out->mix = named(w, out->name, "mix");
-    if (!(out->o = named(w, out->name, "o"))) {  // without a sum it is the layer's result itself
-        char name[32];
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(out->name, "."), out->name);
-        out->o = named(w, name, "out");
-    }
+    out->weights = qkv_probe_find(w, "%s.weights", out->name);
+    out->mix = qkv_probe_find(w, "%s.mix", out->name);
+    out->o = qkv_probe_find(w, "%s.o", out->name);
+    if (!out->o)  // without a sum it is the layer's result itself
+        out->o = qkv_probe_find(w, "%.*s.out", (int)strcspn(out->name, "."), out->name);
     if (!out->weights || !out->mix || !out->o || out->mix->n_in != 2) return false;
     out->v = out->mix->in[1];
     const tensor_shape s = out->weights->val.shape;
@@ -50,19 +43,17 @@ qkv_probe_site *qkv_probe_sites(qkv_trainer *t, qkv_trainer_worker *w, tensor_ar
 
 bool qkv_probe_no_sites(const qkv_trainer *t, char *error) {
     if (!QKV_IO_GIVEN(error, t)) return false;
-    const char *looker = qkv_trainer_looker(qkv_trainer_spec(t));
+    const char *attention = qkv_trainer_attention_name(qkv_trainer_spec(t));
     return qkv_io_fail(
         error,
         "no layer of the block '%.60s' has attention that can be looked at: the nodes "
         "LAYER.%s.weights [B,H,T,S] and LAYER.%s.mix, made of weights and values "
         "[B,S,G*E]; a block of your own names them with ag_name()",
-        qkv_trainer_config(t)->block, looker, looker);
+        qkv_trainer_config(t)->block, attention, attention);
 }
 
 ag_param_entry *qkv_probe_site_param(qkv_trainer *t, const qkv_probe_site *site, const char *name) {
-    char full[64];
-    snprintf(full, sizeof full, "%s.%s", site->name, name);
-    return ag_params_find(qkv_trainer_params(t), full);
+    return qkv_probe_param(t, "%s.%s", site->name, name);
 }
 
 /* ---- matrices as they act on the stream ---- */

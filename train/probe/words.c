@@ -5,16 +5,16 @@
 #include <string.h>
 
 #include "train/io/given.h"
-#include "train/probe/bench.h"
+#include "train/probe/experiment.h"
 #include "train/probe/interventions.h"
 
 /* One loaded micro-batch of lines. */
 typedef struct {
-    qkv_probe_bench on;
+    qkv_probe_experiment on;
     const int *class_of;      // [words] the answer that a word is, or -1
     qkv_probe_words *chosen;  // [B] t -1: the line has none
     qkv_probe_exchanges *sum;
-} bench;
+} experiment;
 
 static int *ids(const qkv_trainer_worker *w, const data_spec *s, int stream, int example) {
     return w->data.rows.ids[DATA_SEQUENCE][stream] + (ptrdiff_t)example * s->side[DATA_SEQUENCE].T;
@@ -91,19 +91,19 @@ void qkv_probe_words_swap(qkv_trainer *t, int e, int i, int j) {
         qkv_probe_swap(ids(qkv_trainer_any_worker(t), s, k, e), i, j);
 }
 
-static void exchange(bench *b, int e) {
+static void exchange(experiment *b, int e) {
     qkv_probe_words_swap(b->on.t, e, b->chosen[e].t, b->chosen[e].j);
 }
-static void replace_answer(bench *b, int e) {
+static void replace_answer(experiment *b, int e) {
     ids(b->on.w, b->on.spec, 0, e)[b->chosen[e].t] = b->chosen[e].put;
 }
-static void replace_other(bench *b, int e) {
+static void replace_other(experiment *b, int e) {
     ids(b->on.w, b->on.spec, 0, e)[b->chosen[e].j] = b->chosen[e].put;
 }
 
 static const struct {
     const char *key, *name;
-    void (*change)(bench *b, int example);
+    void (*change)(experiment *b, int example);
 } changes[] = {{"clean", "clean", NULL},
                {"swap_words", "t and j exchanged", exchange},
                {"other_answer", "n put in the place of t", replace_answer},
@@ -111,21 +111,22 @@ static const struct {
 _Static_assert(sizeof changes / sizeof *changes == QKV_PROBE_EXCHANGES,
                "an entry of the enumeration for each change, in this order");
 
-static bool bench_new(tensor_arena *arena, qkv_trainer *t, qkv_probe_exchanges *sum, bench *b) {
-    *b = (bench){.sum = sum};
+static bool experiment_new(tensor_arena *arena, qkv_trainer *t, qkv_probe_exchanges *sum,
+                           experiment *b) {
+    *b = (experiment){.sum = sum};
     b->class_of = data_answers_of_words(qkv_trainer_spec(t), arena);
     b->chosen = tensor_arena_take(arena, (size_t)qkv_trainer_any_worker(t)->B, sizeof *b->chosen);
-    return b->class_of && b->chosen && qkv_probe_bench_new(arena, t, "exchanges", &b->on);
+    return b->class_of && b->chosen && qkv_probe_experiment_new(arena, t, "exchanges", &b->on);
 }
 
 static void change(void *ctx, int i, int e) {
-    bench *b = ctx;
+    experiment *b = ctx;
     if (changes[i].change && b->chosen[e].t >= 0) changes[i].change(b, e);
 }
 
 static void tally(void *ctx, int i) {
-    const bench *b = ctx;
-    const qkv_probe_bench *on = &b->on;
+    const experiment *b = ctx;
+    const qkv_probe_experiment *on = &b->on;
     qkv_probe_exchange *sum = &b->sum->changed[i];
     for (int e = 0; e < on->w->count; e++) {
         const qkv_probe_words *c = &b->chosen[e];
@@ -142,14 +143,14 @@ static void tally(void *ctx, int i) {
     }
 }
 
-static bool run(bench *b) {
-    static const qkv_probe_bench_plan plan = {QKV_PROBE_EXCHANGES, change, tally};
+static bool run(experiment *b) {
+    static const qkv_probe_experiment_plan plan = {QKV_PROBE_EXCHANGES, change, tally};
     for (int e = 0; e < b->on.w->count; e++) {
         b->chosen[e] = qkv_probe_words_choose(b->on.t, b->class_of, e, &b->on.random);
         if (b->chosen[e].j < 0 || b->chosen[e].put < 0) b->chosen[e].t = -1;
         b->sum->examples += b->chosen[e].t >= 0;
     }
-    return qkv_probe_bench_run(&b->on, &plan, b);
+    return qkv_probe_experiment_run(&b->on, &plan, b);
 }
 
 bool qkv_probe_exchange_words(qkv_trainer *t, const char *split, int count,
@@ -161,8 +162,8 @@ bool qkv_probe_exchange_words(qkv_trainer *t, const char *split, int count,
         return qkv_io_fail(error, "%s: no words can be exchanged: %s",
                            qkv_trainer_spec(t)->task->name, missing);
     tensor_arena *arena = tensor_arena_new(NULL);
-    bench b;
-    bool ok = arena && bench_new(arena, t, out, &b);
+    experiment b;
+    bool ok = arena && experiment_new(arena, t, out, &b);
     count = data_at_most(qkv_trainer_spec(t), split, count);
     for (int first = 0; ok && first < count; first += b.on.w->B) {
         const int n = count - first < b.on.w->B ? count - first : b.on.w->B;

@@ -43,9 +43,8 @@ static void take_embedding_away(ag_node *node, void *embed) {
 /* Replays the worker with the stream changed so. Its nodes then hold what follows from that. */
 static bool entering(qkv_trainer *t, qkv_trainer_worker *w, stream_of stream) {
     static ag_hook_fn *const changes[] = {NULL, set_embedding, take_embedding_away};
-    char name[32];
-    snprintf(name, sizeof name, "layer%d.out", qkv_probe_last_layer(t) - 1);
-    ag_node *entering = ag_find(w->graph, name), *embed = ag_find(w->graph, "embed");
+    ag_node *entering = qkv_probe_find(w, "layer%d.out", qkv_probe_last_layer(t) - 1),
+            *embed = ag_find(w->graph, "embed");
     if (!changes[stream]) return qkv_probe_replay(w);
     if (!ag_hook(entering, changes[stream], embed)) return false;
     bool ran = qkv_probe_replay(w);
@@ -112,7 +111,7 @@ static bool ablation(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena,
     for (int i = 0; ok && i < 3; i++) {
         ag_node *node =
             qkv_probe_node(t, w, qkv_probe_last_layer(t), (const char *[]){"q", "k", "v"}[i]);
-        ok = qkv_probe_patch_take(arena, w, node->name, &patch[i]);
+        ok = qkv_probe_patch_take(arena, node, &patch[i]);
     }
     for (int c = WITHOUT_Q; ok && c < CASES; c++) {
         int from = c == WITHOUT_ALL ? 0 : c - WITHOUT_Q, to = c == WITHOUT_ALL ? 3 : from + 1;

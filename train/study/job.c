@@ -16,33 +16,32 @@ typedef struct {
     int qk90, ov90, test_examples;
     char *error;
     bool failed;  // a probe on the way did
-} bench;
+} job;
 
 static void first_time(int *first, double x, double enough, int step) {
     if (*first < 0 && x >= enough) *first = step;
 }
 
 /* What the model does now, under plain names or, on the way, as NAME@STEP. */
-static void add_scores(bench *b, const char *at) {
+static void add_scores(job *j, const char *at) {
     for (const qkv_run_metric *k = qkv_run_metrics; k->of; k++) {
-        double x = k->of(&b->now);
-        if (k->name && !isnan(x)) qkv_probe_measure_add(b->out, x, "%s%s", k->name, at);
+        double x = k->of(&j->now);
+        if (k->name && !isnan(x)) qkv_probe_measure_add(j->out, x, "%s%s", k->name, at);
     }
 }
 
-static bool run_probes(const qkv_study_variant *v, qkv_study_probe_time when, bench *b,
-                       char *error) {
+static bool run_probes(const qkv_study_variant *v, qkv_study_probe_time when, job *j, char *error) {
     for (int i = 0; i < v->n_probes; i++)
-        if (v->probe[i]->when == when && !v->probe[i]->run(b->t, b->out, error)) return false;
+        if (v->probe[i]->when == when && !v->probe[i]->run(j->t, j->out, error)) return false;
     return true;
 }
 
 /* The probes that run at every evaluation; their measures get "@STEP". */
-static bool look(bench *b, const char *at) {
-    int before = b->out->n;
-    if (!run_probes(b->variant, QKV_STUDY_DURING, b, b->error)) return false;
-    for (int i = before; i < b->out->n; i++) {
-        char *name = b->out->at[i].name;
+static bool look(job *j, const char *at) {
+    int before = j->out->n;
+    if (!run_probes(j->variant, QKV_STUDY_DURING, j, j->error)) return false;
+    for (int i = before; i < j->out->n; i++) {
+        char *name = j->out->at[i].name;
         const size_t n = strlen(name);
         snprintf(name + n, QKV_PROBE_MEASURE - n, "%s", at);
     }
@@ -50,51 +49,51 @@ static bool look(bench *b, const char *at) {
 }
 
 static bool evaluated(void *ctx, int step, const qkv_trainer_scores *s) {
-    bench *b = ctx;
+    job *j = ctx;
     char at[24];
     snprintf(at, sizeof at, "@%d", step);
-    qkv_run_moment_see(b->t, s, &b->now);
-    add_scores(b, at);
-    if (b->now.has_circuits) {
-        first_time(&b->qk90, b->now.circuits.qk_diag, 0.9, step);
-        first_time(&b->ov90, b->now.circuits.ov_diag, 0.9, step);
+    qkv_run_moment_see(j->t, s, &j->now);
+    add_scores(j, at);
+    if (j->now.has_circuits) {
+        first_time(&j->qk90, j->now.circuits.qk_diag, 0.9, step);
+        first_time(&j->ov90, j->now.circuits.ov_diag, 0.9, step);
     }
-    b->failed = !look(b, at);
-    return !b->failed;
+    j->failed = !look(j, at);
+    return !j->failed;
 }
 
 static bool updated(void *ctx, int done, const qkv_trainer_step *s) {
-    const bench *b = ctx;
+    const job *j = ctx;
     (void)done, (void)s;
-    return !b->stop || !*b->stop;
+    return !j->stop || !*j->stop;
 }
 
-static bool train(bench *b, int *steps99, int *step, char *error) {
-    const qkv_trainer_calls calls = {.evaluated = evaluated, .updated = updated, .ctx = b};
+static bool train(job *j, int *steps99, int *step, char *error) {
+    const qkv_trainer_calls calls = {.evaluated = evaluated, .updated = updated, .ctx = j};
     qkv_trainer_course course = qkv_trainer_course_start();
     qkv_trainer_outcome end =
-        qkv_trainer_train(b->t, step, qkv_trainer_config(b->t)->steps, &course, &calls, error);
+        qkv_trainer_train(j->t, step, qkv_trainer_config(j->t)->steps, &course, &calls, error);
     *steps99 = course.steps99;
-    if (b->failed) return false;
+    if (j->failed) return false;
     if (end == QKV_TRAINER_LEFT) return qkv_io_fail(error, "stopped");
     return end == QKV_TRAINER_ENDED;
 }
 
-static bool measure(bench *b, char *error) {
-    const qkv_study_variant *v = b->variant;
+static bool measure(job *j, char *error) {
+    const qkv_study_variant *v = j->variant;
     int steps99, step = 0;
     qkv_probe_account account;
-    if (!run_probes(v, QKV_STUDY_BEFORE, b, error) || !train(b, &steps99, &step, error) ||
-        !qkv_run_moment_look(b->t, "test", b->test_examples, step, &b->now, error))
+    if (!run_probes(v, QKV_STUDY_BEFORE, j, error) || !train(j, &steps99, &step, error) ||
+        !qkv_run_moment_look(j->t, "test", j->test_examples, step, &j->now, error))
         return false;
-    add_scores(b, "");
-    qkv_probe_account_of(b->t, &account);
+    add_scores(j, "");
+    qkv_probe_account_of(j->t, &account);
     int cached = account.cache_sequence ? account.cache_sequence : account.cache_memory;
-    if (cached >= 0) qkv_probe_measure_add(b->out, cached, "cached");
-    if (steps99 >= 0) qkv_probe_measure_add(b->out, steps99, "steps99");
-    if (b->qk90 >= 0) qkv_probe_measure_add(b->out, b->qk90, "qk90");
-    if (b->ov90 >= 0) qkv_probe_measure_add(b->out, b->ov90, "ov90");
-    return run_probes(v, QKV_STUDY_AFTER, b, error);
+    if (cached >= 0) qkv_probe_measure_add(j->out, cached, "cached");
+    if (steps99 >= 0) qkv_probe_measure_add(j->out, steps99, "steps99");
+    if (j->qk90 >= 0) qkv_probe_measure_add(j->out, j->qk90, "qk90");
+    if (j->ov90 >= 0) qkv_probe_measure_add(j->out, j->ov90, "ov90");
+    return run_probes(v, QKV_STUDY_AFTER, j, error);
 }
 
 bool qkv_study_config(const qkv_study *s, int variant, int seed,
@@ -111,17 +110,17 @@ bool qkv_study_config(const qkv_study *s, int variant, int seed,
 }
 
 /* Trains as configured and measures; releases the spec. */
-static bool do_job(bench *b, const qkv_config *c, data_spec *spec, int threads, char *error) {
+static bool do_job(job *j, const qkv_config *c, data_spec *spec, int threads, char *error) {
     tensor_arena *arena = tensor_arena_new(NULL);
     if (arena)
-        b->t = qkv_trainer_new(NULL, c, spec, threads, error);
+        j->t = qkv_trainer_new(NULL, c, spec, threads, error);
     else
         qkv_io_fail(error, "out of memory");
     data_release(spec);  // the trainer has its own hold on it
-    if (b->t) b->now = qkv_run_moment_new(arena, b->t);
-    bool ok = b->t && measure(b, error);
-    if (ok && b->out->failed) ok = qkv_io_fail(error, "out of memory");
-    qkv_trainer_free(b->t);
+    if (j->t) j->now = qkv_run_moment_new(arena, j->t);
+    bool ok = j->t && measure(j, error);
+    if (ok && j->out->failed) ok = qkv_io_fail(error, "out of memory");
+    qkv_trainer_free(j->t);
     tensor_arena_free(arena);
     return ok;
 }
@@ -133,14 +132,14 @@ bool qkv_study_job(const qkv_study *s, int variant, int seed,
     data_spec spec;
     if (!QKV_IO_GIVEN(error, s, out)) return false;
     if (!qkv_study_config(s, variant, seed, plugin, &c, &spec, error)) return false;
-    bench b = {.variant = &s->variant[variant],
-               .out = out,
-               .stop = stop,
-               .qk90 = -1,
-               .ov90 = -1,
-               .test_examples = 2048,
-               .error = error};
-    return do_job(&b, &c, &spec, threads, error);
+    job j = {.variant = &s->variant[variant],
+             .out = out,
+             .stop = stop,
+             .qk90 = -1,
+             .ov90 = -1,
+             .test_examples = 2048,
+             .error = error};
+    return do_job(&j, &c, &spec, threads, error);
 }
 
 bool qkv_study_rehearse(const qkv_study *s, int variant, const qkv_study_options *o,
@@ -153,12 +152,12 @@ bool qkv_study_rehearse(const qkv_study *s, int variant, const qkv_study_options
     c.steps = 0;
     out->names_only = true;
     if (c.eval_examples > FEW) c.eval_examples = FEW;
-    bench b = {.variant = &s->variant[variant],
-               .out = out,
-               .stop = o->stop,
-               .qk90 = -1,
-               .ov90 = -1,
-               .test_examples = FEW,
-               .error = error};
-    return do_job(&b, &c, &spec, o->threads, error);
+    job j = {.variant = &s->variant[variant],
+             .out = out,
+             .stop = o->stop,
+             .qk90 = -1,
+             .ov90 = -1,
+             .test_examples = FEW,
+             .error = error};
+    return do_job(&j, &c, &spec, o->threads, error);
 }

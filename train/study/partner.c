@@ -32,10 +32,6 @@ static layout layout_of(const data_spec *s) {
     return (layout){pairs, pairs + 1, pairs + 1 + data_symbols(data_value(s))};
 }
 
-static ag_param_entry *matrix(qkv_trainer *t, const char *name) {
-    return ag_params_find(qkv_trainer_params(t), name);
-}
-
 static void set(ag_param_entry *p, int row, int col, double x) {
     p->val.x[(ptrdiff_t)row * p->val.shape.dim[1] + col] = (real)x;
 }
@@ -50,18 +46,18 @@ static void set_by_hand(qkv_trainer *t, bool values_match) {
         memset(x->x, 0, x->n * sizeof *x->x);
     }
     for (int k = 0; k < data_symbols(data_key(s)); k++) {
-        set(matrix(t, "embed.key"), k, k / 2, k % 2 ? length : longer);
-        if (k % 2 == 0) set(matrix(t, "embed.key"), k, at.more, 1);
+        set(qkv_probe_param(t, "embed.key"), k, k / 2, k % 2 ? length : longer);
+        if (k % 2 == 0) set(qkv_probe_param(t, "embed.key"), k, at.more, 1);
     }
     for (int v = 0; v < V; v++) {
-        set(matrix(t, "embed.value"), v, at.more, size * (v - 0.5 * (V - 1)));
-        set(matrix(t, "embed.value"), v, at.values + v, 1);
-        set(matrix(t, "layer0.attn.wv"), at.values + v, at.values + v, 1);
-        set(matrix(t, "unembed.value"), at.values + v, v, 10);
+        set(qkv_probe_param(t, "embed.value"), v, at.more, size * (v - 0.5 * (V - 1)));
+        set(qkv_probe_param(t, "embed.value"), v, at.values + v, 1);
+        set(qkv_probe_param(t, "layer0.attn.wv"), at.values + v, at.values + v, 1);
+        set(qkv_probe_param(t, "unembed.value"), at.values + v, v, 10);
     }
     for (int d = 0; d < at.width; d++) {
-        if (d < at.values) set(matrix(t, "layer0.attn.wq"), d, d, 1);
-        set(matrix(t, "layer0.attn.wo"), d, d, 1);
+        if (d < at.values) set(qkv_probe_param(t, "layer0.attn.wq"), d, d, 1);
+        set(qkv_probe_param(t, "layer0.attn.wo"), d, d, 1);
     }
 }
 
@@ -82,7 +78,7 @@ static const char *does_not_fit(qkv_trainer *t) {
                        c->norm == NN_NORM_NONE && c->positions == NN_POSITIONS_NONE && !c->d_ff &&
                        c->wq && c->wk && c->wv && c->wo && !c->qk_norm && !c->tie_unembedding &&
                        c->soft_cap == 0 && c->scale == NN_SCALE_SQRT;
-    if (!plain || !matrix(t, "layer0.attn.wq"))
+    if (!plain || !qkv_probe_param(t, "layer0.attn.wq"))
         return "the weights are for one layer, one head, W^Q = W^K, and nothing else";
     const int width = layout_of(s).width;
     return c->d_model < width || c->d_k != c->d_model || c->d_v != c->d_model

@@ -39,10 +39,10 @@ static void exchange(const qkv_trainer *t, const qkv_trainer_worker *w, const ag
 static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, void *ctx) {
     tally *sum = ctx;
     const int rows = qkv_probe_rows(w);
-    const ag_node *weights = qkv_trainer_weights(w, qkv_probe_last_layer(t));
+    ag_node *weights = qkv_trainer_weights(w, qkv_probe_last_layer(t));
     bool *right = tensor_arena_take(arena, (size_t)rows, sizeof *right);
     qkv_probe_patch patch;
-    if (!right || !qkv_probe_patch_take(arena, w, weights->name, &patch)) return false;
+    if (!right || !qkv_probe_patch_take(arena, weights, &patch)) return false;
     for (int n = 0; n < rows; n++) right[n] = is_right(t, w, n, false);
     exchange(t, w, weights, patch.x);
     qkv_probe_patch_on(&patch);

@@ -16,10 +16,8 @@ typedef struct {
 } tally;
 
 static ag_node *find(qkv_trainer *t, qkv_trainer_worker *w, int layer, int i) {
-    char out[32];
-    if (i < NODES - 1) return qkv_probe_node(t, w, layer, names[i]);
-    snprintf(out, sizeof out, "layer%d.out", layer);
-    return ag_find(w->graph, out);
+    return i < NODES - 1 ? qkv_probe_node(t, w, layer, names[i])
+                         : qkv_probe_find(w, "layer%d.out", layer);
 }
 
 static void add(const real *x, size_t n, double *squares, double *counted) {

@@ -35,11 +35,11 @@ static void run_lane(void *ctx, int lane, int worker) {
     qkv_trainer *t = j->t;
     qkv_trainer_worker *w = &t->workers[worker];
     ag_grads_into(w->graph, t->lane[lane]);
-    t->odd[lane] = false;
+    t->not_finite[lane] = false;
     for (int micro_batch = lane; micro_batch < t->micro_batches; micro_batch += t->config.lanes) {
         if (!run_micro_batch(t, w, j->step, micro_batch)) return;
         t->losses[micro_batch] = (double)w->out.loss->val.x[0];
-        if (t->detect && !qkv_trainer_all_finite(w->graph)) t->odd[lane] = true;
+        if (t->detect && !qkv_trainer_all_finite(w->graph)) t->not_finite[lane] = true;
     }
 }
 
@@ -139,7 +139,7 @@ static bool holds(const qkv_trainer *t, int step, qkv_trainer_step *out, char *e
 /* With detect: has any lane met a number that is not finite? */
 static bool is_odd(const qkv_trainer *t) {
     for (int lane = 0; lane < t->config.lanes; lane++)
-        if (t->detect && t->odd[lane]) return true;
+        if (t->detect && t->not_finite[lane]) return true;
     return false;
 }
 

@@ -80,7 +80,7 @@ static bool find_weights(qkv_trainer *t, qkv_trainer_worker *w) {
     bool streamed = false;
     for (int l = 0; l < t->config.layers; l++) {
         char name[64];
-        snprintf(name, sizeof name, "layer%d.%s.weights", l, qkv_trainer_looker(&t->spec));
+        snprintf(name, sizeof name, "layer%d.%s.weights", l, qkv_trainer_attention_name(&t->spec));
         ag_node *node = ag_find_unseen(w->graph, name);
         w->weights[l] = node && is_attention(t, w, l, node) ? node : NULL;
         streamed = streamed || (w->weights[l] && !node->val.x);
@@ -346,7 +346,7 @@ ag_node *qkv_trainer_weights(const qkv_trainer_worker *w, int layer) {
     return node && ag_store(node) == node ? node : NULL;
 }
 
-const char *qkv_trainer_looker(const data_spec *s) {
+const char *qkv_trainer_attention_name(const data_spec *s) {
     return s && s->store == DATA_MEMORY ? "cross" : "attn";
 }
 const char *qkv_trainer_store_name(const data_spec *s) {

@@ -77,7 +77,7 @@ bool qkv_trainer_has_attention(const qkv_trainer *t);
 ag_node *qkv_trainer_weights(const qkv_trainer_worker *w, int layer);
 
 /* The sublayer whose attention reads the store: "attn" (self-attention) or "cross". */
-const char *qkv_trainer_looker(const data_spec *s);
+const char *qkv_trainer_attention_name(const data_spec *s);
 
 /* The node, and the prefix of the tables, that embeds the store: "embed" or "memory". */
 const char *qkv_trainer_store_name(const data_spec *s);

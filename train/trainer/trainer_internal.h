@@ -22,12 +22,12 @@ struct qkv_trainer {
     bool recorded, open;  // is it? has --scores-from been reached?
     real *lane[QKV_TRAINER_MAXLANES];  // gradients; lane 0 gets the sum
     qkv_optim optim;
-    double *rate, *gradient;         // [parameters] factors of each; NULL: none
-    double *losses;                  // [micro-batches]
-    double *squares;                 // [parameters] sum of the gradient's squares
-    double *head_attention;          // [layers * heads]
-    bool detect;                     // look at every number of every micro-batch
-    bool odd[QKV_TRAINER_MAXLANES];  // detect: not all of this lane's numbers are finite
+    double *rate, *gradient;                // [parameters] factors of each; NULL: none
+    double *losses;                         // [micro-batches]
+    double *squares;                        // [parameters] sum of the gradient's squares
+    double *head_attention;                 // [layers * heads]
+    bool detect;                            // look at every number of every micro-batch
+    bool not_finite[QKV_TRAINER_MAXLANES];  // detect: not all of this lane's numbers are finite
 };
 
 /* How many rows of an example a layer's attention has as queries. */

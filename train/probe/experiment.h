@@ -1,6 +1,6 @@
-/* bench.h - loaded examples on which one thing after another is changed, seen, and put back. */
-#ifndef QKV_PROBE_BENCH_H
-#define QKV_PROBE_BENCH_H
+/* experiment.h - loaded examples on which one thing after another is changed, seen, and put back. */
+#ifndef QKV_PROBE_EXPERIMENT_H
+#define QKV_PROBE_EXPERIMENT_H
 
 #include "train/probe/observe.h"
 
@@ -15,11 +15,11 @@ typedef struct {
     qkv_probe_view clean, view;  // as it was, and after a change
     int *kept;                   // its ids before: the sequence's streams [B,T], then the memory's
     rng random;
-} qkv_probe_bench;
+} qkv_probe_experiment;
 
 /* Memory for it in the arena, and a stream of random numbers for that purpose. False: out of memory. */
-bool qkv_probe_bench_new(tensor_arena *arena, qkv_trainer *t, const char *purpose,
-                         qkv_probe_bench *out);
+bool qkv_probe_experiment_new(tensor_arena *arena, qkv_trainer *t, const char *purpose,
+                              qkv_probe_experiment *out);
 
 /* The i-th of some changes, of example e (an example that has nothing to be changed is left), and what is
  * counted when the model has seen it. */
@@ -27,11 +27,12 @@ typedef struct {
     int changes;
     void (*change)(void *ctx, int i, int e);
     void (*tally)(void *ctx, int i);
-} qkv_probe_bench_plan;
+} qkv_probe_experiment_plan;
 
 /* Sees the loaded examples as they are, then after each change alone; they are put back. False on a graph's
  * error. */
-bool qkv_probe_bench_run(qkv_probe_bench *b, const qkv_probe_bench_plan *plan, void *ctx);
+bool qkv_probe_experiment_run(qkv_probe_experiment *b, const qkv_probe_experiment_plan *plan,
+                              void *ctx);
 
 #ifdef __cplusplus
 }
