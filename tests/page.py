@@ -286,12 +286,12 @@ def a_link_restores_a_state(b):
     b.open(address)
     assert (b.cards(), b.text('compare'), b.text('say')) == seen
     assert b.by('task').get_attribute('value') == 'partner' and b.by('seed').get_attribute('value') == '3'
-    assert b.js('return qkvState.command()') == 'qkv train --task partner --seed 3 --steps 200'
+    assert b.js('return qkv.state.command()') == 'qkv train --task partner --seed 3 --steps 200'
 
 
 def the_command_does_the_same(b):
     b.open('task=pairs&d-model=16&wo=false&steps=40&freeze=embed.*&step=40')
-    command = b.js('return qkvState.command()')
+    command = b.js('return qkv.state.command()')
     out = os.path.join(DIR, 'command')
     done = subprocess.run(command.replace('qkv', NATIVE, 1) + ' --quiet --out ' + out, shell=True, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -397,7 +397,7 @@ def own_sentences_are_trained_on(b):
     b.go(150)
     path = b.download('own-save')
     os.rename(path, os.path.join(DIR, 'sentences.txt'))
-    command = b.js('return qkvState.command()')
+    command = b.js('return qkv.state.command()')
     assert command == 'qkv train --task file --data sentences.txt --steps 150', command
     done = subprocess.run(command.replace('qkv', NATIVE, 1) + ' --quiet --out own', shell=True, cwd=DIR, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -456,7 +456,7 @@ def a_text_shows_what_does_not_print(b):
     assert len(cards) == 16 and 'question' in b.driver.find_elements(By.CSS_SELECTOR, '.card')[15].get_attribute('class')
     whole = ''.join(cards)
     for shown in ('␣', '?', '\\n', '\\u{a0}', '\\t', '\\u{200f}'):
-        assert shown in whole or shown in b.text('answer') or shown in ''.join(b.js('return qkvExample.words && [...document.querySelectorAll(".says")].map((e) => e.textContent)')), (shown, whole)
+        assert shown in whole or shown in b.text('answer') or shown in ''.join(b.js('return qkv.example.words && [...document.querySelectorAll(".says")].map((e) => e.textContent)')), (shown, whole)
     b.quiet()
 
 
@@ -472,7 +472,7 @@ def pictures_can_be_saved(b):
 
 def every_story_can_be_told(b):
     b.open()
-    stories = b.js('return Object.entries(qkvStories.stories).map(([n, s]) => [n, s.map(x => x.set || null)])')
+    stories = b.js('return Object.entries(qkv.stories.stories).map(([n, s]) => [n, s.map(x => x.set || null)])')
     assert len(stories) >= 13
     for name, steps in stories:
         b.set('story', name)
@@ -480,7 +480,7 @@ def every_story_can_be_told(b):
         assert b.text('story-title') != name and len(b.text('story-answer')) > 12, name
         for given in steps:
             wrong = given and b.driver.execute_async_script('''const done = arguments[1];
-                qkvState.read(""); location.hash = Object.entries(arguments[0]).map(([k, v]) => k + "=" + v).join("&");
+                qkv.state.read(""); location.hash = Object.entries(arguments[0]).map(([k, v]) => k + "=" + v).join("&");
                 setTimeout(() => done(""), 50)''', given)
             b.still()
             assert not wrong and b.by('trouble').get_attribute('hidden'), (name, given, b.text('trouble'))

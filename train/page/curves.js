@@ -1,8 +1,8 @@
 /* curves.js - what was measured at each step, as curves with a cursor at the step that is looked at. */
 "use strict";
 
-const qkvCurves = (() => {
-    const {by, make, svg, setText, number} = qkvText;
+const qkvCurves = (page) => {
+    const {make, svg, setText, number} = qkvText, {by} = page;
     let run = null, header = null, rows = [], lines = [], goTo = null, taken = 0;
     const charts = {};
 
@@ -159,7 +159,13 @@ const qkvCurves = (() => {
             step);
     }
 
-    function show(step) {
+    let last = 0;
+    function show(frame) {
+        last = frame.step;
+        again();
+    }
+    function again() {
+        const step = last;
         if (!header) return;
         shares(step);
         loss(step);
@@ -188,10 +194,11 @@ const qkvCurves = (() => {
         add,
         bring,
         show,
+        again,
         at,
         csv,
         listen,
         get taken() { return taken; },
         get rows() { return rows; }
     };
-})();
+};

@@ -30,8 +30,9 @@ const qkvDraw = (() => {
     }
 
     /* A map at one pixel a cell, to be drawn larger: far quicker than as many rectangles. */
-    const small = document.createElement("canvas");
+    let small = null;
     function pixels(m, hue) {
+        small = small || document.createElement("canvas");
         if (small.width < m.cols || small.height < m.rows) {
             small.width = Math.max(small.width, m.cols);
             small.height = Math.max(small.height, m.rows);

@@ -11,7 +11,7 @@ const qkvEngine = (() => {
                 new DataView(memory().buffer).setBigUint64(at, now, true);
                 return 0;
             },
-            proc_exit(code) { throw new Error("the engine ended with " + code); },
+            proc_exit(code) { throw new WebAssembly.RuntimeError("it ended with " + code); },
         };
         return new Proxy(calls, {get: (all, name) => all[name] || refused});
     }
@@ -31,13 +31,19 @@ const qkvEngine = (() => {
     function engine(c) {
         const p = c.qkv_page_open();
         const decoder = new TextDecoder(), encoder = new TextEncoder();
+        if (!p) throw new WebAssembly.RuntimeError("out of memory");
+
+        /* An address is a number up to 4 GB, which the engine gives with a sign. */
+        function room(n) {
+            const at = c.malloc(n) >>> 0;
+            if (!at) throw new Error("out of memory");
+            return at;
+        }
 
         function text(at) {
             if (!at) return null;
-            const bytes = new Uint8Array(c.memory.buffer);
-            let end = at;
-            while (bytes[end]) end++;
-            return decoder.decode(bytes.subarray(at, end));
+            const bytes = new Uint8Array(c.memory.buffer), from = at >>> 0;
+            return decoder.decode(bytes.subarray(from, bytes.indexOf(0, from)));
         }
         function error() { return new Error(text(c.qkv_page_error(p)) || "memory is out"); }
         function done(ok) {
@@ -48,14 +54,14 @@ const qkvEngine = (() => {
             return JSON.parse(text(at));
         }
         function given(string, use) {
-            const bytes = encoder.encode(string + "\0"), at = c.malloc(bytes.length);
+            const bytes = encoder.encode(string + "\0"), at = room(bytes.length);
             new Uint8Array(c.memory.buffer).set(bytes, at);
             try {
                 return use(at);
             } finally { c.free(at); }
         }
         function reals(at, n) {
-            return at ? new Float32Array(c.memory.buffer, at, n).slice() : null;
+            return at ? new Float32Array(c.memory.buffer, at >>> 0, n).slice() : null;
         }
 
         return {
@@ -80,7 +86,7 @@ const qkvEngine = (() => {
             score: (changed) => json(c.qkv_page_score(p, changed)),
             /* A node's values and sizes, of the last look; null: there is none. */
             node(name) {
-                const dims = c.malloc(16), at = given(name, (n) => c.qkv_page_node(p, n, dims));
+                const dims = room(16), at = given(name, (n) => c.qkv_page_node(p, n, dims));
                 const dim = [...new Int32Array(c.memory.buffer, dims, 4)].filter((d) => d > 0);
                 c.free(dims);
                 return at ? {dim, x: reals(at, dim.reduce((a, b) => a * b, 1))} : null;

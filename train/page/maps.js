@@ -1,14 +1,16 @@
 /* maps.js - attention of the example, and the circuits, as heat maps: before and after a change side by side. */
 "use strict";
 
-const qkvMaps = (() => {
-    const {by, make, setText, number} = qkvText, {state} = qkvState;
+const qkvMaps = (page) => {
+    const {make, setText, number} = qkvText, {by, state} = page;
     let run = null, last = null;
     const drawn = {attention: [], qk: [], ov: []};
 
     const names = (side) => Array.from({length: run.sides[side].T}, (_, p) => p);
 
-    function build(described, redraw) {
+    const kindsOf = () => [...by("map-kind").options].map((o) => o.value);
+
+    function build(described) {
         run = described;
         last = null;
         const kinds = [];
@@ -27,7 +29,7 @@ const qkvMaps = (() => {
         by("map-kind").value = state.map;
         by("map-kind").onchange = (e) => {
             state.map = e.target.value;
-            redraw();
+            page.player.request();
         };
         by("maps").classList.toggle("alone", !run.circuits.length);
         by("lower").classList.toggle("alone", !run.circuits.length);
@@ -38,12 +40,12 @@ const qkvMaps = (() => {
 
     function columnNames(side, ids, self) {
         return names(side).map(
-            (p) => side === 0 && p === self ? "self" : qkvExample.text(side, p, ids));
+            (p) => side === 0 && p === self ? "self" : page.example.text(side, p, ids));
     }
 
     /* Places with a key and its value; of a task that has them apart, all that can be asked for. */
     function entries() {
-        const drawn = qkvExample.words.drawn[run.store],
+        const drawn = page.example.words.drawn[run.store],
               all = Array.from({length: run.entries}, (_, r) => r),
               own =
                   all.filter((r) => drawn[run.roles.key][r] >= 0 && drawn[run.roles.value][r] >= 0);
@@ -52,7 +54,7 @@ const qkvMaps = (() => {
 
     /* Each key in turn: rows are questions, with their answers. */
     function questions(picture, changed, other) {
-        const words = qkvExample.words, ids = changed ? words.changed : words.drawn,
+        const words = page.example.words, ids = changed ? words.changed : words.drawn,
               S = run.sides[run.store].T, all = picture.maps[0].x, cols = words.lengths[run.store];
         const key = words.drawn[run.store][run.roles.key], there = ids[run.store][run.roles.key];
         const symbols = run.sides[run.store].streams[run.roles.key].symbols,
@@ -83,7 +85,7 @@ const qkvMaps = (() => {
     }
 
     function changedPlaces(side, changed) {
-        const words = qkvExample.words;
+        const words = page.example.words;
         return new Set(
             changed ?
                 names(side).filter(
@@ -100,7 +102,7 @@ const qkvMaps = (() => {
 
     /* The whole example: one map for each head that is wanted. */
     function whole(picture, kind, changed, both) {
-        const words = qkvExample.words, ids = changed ? words.changed : words.drawn, out = [];
+        const words = page.example.words, ids = changed ? words.changed : words.drawn, out = [];
         picture.maps.forEach((node, i) => {
             const m = run.maps[i], [H, T, S] = node.dim, rows = words.lengths[m.rows],
                   cols = words.lengths[m.cols], places = names(m.rows).slice(0, rows),
@@ -117,7 +119,7 @@ const qkvMaps = (() => {
                     hue: "look",
                     greatest: 1,
                     numbers: true,
-                    rowNames: places.map((p) => qkvExample.text(m.rows, p, ids)),
+                    rowNames: places.map((p) => page.example.text(m.rows, p, ids)),
                     colNames: columnNames(m.cols, ids, -1).slice(0, cols),
                     marks: places.map(
                         (p) => m.rows === 0 && p === picture.look.question ? source : -1),
@@ -200,7 +202,7 @@ const qkvMaps = (() => {
                         look.at
                             .map(
                                 (a, i) => a.visible ?
-                                    number(a.weight) + " at " + qkvExample.text(run.store, i) :
+                                    number(a.weight) + " at " + page.example.text(run.store, i) :
                                     "")
                             .filter((s) => s)
                             .join(", "));
@@ -293,7 +295,7 @@ const qkvMaps = (() => {
         tip.style.top = e.clientY + 14 + "px";
     }
     function listen() {
-        document.body.append(tip);
+        page.body.append(tip);
         for (const id of Object.keys(drawn)) {
             by(id).addEventListener("pointermove", (e) => point(by(id), e));
             by(id).addEventListener("pointerleave", () => {
@@ -303,5 +305,8 @@ const qkvMaps = (() => {
         for (const id of ["qk-values", "ov-keys"]) by(id).addEventListener("change", again);
     }
 
-    return {build, show, again, listen};
-})();
+    /* Is there an attention of that name? "": the first one. */
+    const has = (kind) => kind === "" || kindsOf().includes(kind);
+
+    return {build, show, again, listen, has};
+};

@@ -2,8 +2,8 @@
  * stands what to set, what to do and what to watch. A step's `set` begins a run, its other actions are main.js's. */
 "use strict";
 
-const qkvStories = (() => {
-    const {by, make, markdown, claims} = qkvText, {state} = qkvState;
+const qkvStories = (page) => {
+    const {make, markdown, claims} = qkvText, {by, state} = page;
     const train = {text: "Train", play: true};
 
     const stories = {
@@ -335,7 +335,7 @@ const qkvStories = (() => {
 
     /* Shows a story; `begin`: with the options of its first step. */
     function tell(name, begin) {
-        const list = stories[name];
+        const list = Object.hasOwn(stories, name) ? stories[name] : null;
         state.story = list ? name : "";
         by("story").value = state.story;
         by("story-box").hidden = !list;
@@ -360,5 +360,7 @@ const qkvStories = (() => {
         if (at) at.scrollIntoView();
     }
 
-    return {build, tell, dialog, findings, stories};
-})();
+    const has = (name) => name === "" || Object.hasOwn(stories, name);
+
+    return {build, has, tell, dialog, findings, stories};
+};
