@@ -91,9 +91,10 @@ WASM_FLAGS := -std=gnu11 -O3 $(if $(call on,PLAIN),-DQKV_PLAIN )-DQKV_PORTABLE -
               -Wno-unknown-attributes -Wno-gnu-zero-variadic-macro-arguments
 WASM_LD    := -mexec-model=reactor -L/usr/lib/wasm32-wasi -Wl,--gc-sections -Wl,--strip-all -Wl,-z,stack-size=1048576
 WASM_SRC   := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c $(FAST) layers/*.c data/*.c) \
-  $(addprefix train/io/,clock.c text.c words.c number.c names.c given.c safetensors.c) $(filter-out %/json.c %/make.c,$(wildcard train/config/*.c)) \
+  $(addprefix train/io/,clock.c crc32.c file.c given.c json.c json_write.c names.c number.c text.c words.c) $(wildcard train/io/safetensors*.c) \
+  $(filter-out %/make.c,$(wildcard train/config/*.c)) \
   $(wildcard train/optim/*.c) $(filter-out %/pool.c,$(wildcard train/trainer/*.c)) $(wildcard train/probe/*.c) \
-  train/run/metrics.c train/run/layout.c $(wildcard train/page/*.c train/page/wasm/*.c)
+  $(addprefix train/run/,checkpoint.c layout.c metrics.c) $(wildcard train/page/*.c train/page/wasm/*.c)
 WASM_OBJ   := $(patsubst %.c,$(B)/wasm/%.o,$(WASM_SRC))
 WASM_CALLS := ${shell sed -n 's/.*[ *]\(qkv_page_[a-z_]*\)(.*;.*/\1/p' train/page/engine.h train/page/lend.h} malloc free
 PAGE_SRC   := $(wildcard train/page/*.html train/page/*.css train/page/*.js)
@@ -109,7 +110,7 @@ $(B)/wasm/engine.wasm: $(WASM_OBJ)
 $(B)/wasm/%.o: %.c $(B)/wasm/flags
 	@mkdir -p $(@D)
 	$(call say,WASM)
-	$(Q)$(WASM_CC) $(WASM_FLAGS) $(if $(filter tensor/% autograd/fast/% train/optim/%,$<),,$(if $(filter autograd/%,$<),-O2,-Os)) -MMD -MP -c -o $@ $<
+	$(Q)$(WASM_CC) $(WASM_FLAGS) $(if $(filter tensor/% autograd/fast/% train/optim/%,$<),,$(if $(filter autograd/%,$<),-O2,-Os)) $(if $(filter %/json.c,$<),-DQKV_FLAGS='"wasm32"') -MMD -MP -c -o $@ $<
 $(B)/wasm/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' $(call text,$(WASM_CC) $(filter-out -Werror,$(WASM_FLAGS)) $(WASM_LD)) > $@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@

@@ -67,7 +67,10 @@ leaves_out_what_is_damaged() {
 keeps_names_harmless() {
     mkdir -p 'a<' && cp -R run 'a</script><b>'
     "$qkv" view 'a</script><b>' --page page.html --out odd.html >out || return 1
-    [ "$(grep -c '</script>' odd.html)" -eq 1 ] && [ "$(wc -l <odd.html)" -eq 3 ]
+    [ "$(grep -c '</script>' odd.html)" -eq 1 ] && [ "$(wc -l <odd.html)" -eq 3 ] || return 1
+    cp -R run 'a<!--<script>' # what begins so would not end where the script does
+    "$qkv" view 'a<!--<script>' --page page.html --out odd.html >out || return 1
+    grep -qF 'a\u003c!--\u003cscript>' odd.html && ! grep -qF '<!--' odd.html
 }
 
 brings_the_files_of_a_task() {

@@ -6,12 +6,13 @@
  * everything that looks takes `changed`: the example and the model with what was changed, or without.
  *
  * A const char * that is returned is JSON or CSV, valid until the next call. false (or NULL): one
- * sentence in qkv_page_error(). No call but qkv_page_go(), qkv_page_start() and qkv_page_restored()
- * changes what is trained. */
+ * sentence in qkv_page_error(). No call changes what is trained but qkv_page_go() and those that begin or
+ * restore a run. */
 #ifndef QKV_PAGE_ENGINE_H
 #define QKV_PAGE_ENGINE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "tensor/real.h"
 
@@ -25,7 +26,7 @@ qkv_page *qkv_page_open(void);  // NULL: memory is out
 void qkv_page_close(qkv_page *p);
 const char *qkv_page_error(const qkv_page *p);
 
-/* What is the same for all runs: the tasks; version, precision, compiler; the name of the checkpoints. */
+/* What is the same for all runs: the tasks, and the version. */
 const char *qkv_page_table(qkv_page *p);
 
 /* ---- a run ---- */
@@ -91,11 +92,16 @@ const char *qkv_page_score(qkv_page *p, bool changed);
 
 /* ---- checkpoints ---- */
 
-/* What a checkpoint consists of: name, dtype, shape, where it stands in memory, bytes. */
-const char *qkv_page_tensors(qkv_page *p);
+/* A new run from the text of a config.json, at step 0. When it fails the old run stays. */
+bool qkv_page_begin(qkv_page *p, const char *config);
 
-/* Parameters and moments were overwritten in place by those of a run after `step` steps. */
-bool qkv_page_restored(qkv_page *p, int step);
+/* A new run from a checkpoint, at its step; or the present run goes to the step of one of its own. It is
+ * read as the program reads it, and refused in the same words: then everything is as it was. */
+bool qkv_page_open_checkpoint(qkv_page *p, const char *path);
+bool qkv_page_restore(qkv_page *p, const char *path);
+
+/* The present state as a checkpoint of *size bytes, to be released by free(). */
+void *qkv_page_save(qkv_page *p, size_t *size);
 
 #ifdef __cplusplus
 }

@@ -53,12 +53,42 @@ const qkvEngine = (() => {
             if (!at) throw error();
             return JSON.parse(text(at));
         }
+        /* Memory of the engine's, with these bytes in it and a 0 behind them. */
+        function taken(bytes) {
+            const at = room(bytes.length + 1),
+                  to = new Uint8Array(c.memory.buffer, at, bytes.length + 1);
+            to.set(bytes);
+            to[bytes.length] = 0;
+            return at;
+        }
         function given(string, use) {
-            const bytes = encoder.encode(string + "\0"), at = room(bytes.length);
-            new Uint8Array(c.memory.buffer).set(bytes, at);
+            const at = taken(encoder.encode(string));
             try {
                 return use(at);
             } finally { c.free(at); }
+        }
+        /* A file, for the engine to keep: a text or bytes; null: no more. */
+        function lend(name, file) {
+            const bytes = typeof file === "string" ? encoder.encode(file) : file;
+            given(
+                name,
+                (n) =>
+                    done(c.qkv_page_lend(n, bytes ? taken(bytes) : 0, bytes ? bytes.length : 0)));
+        }
+        function withFile(name, bytes, use) {
+            lend(name, bytes);
+            try {
+                given(name, (n) => done(use(p, n)));
+            } finally { lend(name, null); }
+        }
+        function save() {
+            const size = room(4), at = c.qkv_page_save(p, size) >>> 0;
+            const n = new Uint32Array(c.memory.buffer, size, 1)[0];
+            c.free(size);
+            if (!at) throw error();
+            const file = new Uint8Array(c.memory.buffer, at, n).slice();
+            c.free(at);
+            return file;
         }
         function reals(at, n) {
             return at ? new Float32Array(c.memory.buffer, at >>> 0, n).slice() : null;
@@ -66,8 +96,7 @@ const qkvEngine = (() => {
 
         return {
             table: () => json(c.qkv_page_table(p)),
-            lend: (name, string) =>
-                given(name, (n) => given(string, (at) => done(c.qkv_page_lend(n, at)))),
+            lend,
             start: (options) => given(options, (at) => done(c.qkv_page_start(p, at))),
             describe: () => json(c.qkv_page_describe(p)),
             end: () => c.qkv_page_end(p),
@@ -95,9 +124,10 @@ const qkvEngine = (() => {
                 reals(c.qkv_page_questions(p, changed, head), entries * (S + 1)),
             circuit: (changed, head, which, n) =>
                 reals(c.qkv_page_circuit(p, changed, head, which), n),
-            tensors: () => json(c.qkv_page_tensors(p)),
-            restored: (step) => done(c.qkv_page_restored(p, step)),
-            bytes: (at, n) => new Uint8Array(c.memory.buffer, at, n),
+            begin: (config) => given(config, (at) => done(c.qkv_page_begin(p, at))),
+            open: (name, bytes) => withFile(name, bytes, c.qkv_page_open_checkpoint),
+            restore: (name, bytes) => withFile(name, bytes, c.qkv_page_restore),
+            save,
         };
     }
     return {open};

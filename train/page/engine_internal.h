@@ -65,11 +65,19 @@ struct qkv_page {
     char error[QKV_IO_ERROR];
 };
 
+/* A run at step 0 by this configuration, which is resolved; NULL with a sentence. The second makes it the
+ * page's, shows its first example and measures: false, and all as it was, for NULL or when that fails. */
+qkv_page_run *qkv_page_run_new(qkv_page *p, qkv_config *c);
+bool qkv_page_take(qkv_page *p, qkv_page_run *r);
+void qkv_page_run_free(qkv_page_run *r);
+
+/* Parameters and moments were overwritten in place by those after `step` steps: such a state is kept. */
+bool qkv_page_at_step(qkv_page *p, qkv_page_run *r, int step);
+
 /* An empty text in the scratch memory, which is emptied. */
 qkv_io_text qkv_page_text_new(qkv_page *p);
 
-/* JSON: a string; a number, null if it is not finite; the finished text, NULL when memory ran out. */
-void qkv_page_text_string(qkv_io_text *out, const char *s);
+/* JSON: a number, null if it is not finite; the finished text, NULL when memory ran out. */
 void qkv_page_text_real(qkv_io_text *out, double x);
 const char *qkv_page_text_end(qkv_page *p, qkv_io_text *out);
 

@@ -113,10 +113,12 @@ const qkvFiles = (page) => {
             const file = e.target.files[0];
             if (!file) return;
             try {
+                const bytes = new Uint8Array(await file.arrayBuffer());
                 page.session.opened(
-                    await page.call("restore", {file: new Uint8Array(await file.arrayBuffer())}),
+                    await page.call(
+                        "restore", {name: file.name, file: bytes, files: page.own.shipped()}),
                     file.name);
-            } catch (error) { page.trouble("'" + file.name + "': " + error.message); }
+            } catch (error) { page.trouble(error.message); }
             e.target.value = "";
         });
         page.root.addEventListener("click", (e) => {

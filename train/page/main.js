@@ -16,6 +16,11 @@ const qkvPage = (root) => {
     page.bytes = (base64) =>
         Uint8Array.from(atob(base64.replace(/\s/g, "")), (c) => c.charCodeAt(0));
 
+    /* Bytes that were compressed by gzip. */
+    const inflated = async (packed) => new Uint8Array(
+        await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip")))
+            .arrayBuffer());
+
     /* A sentence at the top with what can be done: [label, act]. "": it is taken away. */
     page.trouble = (text, ...buttons) => {
         by("trouble").hidden = !text;
@@ -98,7 +103,7 @@ const qkvPage = (root) => {
     page.say = page.touch.say;
     page.rpc = qkvRpc({
         code: by("worker").textContent,
-        bytes: () => page.bytes(by("engine").textContent),
+        bytes: () => inflated(page.bytes(by("engine").textContent)),
         slow: (entry) => page.wait.call(entry, () => page.session.stop()),
         fault: (e) => page.table && page.session.recover(e.message, false)
     });
@@ -132,6 +137,9 @@ const qkvPage = (root) => {
         if (!hasVectors())
             return page.trouble(
                 "This browser has no WebAssembly with SIMD, which the engine is made of. Chromium and Firefox have it since 2021, Safari since 16.4.");
+        if (typeof DecompressionStream !== "function")
+            return page.trouble(
+                "This browser cannot unpack the engine: it has no DecompressionStream. Chrome and Edge have it since version 80, Safari since 16.4, Firefox since 113.");
         try {
             page.table = await page.rpc.open();
         } catch (e) {

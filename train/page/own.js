@@ -39,6 +39,12 @@ const qkvOwn = (page) => {
         return {[given.data]: text !== null && !state.text ? text : state.text};
     }
 
+    /* All that the page has, and the text in the box: a checkpoint says which one it needs. */
+    const shipped = () => ({
+        ...Object.fromEntries(samples.map((s) => [s.name, s.text])),
+        ...(by("own-text").value ? {[NAME]: by("own-text").value} : {})
+    });
+
     function build(start, given) {
         samples = [...page.root.querySelectorAll("script.sample")].map(
             (e) => ({
@@ -108,5 +114,5 @@ const qkvOwn = (page) => {
         for (const [name, text] of Object.entries(all)) samples.push({task: "", name, text});
     }
 
-    return {first, complete, bring, files, NAME, build, show};
+    return {first, complete, bring, files, shipped, NAME, build, show};
 };

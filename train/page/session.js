@@ -49,7 +49,7 @@ const qkvSession = (page) => {
         if (brought && sameRun(brought)) page.curves.bring(brought.metrics);
         by("foot").textContent = run.options.task + ": " + page.summary() + ". " +
             run.learned.toLocaleString("en") + " numbers learn. The engine is qkv " +
-            page.table.remarks.version +
+            page.table.version +
             " compiled to WebAssembly: it trains the same bits as a native build with ARCH=portable.";
     }
     const sameRun = ({options}) => options &&
@@ -129,7 +129,7 @@ const qkvSession = (page) => {
     /* A checkpoint that was opened, or one that came with the page. */
     async function opened(value, name) {
         began({run: value.run, words: value.words}, {});
-        const {base} = value.run, options = value.options || value.run.options;
+        const {base, options} = value.run;
         state.given = Object.fromEntries(Object.entries(options).filter(
             ([option, v]) => option !== "task" ? v !== base[option] : v !== "pairs"));
         current.given = state.given;
@@ -146,7 +146,7 @@ const qkvSession = (page) => {
         const {brought, call} = page;
         const run =
             await call("begin", {text: JSON.stringify(brought.config), files: brought.files});
-        brought.options = run.options || run.run.options;
+        brought.options = run.run.options;
         page.own.bring(brought.files);
         for (const c of brought.checkpoints)
             run.step =

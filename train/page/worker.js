@@ -5,41 +5,41 @@
 const qkvLooks = {};
 
 (() => {
-    let engine = null, table = null, run = null;
+    let engine = null, run = null;
 
     /* ---- configuration ---- */
 
     const lines = (given) =>
         Object.entries(given).map(([name, value]) => name + "=" + value).join("\n");
 
-    /* config.json's fields of the run, with their types. */
-    function config() {
-        const fields = {};
-        for (const o of run.table) {
-            if (o.kind === "section") continue;
-            const value = run.options[o.name];
-            fields[o.field] = o.kind === "int" || o.kind === "real" ? Number(value) :
-                o.kind === "flag"                                   ? value === "true" :
-                                                                      value;
-        }
-        return {...fields, ...table.remarks};
-    }
-
-    function start(options, files = {}) {
-        for (const [name, text] of Object.entries(files)) engine.lend(name, text);
-        engine.start(lines(options));
+    function described() {
         run = engine.describe();
-        return {run, words: engine.words()};
+        return {run, words: engine.words(), step: engine.step()};
+    }
+    function lend(files = {}) {
+        for (const [name, text] of Object.entries(files)) engine.lend(name, text);
+    }
+    function start(options, files) {
+        lend(files);
+        engine.start(lines(options));
+        return described();
     }
 
-    /* The same from config.json's text, whose fields the engine takes, too; options: by their names. */
-    function begin(text, files) {
-        const fields = JSON.parse(text), options = {};
-        for (const remark of Object.keys(table.remarks)) delete fields[remark];
-        const began = start(fields, files);
-        for (const o of run.table)
-            if (fields[o.field] !== undefined) options[o.name] = String(fields[o.field]);
-        return {...began, options};
+    /* From the text of a config.json. */
+    function begin(config, files) {
+        lend(files);
+        engine.begin(config);
+        return described();
+    }
+
+    /* From a checkpoint; same: one of the run that is open. */
+    function restore(m) {
+        lend(m.files);
+        if (m.same)
+            engine.restore(m.name, m.file);
+        else
+            engine.open(m.name, m.file);
+        return described();
     }
 
     /* ---- what is to be drawn ---- */
@@ -109,38 +109,16 @@ const qkvLooks = {};
         return engine.words();
     }
 
-    /* ---- checkpoints ---- */
-
-    function save() {
-        const tensors =
-            engine.tensors().map((t) => ({...t, bytes: engine.bytes(t.at, t.bytes).slice()}));
-        return qkvCheckpoint.write(tensors, {
-            format: table.format,
-            version: table.remarks.version,
-            config: JSON.stringify(config(), null, 2)
-        });
-    }
-
-    function restore(m) {
-        const file = qkvCheckpoint.read(m.file);
-        if (file.notes.format !== table.format)
-            throw new Error(
-                "the file is no checkpoint: its format is '" + file.notes.format + "', not '" +
-                table.format + "'");
-        const began = m.same ? null : begin(file.notes.config);
-        return {step: qkvCheckpoint.restore(engine, file.tensors), ...began};
-    }
-
     const calls = {
         async open(m) {
             engine = await qkvEngine.open(m.bytes);
-            return (table = engine.table());
+            return engine.table();
         },
         start: (m) => start(m.options, m.files),
         begin: (m) => begin(m.text, m.files),
         frame,
         change,
-        save,
+        save: () => engine.save(),
         restore,
         score: (m) => [engine.score(false), m.changed ? engine.score(true) : null],
     };

@@ -20,9 +20,9 @@ qkv_run_progress qkv_run_progress_start(void) {
     return (qkv_run_progress){0, -1, (double)INFINITY};
 }
 
-bool qkv_run_save(const qkv_io *io, const qkv_trainer *t, const qkv_run_progress *p,
-                  const char *path, char *error) {
-    if (!QKV_IO_GIVEN(error, t, p, path)) return false;
+bool qkv_run_compose(const qkv_trainer *t, const qkv_run_progress *p, const char *path, void **file,
+                     size_t *size, char *error) {
+    if (!QKV_IO_GIVEN(error, t, p, path, file, size)) return false;
     qkv_run_layout_state s = {
         .step = p->step, .best_step = p->best_step, .best_loss = p->best_loss};
     qkv_run_layout l;
@@ -30,13 +30,24 @@ bool qkv_run_save(const qkv_io *io, const qkv_trainer *t, const qkv_run_progress
     bool ok = qkv_run_layout_init(&l, t, &s) && config;
     if (ok) {
         qkv_io_note notes[] = {{"format", FORMAT}, {"version", QKV_VERSION}, {"config", config}};
-        ok = qkv_io_safetensors_write(io, qkv_trainer_allocator(t), path, l.tensor, l.n, notes, 3,
-                                      error);
+        ok = qkv_io_safetensors_compose(qkv_trainer_allocator(t), path, l.tensor, l.n, notes, 3,
+                                        file, size, error);
     } else {
         qkv_io_error(error, "write", path, ENOMEM);
     }
     qkv_run_layout_free(&l);
     free(config);
+    return ok;
+}
+
+bool qkv_run_save(const qkv_io *io, const qkv_trainer *t, const qkv_run_progress *p,
+                  const char *path, char *error) {
+    void *file;
+    size_t size;
+    if (!qkv_run_compose(t, p, path, &file, &size, error)) return false;
+    const tensor_allocator *mem = qkv_trainer_allocator(t);
+    bool ok = qkv_io_write_file(io, path, file, size, error);
+    mem->release(mem->ctx, file);
     return ok;
 }
 
@@ -118,7 +129,8 @@ static qkv_io_status read_state(const qkv_io_safetensors *file, qkv_run_layout_s
     if (status != QKV_IO_OK) return status;
     for (int i = 0; i < STATE; i++)
         memcpy((void *)(size_t)want[i].data,
-               qkv_io_stored_find(file->tensor, file->n, i, want[i].name)->data, want[i].bytes);
+               qkv_io_stored_find(file->tensor, file->n, i, want[i].name)->data,
+               (size_t)want[i].bytes);
     if (s->step < 0 || s->step > INT_MAX)
         return unfit(error, path, "is damaged:", "state.step", " is no step");
     if (s->best_step < -1 || s->best_step > s->step)
@@ -145,7 +157,7 @@ qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress
         for (int i = STATE; i < l.n; i++) {
             const qkv_io_stored *to = &l.tensor[i];
             const qkv_io_stored *from = qkv_io_stored_find(file.tensor, file.n, i, to->name);
-            if (to->bytes) memcpy((void *)(size_t)to->data, from->data, to->bytes);
+            if (to->bytes) memcpy((void *)(size_t)to->data, from->data, (size_t)to->bytes);
         }
         *p = progress_of(&s);
         say_foreign(&file, error);
