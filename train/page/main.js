@@ -39,9 +39,11 @@ const qkvPage = (root) => {
         body.dataset.waits = "1";
         try {
             return await page.rpc.call(name, data);
-        } finally {
-            if (!page.rpc.waits && !page.player.playing) delete body.dataset.waits;
-        }
+        } finally { page.rest(); }
+    };
+    page.rest = () => {
+        if (!page.rpc.waits && !page.pair.waits && !page.player.busy && !page.session.recovering)
+            delete body.dataset.waits;
     };
     /* What was refused is said; of a fault the session knows already. */
     page.refused = (e) => {
@@ -60,14 +62,17 @@ const qkvPage = (root) => {
             }
         ]);
     };
-    page.frame = (to, budget, rows) => page.call("frame", {
-        to,
-        budget,
-        rows,
-        view: {head: state.head, map: state.map},
-        changed: state.changed(),
-        wants: Object.assign({}, ...page.panels.map((p) => (p.wants ? p.wants() : {})))
-    });
+    page.frame = async (to, budget, rows) => {
+        const asked = {to, budget, changed: state.changed()}, beside = page.pair.frame(to, asked);
+        const first = await page.call("frame", {
+            ...asked,
+            rows,
+            view: {head: state.head, map: state.map},
+            wants: Object.assign({}, ...page.panels.map((p) => (p.wants ? p.wants() : {})))
+        });
+        first.pair = page.pair.joined(first, await beside);
+        return first;
+    };
 
     page.taskOf = (given) => given.task || "pairs";
     page.baseOf = (given) =>
@@ -97,16 +102,20 @@ const qkvPage = (root) => {
     page.files = qkvFiles(page);
     page.player = qkvPlayer(page);
     page.session = qkvSession(page);
+    page.pair = qkvPair(page);
     page.wait = qkvWait(page);
     page.touch = qkvTouch(page);
     page.panels = [page.example, page.maps, page.curves, ...qkvPanels.map((panel) => panel(page))];
     page.say = page.touch.say;
-    page.rpc = qkvRpc({
+    /* A worker with an engine in it; fault(error): it has ended, and not because it was told to. */
+    page.engine = (fault, stop) => qkvRpc({
         code: by("worker").textContent,
         bytes: () => inflated(page.bytes(by("engine").textContent)),
-        slow: (entry) => page.wait.call(entry, () => page.session.stop()),
-        fault: (e) => page.table && page.session.recover(e.message, false)
+        slow: (entry) => page.wait.call(entry, stop || (() => fault(new qkvFault("stopped")))),
+        fault
     });
+    page.rpc = page.engine(
+        (e) => page.table && page.session.recover(e.message, false), () => page.session.stop());
 
     page.redraw = () => {
         if (!page.shown) return;
@@ -151,6 +160,7 @@ const qkvPage = (root) => {
         page.stories.build(page.touch.act);
         page.player.controls();
         page.touch.listen();
+        page.pair.listen();
         page.maps.listen();
         page.curves.listen(page.player.goTo);
         page.files.build();
@@ -160,9 +170,10 @@ const qkvPage = (root) => {
             if (location.hash.slice(1) !== state.address()) page.session.fromAddress(location.hash);
         });
         page.brought = broughtRun();
+        const address = page.address();
         try {
             if (page.brought) await page.session.openBrought();
-            if (!page.brought || page.address()) await page.session.fromAddress(page.address());
+            if (!page.brought || address) await page.session.fromAddress(address);
         } catch (e) { page.refused(e); }
         body.dataset.ready = "1";
     }
