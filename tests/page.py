@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import traceback
+import types
 
 from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
@@ -725,9 +726,10 @@ def text_that_was_not_trained_on_is_kept(b):
     assert b.by('trouble').get_attribute('hidden'), b.text('trouble')
     b.click('ten')
     assert b.step() == 10 and b.js('return qkv.state.command()').endswith('--data-valid sentences.txt --data-test sentences.txt')
-    b.js('document.getElementById("own-text").value = arguments[0]', '\n'.join(lines.split('\n') * 40))
+    b.js('document.getElementById("own-text").value = arguments[0]', '# ' + 'x' * 4000 + '\n' + lines)
     b.click('own-train')
-    assert b.by('trouble').get_attribute('hidden'), b.text('trouble')
+    press(b, 'Check it on')
+    b.still()
     b.click('copy-link')
     assert '4,000 characters' in b.text('trouble') and 'Save the text' in b.text('trouble'), b.text('trouble')
 
@@ -794,7 +796,80 @@ def a_second_run_of_any_kind(b):
     b.quiet()
 
 
-TESTS = [two_runs_stand_side_by_side, a_branch_is_a_run_from_that_step, a_second_run_of_any_kind, a_fault_of_the_engine_is_said_and_mended, what_hangs_or_ends_is_stopped_by_a_button,
+def in_frame(b, frame, what, ready=True):
+    """What is true inside a frame, once it is ready."""
+    b.driver.switch_to.frame(frame)
+    try:
+        b.until(lambda: b.js('return document.body && document.body.dataset.ready && !document.body.dataset.waits'), 'a frame')
+        return what()
+    finally:
+        b.driver.switch_to.default_content()
+
+
+def panels(b):
+    return b.js('return [...document.querySelectorAll("[data-panel]")].filter((e) => e.checkVisibility()).map((e) => e.dataset.panel)')
+
+
+def only_what_is_asked_for_is_shown(b):
+    b.open('show=cards,qk&bar=play&step=80')
+    assert panels(b) == ['cards', 'qk'] and b.step() == 80
+    assert not b.by('story').is_displayed() and b.by('play').is_displayed() and not b.by('ten').is_displayed()
+    assert b.js('return document.documentElement.scrollHeight <= innerHeight')
+    high = b.js('return document.querySelector(".player").getBoundingClientRect().top')
+    b.click('swap-keys')
+    assert b.js('return document.querySelector(".player").getBoundingClientRect().top') == high
+    assert 'show=cards,qk&bar=play' in b.js('return location.hash') and b.by('whole').get_attribute('href').split('#')[1].startswith('step=80')
+    b.js('location.hash = "show=loss&bar=none&step=5"')
+    b.until(lambda: panels(b) == ['loss'], 'another panel')
+    b.still()
+    assert not b.by('play').is_displayed()
+    b.js('location.hash = "show=loss&bar=none&step=5x"')
+    b.until(lambda: 'step is a whole number' in b.text('trouble'), 'a sentence')
+    b.still()
+    assert panels(b) == ['loss']
+    b.js('location.hash = ""')
+    b.until(lambda: len(panels(b)) == 8, 'the whole page')
+    b.still()
+    b.quiet()
+
+
+def documented_frames_work(b):
+    """The examples of docs/page.md: each block is put into a file beside the page, and what its frames show is asked for."""
+    doc = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'docs', 'page.md'), encoding='utf-8').read()
+    here = os.path.join(DIR, 'frames')
+    os.makedirs(here, exist_ok=True)
+    open(os.path.join(here, 'qkv.html'), 'w', encoding='utf-8').write(open(PAGE, encoding='utf-8').read())
+    blocks = re.findall(r'^```(html|\{=html\}|python)\n(.*?)^```$', doc, re.S | re.M)
+    assert [kind for kind, _ in blocks] == ['html', '{=html}', 'html', 'python', 'python'], blocks
+    b.driver.get_log('performance')
+    seen = []
+    for i, (kind, text) in enumerate(blocks):
+        if kind == 'python':  # what the notebook would show
+            display = types.ModuleType('IPython.display')
+            display.HTML = lambda html: html
+            display.IFrame = lambda src, width, height: '<iframe src="%s" width="%s" height="%s"></iframe>' % (src.replace('&', '&amp;'), width, height)
+            sys.modules['IPython'], sys.modules['IPython.display'] = types.ModuleType('IPython'), display
+            cell = text.strip().rsplit('\n', 1)
+            names = {}
+            os.chdir(here)
+            exec(cell[0], names)
+            text = eval(cell[1], names)
+        path = os.path.join(here, '%d.html' % i)
+        open(path, 'w', encoding='utf-8').write('<!doctype html><meta charset="utf-8"><title>x</title>' + text.replace('data-src=', 'src='))
+        b.driver.get('file://' + path)
+        frames = b.driver.find_elements(By.TAG_NAME, 'iframe')
+        assert len(frames) == text.count('<iframe '), kind
+        for frame in frames:
+            seen.append(in_frame(b, frame, lambda: (panels(b), b.step(), b.text('trouble'), b.js('return qkv.pair.on'), b.by('play').is_displayed())))
+    assert seen == [(['cards', 'qk'], 80, '', False, True), (['say', 'shares'], 60, '', True, True), (['attention'], 40, '', False, True),
+                    (['cards'], 300, '', False, False), (['cards', 'ov'], 60, '', False, True), (['qk', 'ov'], 60, '', False, True)], seen
+    urls = [json.loads(e['message'])['message'] for e in b.driver.get_log('performance')]
+    urls = [m['params']['request']['url'] for m in urls if m['method'] == 'Network.requestWillBeSent']
+    assert urls and all(u.startswith(('file://' + here, 'blob:', 'data:', 'about:')) for u in urls), urls
+    b.quiet()
+
+
+TESTS = [only_what_is_asked_for_is_shown, documented_frames_work, two_runs_stand_side_by_side, a_branch_is_a_run_from_that_step, a_second_run_of_any_kind, a_fault_of_the_engine_is_said_and_mended, what_hangs_or_ends_is_stopped_by_a_button,
          what_refuses_a_worker_or_the_engine_is_named, an_error_while_drawing_is_no_end, large_models_are_begun_only_on_purpose,
          addresses_that_are_wrong_are_answered, text_that_was_not_trained_on_is_kept, loads_without_error_or_request, is_small, trains_the_default_task, trains_the_bits_of_a_native_build,
          exchanging_keys_moves_attention, exchanging_values_does_not, keys_exchange_by_keyboard_and_mouse,

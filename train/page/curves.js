@@ -16,6 +16,7 @@ const qkvCurves = (page) => {
     const lastStep = () => Math.max(run.steps, page.pair && page.pair.on ? page.pair.steps : 0);
 
     function draw(id, height, c, step) {
+        if (!by(id).clientWidth) return;  // its panel is not shown
         const spec = {steps: lastStep(), cursor: step, ...c, lines: twice(c.lines)};
         charts[id] = qkvDraw.curves(by(id), height, spec);
         const list = by(id + "-legend"), row = rows.at(step), second = other() && other().at(step);

@@ -81,10 +81,11 @@ const qkvPage = (root) => {
         (page.table.tasks.find((t) => t.name === page.run.options.task) || {summary: ""}).summary;
 
     /* In a frame made of text (srcdoc) there is no address: the frame's name stands for it. */
-    const inText = location.href === "about:srcdoc";
-    page.address = () => (inText ? window.name : location.hash);
+    page.inText = location.href === "about:srcdoc";
+    page.address = () => (page.inText ? window.name : location.hash);
     page.setAddress = () => {
-        if (inText) return;
+        page.show.link();
+        if (page.inText) return;
         try {
             history.replaceState(null, "", "#" + state.address());
         } catch (e) { /* too often for this browser: the next one will be taken */
@@ -103,6 +104,7 @@ const qkvPage = (root) => {
     page.player = qkvPlayer(page);
     page.session = qkvSession(page);
     page.pair = qkvPair(page);
+    page.show = qkvShow(page);
     page.wait = qkvWait(page);
     page.touch = qkvTouch(page);
     page.panels = [page.example, page.maps, page.curves, ...qkvPanels.map((panel) => panel(page))];
@@ -143,6 +145,9 @@ const qkvPage = (root) => {
     }
 
     async function begin() {
+        const address = page.address();
+        Object.assign(state, qkvAddress.shape(address));
+        page.show.apply();
         if (!hasVectors())
             return page.trouble(
                 "This browser has no WebAssembly with SIMD, which the engine is made of. Chromium and Firefox have it since 2021, Safari since 16.4.");
@@ -170,7 +175,6 @@ const qkvPage = (root) => {
             if (location.hash.slice(1) !== state.address()) page.session.fromAddress(location.hash);
         });
         page.brought = broughtRun();
-        const address = page.address();
         try {
             if (page.brought) await page.session.openBrought();
             if (!page.brought || address) await page.session.fromAddress(address);

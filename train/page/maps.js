@@ -170,6 +170,7 @@ const qkvMaps = (page) => {
 
     /* Maps side by side, as many as fit, each with its title above. */
     function grid(canvas, list, most, pairs) {
+        if (!canvas.clientWidth) return [];  // its panel is not shown
         const width = canvas.clientWidth, alone = list.length === 1;
         const fit = Math.max(1, Math.min(list.length, Math.floor(width / (pairs ? 200 : 260))));
         const across = pairs && fit > 1 ? fit - fit % 2 : fit, w = width / across;

@@ -102,12 +102,15 @@ const qkvSession = (page) => {
         const open = page.run ? options() : "", pair = JSON.stringify(state.beside);
         const fallBack = async (message) => {
             state.read("");
+            Object.assign(state, qkvAddress.shape(address));
+            page.show.apply();
             if (!page.run || Object.keys(state.given).length || open !== options()) await start({});
             page.trouble(message);
         };
         try {
             state.read(address);
         } catch (e) { return fallBack(e.message); }
+        page.show.apply();
         state.given = page.own.complete(state.given);
         const {step, given, head, beside, map, story} = state,
                                                again = () => fromAddress(address, true);
