@@ -170,8 +170,19 @@ const qkvPair = (page) => {
         by("pair-end").addEventListener("click", only);
     }
 
+    /* What trains the first run, and the one beside it: a branch needs the first one's state of that step. */
+    function commands() {
+        const first = state.command();
+        if (!run) return first;
+        const given = {...state.given, ...state.beside.given};
+        if (from < 0) return first + "\n" + state.command(given);
+        return first + " --save-every " + from + " --keep " + Math.ceil(page.run.steps / from) +
+            " --out A\n" + state.command({from: "A@" + from, ...state.beside.given});
+    }
+
     return {
         begin,
+        commands,
         change,
         frame,
         joined,

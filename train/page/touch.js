@@ -141,6 +141,7 @@ const qkvTouch = (page) => {
     async function act(step) {
         const a = step.act || {}, {run, session, player} = page;
         page.trouble("");
+        if (step.set) state.beside = step.beside ? {from: -1, given: {...step.beside}} : null;
         if (step.set && (await session.start({...step.set}))) return;
         if (a.fresh) {
             state.undo();
