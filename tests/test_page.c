@@ -260,9 +260,8 @@ static void keys_move_attention_values_do_not(void **state) {
     qkv_page_close(p);
 }
 
-/* Every key in turn finds its entry; after an exchange the rows ask for the keys as they were. */
-/* The words of one run's example laid into another's: the same is asked, the same place is right, and what the
- * model makes of them is what it makes of its own example of these words. */
+/* The words of one run's example laid into another's: the same is asked, the same place is right; and of
+ * the same words laid into one's own example the model makes what it made of them. */
 static void words_can_be_laid_into_an_example(void **state) {
     (void)state;
     qkv_page *a = page_with("steps=40"), *b = page_with("steps=40\nseed=2");
@@ -298,6 +297,7 @@ static void words_can_be_laid_into_an_example(void **state) {
     qkv_page_close(b);
 }
 
+/* Every key in turn finds its entry; after an exchange the rows ask for the keys as they were. */
 static void questions_follow_their_keys(void **state) {
     (void)state;
     qkv_page *p = page_with("steps=250");
