@@ -202,7 +202,8 @@ const qkvDraw = (() => {
         const widest = Math.max(
             1,
             ...m.colNames.map((s) => Math.max(...s.split(" ").map((p) => g.measureText(p).width))));
-        const room = Math.min(widest, Math.max(cell - 4, COLUMN)), step = Math.max(1, Math.ceil((room + 4) / cell));
+        const room = Math.min(widest, Math.max(cell - 4, COLUMN)),
+              step = Math.max(1, Math.ceil((room + 4) / cell));
         m.colNames.forEach((s, k) => {
             if (k % step) return;
             const odd = m.changedCols && m.changedCols.has(k);

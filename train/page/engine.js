@@ -34,10 +34,8 @@ const qkvEngine = (() => {
 
         function text(at) {
             if (!at) return null;
-            const bytes = new Uint8Array(c.memory.buffer);
-            let end = at;
-            while (bytes[end]) end++;
-            return decoder.decode(bytes.subarray(at, end));
+            const bytes = new Uint8Array(c.memory.buffer, at >>> 0);  // beyond 2 GB it is negative
+            return decoder.decode(bytes.subarray(0, bytes.indexOf(0)));
         }
         function error() { return new Error(text(c.qkv_page_error(p)) || "memory is out"); }
         function done(ok) {
@@ -77,7 +75,7 @@ const qkvEngine = (() => {
             } finally { lend(name, null); }
         }
         function save() {
-            const size = c.malloc(4), at = c.qkv_page_save(p, size) >>> 0;
+            const size = taken(new Uint8Array(4)), at = c.qkv_page_save(p, size) >>> 0;
             const n = new Uint32Array(c.memory.buffer, size, 1)[0];
             c.free(size);
             if (!at) throw error();
@@ -86,7 +84,7 @@ const qkvEngine = (() => {
             return file;
         }
         function reals(at, n) {
-            return at ? new Float32Array(c.memory.buffer, at, n).slice() : null;
+            return at ? new Float32Array(c.memory.buffer, at >>> 0, n).slice() : null;
         }
 
         return {
@@ -110,7 +108,8 @@ const qkvEngine = (() => {
             score: (changed) => json(c.qkv_page_score(p, changed)),
             /* A node's values and sizes, of the last look; null: there is none. */
             node(name) {
-                const dims = c.malloc(16), at = given(name, (n) => c.qkv_page_node(p, n, dims));
+                const dims = taken(new Uint8Array(16)),
+                      at = given(name, (n) => c.qkv_page_node(p, n, dims));
                 const dim = [...new Int32Array(c.memory.buffer, dims, 4)].filter((d) => d > 0);
                 c.free(dims);
                 return at ? {dim, x: reals(at, dim.reduce((a, b) => a * b, 1))} : null;
