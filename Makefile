@@ -106,7 +106,8 @@ $(B)/qkv.html: train/page/assemble.awk $(PAGE_SRC) docs/findings.md $(wildcard e
 $(B)/wasm/engine.wasm: $(WASM_OBJ)
 	$(call say,LD)
 	$(Q)$(WASM_CC) $(WASM_FLAGS) $(WASM_LD) $(WASM_CALLS:%=-Wl,--export=%) -o $@ $^ -lm
-# What takes the time is compiled for speed, the rest for size, too: the page stays below a megabyte.
+# What takes the time is compiled for speed, the rest for size, too: all of it for speed is no quicker (user time
+# of three tasks in turn with this: 0.98, 0.98, 1.02) and adds 27 KB to the page.
 $(B)/wasm/%.o: %.c $(B)/wasm/flags
 	@mkdir -p $(@D)
 	$(call say,WASM)

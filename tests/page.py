@@ -17,6 +17,8 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+import page_layout
+
 PAGE, QKV, NATIVE, DIR = (os.path.abspath(a) for a in sys.argv[1:5])
 SHOTS = os.environ.get('SHOTS')  # a directory for pictures of the page, if wanted
 DEFAULT = 600
@@ -24,6 +26,7 @@ DEFAULT = 600
 
 class Browser:
     """The page, and what the tests do with it."""
+    page, qkv, dir = PAGE, QKV, DIR
 
     def __init__(self):
         options = webdriver.ChromeOptions()
@@ -888,7 +891,7 @@ TESTS = [only_what_is_asked_for_is_shown, documented_frames_work, two_runs_stand
 
 def main():
     wanted = sys.argv[5:]
-    tests = [t for t in TESTS if not wanted or t.__name__ in wanted]
+    tests = [t for t in TESTS + page_layout.TESTS if not wanted or t.__name__ in wanted]
     print('registered %d' % len(tests), flush=True)
     failed = []
     browser = Browser()

@@ -76,6 +76,9 @@ const qkvPlayer = (page) => {
     async function settle() {
         page.setAddress();
         page.say();
+        page.speak(
+            by("where").textContent + ". " + by("say").textContent + " " +
+            (by("compare").hidden ? "" : by("compare").textContent));
         const key = [state.step, state.hide, state.silent, state.random].join();
         if (!page.shown || !state.changedModel() || scored === key || busy) return;
         scored = key;
