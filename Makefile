@@ -341,7 +341,7 @@ clean:
 APT       := gcc make libc6-dev libjansson-dev gnuplot-nox
 APT_PAGE  := clang lld wasi-libc libclang-rt-CLANG-dev-wasm32|libclang-rt-dev-wasm32
 APT_TEST  := g++ libcmocka-dev libpcg-cpp-dev pkg-config|pkgconf python3 python3-numpy python3-mpmath man-db mandoc \
-  bsdutils parallel bash locales $(APT_PAGE) chromium|chromium-browser chromium-driver|chromium-chromedriver python3-selenium
+  bsdutils parallel bash locales $(APT_PAGE) chromium|chromium-browser chromium-driver|chromium-chromedriver python3-selenium nodejs
 APT_PORTABLE := clang lld musl-tools qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 APT_CHECK := $(APT) g++ libcmocka-dev clang clang-format clang-tidy cppcheck nodejs
 APT_BARE  := debootstrap util-linux git

@@ -260,6 +260,43 @@ static void keys_move_attention_values_do_not(void **state) {
     qkv_page_close(p);
 }
 
+/* The words of one run's example laid into another's: the same is asked, the same place is right; and of
+ * the same words laid into one's own example the model makes what it made of them. */
+static void words_can_be_laid_into_an_example(void **state) {
+    (void)state;
+    qkv_page *a = page_with("steps=40"), *b = page_with("steps=40\nseed=2");
+    const data_spec *s = qkv_trainer_spec(b->run->t);
+    int laid = 0, source, target;
+    assert_true(qkv_page_example(b, 0));
+    for (int side = 0; side < DATA_SIDES; side++)
+        for (int k = 0; k < s->side[side].n_streams; k++)
+            for (int i = 0; i < s->side[side].T; i++) {
+                const int id = a->run->drawn.ids[side][k][i];
+                laid += id != b->run->drawn.ids[side][k][i];
+                assert_true(qkv_page_lay(b, side, k, i, id));
+                assert_int_equal(b->run->changed.ids[side][k][i], id);
+            }
+    assert_true(laid > 8);
+    const char *json = qkv_page_look(a, false, 0);
+    source = (int)number(json, "source"), target = (int)number(json, "target");
+    for (int changed = 0; changed < 2; changed++) {
+        json = qkv_page_look(b, changed, 0);
+        assert_int_equal(number(json, "source"), source);
+        assert_int_equal(number(json, "target"), target);
+    }
+    assert_true(
+        qkv_page_start(b, "steps=40"));  // the words of its own example: nothing is otherwise
+    char *own = strdup(qkv_page_look(b, false, 0));
+    for (int i = 0; i < s->side[0].T; i++)
+        assert_true(qkv_page_lay(b, 0, 0, i, b->run->drawn.ids[0][0][i]));
+    assert_string_equal(qkv_page_look(b, false, 0), own);
+    free(own);
+    assert_false(qkv_page_lay(b, 0, 0, 9, 0) || qkv_page_lay(b, 0, 0, 0, 32));
+    assert_string_equal(qkv_page_error(b), "key has no symbol 32");
+    qkv_page_close(a);
+    qkv_page_close(b);
+}
+
 /* Every key in turn finds its entry; after an exchange the rows ask for the keys as they were. */
 static void questions_follow_their_keys(void **state) {
     (void)state;
@@ -414,6 +451,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(ends_where_a_run_ends),
     cmocka_unit_test(a_run_begins_from_a_configuration),
     cmocka_unit_test(keys_move_attention_values_do_not),
+    cmocka_unit_test(words_can_be_laid_into_an_example),
     cmocka_unit_test(questions_follow_their_keys),
     cmocka_unit_test(changes_of_the_model_are_undone),
     cmocka_unit_test(examples_are_counted_as_they_are),

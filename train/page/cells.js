@@ -1,8 +1,8 @@
 /* cells.js - a map's cells one by one: under the pointer or a finger, by arrow keys, and as a table. */
 "use strict";
 
-const qkvCells = (() => {
-    const {by, make, setText, number} = qkvText;
+const qkvCells = (page) => {
+    const {make, setText, number} = qkvText, {by} = page;
     const tip = make("div", {class: "tip", hidden: true}),
           frame = make("div", {class: "cell", hidden: true});
     let drawn = {}, cursor = null, waiting = 0;
@@ -73,7 +73,7 @@ const qkvCells = (() => {
         const [what, by] = moves[e.key];
         cursor[what] += by;
         showHeld(canvas);
-        qkvText.speak(words(held(canvas)));
+        page.speak(words(held(canvas)));
         e.preventDefault();
         e.stopPropagation();
     }
@@ -103,15 +103,15 @@ const qkvCells = (() => {
 
     /* Other maps are drawn; what speaks of them follows, tables once they come to rest. */
     function follow() {
-        if (cursor && document.activeElement === cursor.canvas && !frame.hidden)
+        if (cursor && page.root.activeElement === cursor.canvas && !frame.hidden)
             showHeld(cursor.canvas);
         clearTimeout(waiting);
-        waiting = setTimeout(() => document.querySelectorAll(".table[open]").forEach(fill), 250);
+        waiting = setTimeout(() => page.root.querySelectorAll(".table[open]").forEach(fill), 250);
     }
 
     function listen(maps) {
         drawn = maps;
-        document.body.append(tip);
+        page.body.append(tip);
         for (const id of Object.keys(drawn)) {
             const canvas = by(id);
             canvas.addEventListener("pointermove", (e) => point(canvas, e));
@@ -125,13 +125,13 @@ const qkvCells = (() => {
             });
             canvas.addEventListener("blur", hide);
         }
-        document.addEventListener("pointerdown", (e) => {
+        page.root.addEventListener("pointerdown", (e) => {
             if (!(e.target.id in drawn)) hide();
         });
         addEventListener("scroll", hide, {passive: true});
-        document.querySelectorAll(".table").forEach(
+        page.root.querySelectorAll(".table").forEach(
             (details) => details.addEventListener("toggle", () => fill(details)));
     }
 
     return {listen, follow};
-})();
+};

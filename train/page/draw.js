@@ -30,8 +30,9 @@ const qkvDraw = (() => {
     }
 
     /* A map at one pixel a cell, to be drawn larger: far quicker than as many rectangles. */
-    const small = document.createElement("canvas");
+    let small = null;
     function pixels(m, hue) {
+        small = small || document.createElement("canvas");
         if (small.width < m.cols || small.height < m.rows) {
             small.width = Math.max(small.width, m.cols);
             small.height = Math.max(small.height, m.rows);
@@ -202,7 +203,8 @@ const qkvDraw = (() => {
         const widest = Math.max(
             1,
             ...m.colNames.map((s) => Math.max(...s.split(" ").map((p) => g.measureText(p).width))));
-        const room = Math.min(widest, Math.max(cell - 4, COLUMN)), step = Math.max(1, Math.ceil((room + 4) / cell));
+        const room = Math.min(widest, Math.max(cell - 4, COLUMN)),
+              step = Math.max(1, Math.ceil((room + 4) / cell));
         m.colNames.forEach((s, k) => {
             if (k % step) return;
             const odd = m.changedCols && m.changedCols.has(k);
@@ -302,7 +304,18 @@ const qkvDraw = (() => {
         }
         g.stroke();
         g.setLineDash([]);
+        if (line.dots) dots(g, line, X, Y, c);
         g.lineWidth = 1;
+    }
+
+    /* Some ten squares along a line, which tell a second run from the first. */
+    function dots(g, line, X, Y, c) {
+        const every = Math.max(1, Math.floor(line.points.length / 10));
+        g.fillStyle = line.colour;
+        line.points.forEach(([step, y], i) => {
+            if (y === null || (i % every && i < line.points.length - 1)) return;
+            g.fillRect(X(step) - 2.5, Y(Math.max(c.least, Math.min(c.greatest, y))) - 2.5, 5, 5);
+        });
     }
 
     /* Round numbers from 0 to about the greatest. */

@@ -11,7 +11,7 @@ const qkvEngine = (() => {
                 new DataView(memory().buffer).setBigUint64(at, now, true);
                 return 0;
             },
-            proc_exit(code) { throw new Error("the engine ended with " + code); },
+            proc_exit(code) { throw new WebAssembly.RuntimeError("it ended with " + code); },
         };
         return new Proxy(calls, {get: (all, name) => all[name] || refused});
     }
@@ -31,13 +31,19 @@ const qkvEngine = (() => {
     function engine(c) {
         const p = c.qkv_page_open();
         const decoder = new TextDecoder(), encoder = new TextEncoder();
+        if (!p) throw new WebAssembly.RuntimeError("out of memory");
+
+        /* An address is a number up to 4 GB, which the engine gives with a sign. */
+        function room(n) {
+            const at = c.malloc(n) >>> 0;
+            if (!at) throw new Error("out of memory");
+            return at;
+        }
 
         function text(at) {
             if (!at) return null;
-            const bytes = new Uint8Array(c.memory.buffer);
-            let end = at;
-            while (bytes[end]) end++;
-            return decoder.decode(bytes.subarray(at, end));
+            const bytes = new Uint8Array(c.memory.buffer), from = at >>> 0;
+            return decoder.decode(bytes.subarray(from, bytes.indexOf(0, from)));
         }
         function error() { return new Error(text(c.qkv_page_error(p)) || "memory is out"); }
         function done(ok) {
@@ -49,9 +55,8 @@ const qkvEngine = (() => {
         }
         /* Memory of the engine's, with these bytes in it and a 0 behind them. */
         function taken(bytes) {
-            const at = c.malloc(bytes.length + 1) >>> 0;
-            if (!at) throw new Error("out of memory");
-            const to = new Uint8Array(c.memory.buffer, at, bytes.length + 1);
+            const at = room(bytes.length + 1),
+                  to = new Uint8Array(c.memory.buffer, at, bytes.length + 1);
             to.set(bytes);
             to[bytes.length] = 0;
             return at;
@@ -77,7 +82,7 @@ const qkvEngine = (() => {
             } finally { lend(name, null); }
         }
         function save() {
-            const size = c.malloc(4), at = c.qkv_page_save(p, size) >>> 0;
+            const size = room(4), at = c.qkv_page_save(p, size) >>> 0;
             const n = new Uint32Array(c.memory.buffer, size, 1)[0];
             c.free(size);
             if (!at) throw error();
@@ -86,7 +91,7 @@ const qkvEngine = (() => {
             return file;
         }
         function reals(at, n) {
-            return at ? new Float32Array(c.memory.buffer, at, n).slice() : null;
+            return at ? new Float32Array(c.memory.buffer, at >>> 0, n).slice() : null;
         }
 
         return {
@@ -100,6 +105,8 @@ const qkvEngine = (() => {
             rows: (from) => text(c.qkv_page_rows(p, from)),
             example: (number) => done(c.qkv_page_example(p, number)),
             words: () => json(c.qkv_page_words(p)),
+            lay: (side, stream, position, id) =>
+                done(c.qkv_page_lay(p, side, stream, position, id)),
             set: (side, stream, position, id) =>
                 done(c.qkv_page_set(p, side, stream, position, id)),
             ask: (position) => done(c.qkv_page_ask(p, position)),
@@ -110,7 +117,7 @@ const qkvEngine = (() => {
             score: (changed) => json(c.qkv_page_score(p, changed)),
             /* A node's values and sizes, of the last look; null: there is none. */
             node(name) {
-                const dims = c.malloc(16), at = given(name, (n) => c.qkv_page_node(p, n, dims));
+                const dims = room(16), at = given(name, (n) => c.qkv_page_node(p, n, dims));
                 const dim = [...new Int32Array(c.memory.buffer, dims, 4)].filter((d) => d > 0);
                 c.free(dims);
                 return at ? {dim, x: reals(at, dim.reduce((a, b) => a * b, 1))} : null;

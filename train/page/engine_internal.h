@@ -54,6 +54,7 @@ typedef struct {
     size_t budget;         // bytes of states
     int number, question;  // the example; the scored position that is looked at
     qkv_page_ids drawn, changed;
+    bool laid;  // symbols of drawn are not those of the example
     qkv_page_changes changes;
     qkv_run_layout layout;
     qkv_run_layout_state progress;

@@ -2,8 +2,6 @@
 "use strict";
 
 const qkvText = (() => {
-    const by = (id) => document.getElementById(id);
-
     /* An element; attributes by name, "text" its text, "on..." listeners. */
     function make(tag, attributes = {}, ...children) {
         const e = document.createElement(tag);
@@ -30,13 +28,6 @@ const qkvText = (() => {
 
     function setText(e, text) {
         if (e.textContent !== text) e.textContent = text;
-    }
-
-    /* Says a text to who does not see the page, once nothing follows it for a moment. */
-    let speaking = 0;
-    function speak(text) {
-        clearTimeout(speaking);
-        speaking = setTimeout(() => setText(by("spoken"), text), 500);
     }
 
     const number = (x, digits = 2) =>
@@ -127,5 +118,5 @@ const qkvText = (() => {
         return out;
     }
 
-    return {by, make, svg, word, setText, speak, number, percent, csv, markdown, claims};
+    return {make, svg, word, setText, number, percent, csv, markdown, claims};
 })();

@@ -1,6 +1,9 @@
 /* worker.js - the engine behind messages {id, call, ...}, each answered with {id, value} or {id, error}. */
 "use strict";
 
+/* What panels beside those of the page ask for: qkvLooks.NAME(engine, what, run) is the answer to what their wants() say. */
+const qkvLooks = {};
+
 (() => {
     let engine = null, run = null;
 
@@ -69,11 +72,17 @@
         return {look, maps: asked, circuits: circuits(changed, look.head)};
     }
 
+    const extra = (wants) => Object.fromEntries(
+        Object.entries(wants).map(([name, what]) => [name, qkvLooks[name](engine, what, run)]));
+
     function frame(m) {
         let trouble = null;
         try {
             move(m.to, m.budget);
-        } catch (e) { trouble = e.message; }
+        } catch (e) {
+            if (!isRefusal(e)) throw e;
+            trouble = e.message;
+        }
         const step = engine.step(), end = engine.end();
         const before = picture(m.view, false);
         return {
@@ -84,6 +93,7 @@
             rows: engine.rows(m.rows),
             before,
             after: m.changed ? picture({...m.view, head: before.look.head}, true) : null,
+            extra: extra(m.wants || {}),
         };
     }
 
@@ -91,6 +101,8 @@
 
     function change(m) {
         engine.example(m.example);
+        for (const [side, stream, position, id] of m.lay || [])
+            engine.lay(side, stream, position, id);
         if (m.ask >= 0) engine.ask(m.ask);
         for (const [side, stream, position, id] of m.set) engine.set(side, stream, position, id);
         engine.hide(m.hide);
@@ -108,15 +120,22 @@
         begin: (m) => begin(m.text, m.files),
         frame,
         change,
-        save: () => engine.save(),
+        /* at: after so many steps, where that is not where it is. */
+        save(m) {
+            if (m.at !== undefined) engine.go(m.at);
+            return engine.save();
+        },
         restore,
         score: (m) => [engine.score(false), m.changed ? engine.score(true) : null],
     };
+
+    /* The engine's own sentences are plain errors; after any other its memory cannot be trusted. */
+    const isRefusal = (e) => e.constructor === Error || e instanceof SyntaxError;
 
     onmessage = async (event) => {
         const m = event.data;
         try {
             postMessage({id: m.id, value: await calls[m.call](m)});
-        } catch (e) { postMessage({id: m.id, error: e.message}); }
+        } catch (e) { postMessage({id: m.id, error: e.message, fault: !isRefusal(e)}); }
     };
 })();
