@@ -110,7 +110,7 @@ struct ag_graph {
     int n_buffers;
     bool plain;     // nodes have no fast forms. Kept over ag_graph_reset()
     bool want_all;  // new leaves want gradients. Kept over ag_graph_reset()
-    ag_run run;  // kept over ag_graph_reset()
+    ag_run run;     // kept over ag_graph_reset()
     bool failed;
     char error[400];
     rng samples;  // the stream of ag_sample()
