@@ -3,6 +3,7 @@
 #define QKV_PAGE_ENGINE_INTERNAL_H
 
 #include "train/page/engine.h"
+#include "train/page/inside.h"
 #include "train/probe/hide.h"
 #include "train/probe/observe.h"
 #include "train/run/layout.h"
@@ -55,6 +56,8 @@ typedef struct {
     int number, question;  // the example; the scored position that is looked at
     qkv_page_ids drawn, changed;
     qkv_page_changes changes;
+    qkv_page_cards cards;  // of the last look inside; their nodes hold it
+    char cards_prefix[64];
     qkv_run_layout layout;
     qkv_run_layout_state progress;
 } qkv_page_run;
@@ -84,6 +87,7 @@ const char *qkv_page_text_end(qkv_page *p, qkv_io_text *out);
 /* Loads the example into the first `rows` rows of the worker, only the question scored. False: there
  * is no run. */
 bool qkv_page_load(qkv_page *p, bool changed, int rows);
+bool qkv_page_load_into(qkv_page *p, qkv_trainer_worker *w, bool changed, int rows);
 
 /* Can every key be asked for, and be answered with a class? */
 bool qkv_page_can_ask(const qkv_page_run *r);
