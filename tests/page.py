@@ -9,6 +9,8 @@ import struct
 import subprocess
 import sys
 import time
+import traceback
+import types
 
 from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
@@ -585,7 +587,291 @@ def says_so_without_vectors(b):
     b.cdp('Page.removeScriptToEvaluateOnNewDocument', identifier=script['identifier'])
 
 
-TESTS = [loads_without_error_or_request, is_small, trains_the_default_task, trains_the_bits_of_a_native_build,
+def altered(name, *changes):
+    """A copy of the page with some of its text replaced, each piece being there once."""
+    text = open(PAGE, encoding='utf-8').read()
+    for old, new in changes:
+        assert text.count(old) == 1, (old, text.count(old))
+        text = text.replace(old, new)
+    path = os.path.join(DIR, name + '.html')
+    open(path, 'w', encoding='utf-8').write(text)
+    return path
+
+
+def faulty(name, what):
+    """A copy whose engine does something else when it is asked for step 33 the first time that a page is open."""
+    return altered(name, ('onmessage = async', 'const real = calls.frame;\n    calls.frame = (m) => { if (m.to === 33) { %s } return real(m); };\n\n    onmessage = async' % what))
+
+
+def press(b, name):
+    """A button of the sentence at the top."""
+    b.js('[...document.querySelectorAll("#trouble button")].find((e) => e.textContent.startsWith(arguments[0])).click()', name)
+
+
+def alive(b):
+    """The page still does what it is for."""
+    b.go(12)
+    assert b.by('trouble').get_attribute('hidden') or 'worked' in b.text('trouble'), b.text('trouble')
+    b.click('swap-keys')
+    assert 'Now:' in b.text('compare')
+    b.click('undo')
+    b.click('one')
+    assert b.step() == 13
+
+
+def a_fault_of_the_engine_is_said_and_mended(b):
+    for name, what in (('throws', 'throw new RangeError("planted");'), ('recurses', 'const f = () => 1 + f(); f();')):
+        b.open('seed=3&step=20', page=faulty(name, what))
+        b.set('slider', 33)
+        b.until(lambda: 'The engine stopped: ' in b.text('trouble') and 'Go back to step 20' in b.text('trouble'), name)
+        b.still()
+        assert b.by('seed').get_attribute('value') == '3' and b.step() == 0 and not b.js('return document.body.dataset.waits')
+        press(b, 'Go back')
+        b.until(lambda: b.step() == 20, 'the step before the fault')
+        b.still()
+        alive(b)
+    b.driver.get_log('browser')
+
+
+def what_hangs_or_ends_is_stopped_by_a_button(b):
+    for name, what in (('hangs', 'for (;;);'), ('ends', 'close(); return new Promise(() => 0);')):
+        b.open('seed=3&step=20', page=faulty(name, what))
+        assert b.by('wait').get_attribute('hidden')
+        b.js('const s = document.getElementById("slider"); s.value = 33; s.dispatchEvent(new Event("input"))')
+        b.until(lambda: not b.by('wait').get_attribute('hidden'), 'a sign')
+        assert 'Training: step 20 of 33' in b.text('wait'), b.text('wait')
+        b.click('stop')
+        assert b.text('trouble').startswith('Stopped. ') and b.by('wait').get_attribute('hidden')
+        assert b.by('seed').get_attribute('value') == '3'
+        alive(b)
+    b.driver.get_log('browser')
+
+
+def what_refuses_a_worker_or_the_engine_is_named(b):
+    for name, policy in (('worker', "worker-src 'none'"), ('engine', "script-src 'unsafe-inline' blob:")):
+        page = altered(name, ('<meta charset="utf-8">', '<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="%s">' % policy))
+        b.driver.get('file://' + page)
+        b.until(lambda: 'The engine cannot be started: ' in b.text('trouble') and 'Try again' in b.text('trouble'), name)
+    b.driver.get_log('browser')
+
+
+def an_error_while_drawing_is_no_end(b):
+    b.open('step=20')
+    b.js('window.kept = qkv.panels[1].show; qkv.panels[1].show = () => { throw new Error("planted"); }')
+    b.set('slider', 30)
+    assert 'This step cannot be shown: planted.' in b.text('trouble'), b.text('trouble')
+    b.js('qkv.panels[1].show = window.kept')
+    press(b, 'Start again')
+    b.still()
+    alive(b)
+    b.quiet()
+
+
+def large_models_are_begun_only_on_purpose(b):
+    b.open('step=20')
+    b.set('option-d-model', '2048')
+    assert 'about 17 million numbers and needs about 470 MB' in b.text('trouble'), b.text('trouble')
+    assert b.step() == 20
+    press(b, 'Keep')
+    alive(b)
+    b.open('d-model=4096&steps=3')
+    assert '67 million' in b.text('trouble') and b.text('answer')
+    b.open('seed=2&step=20')
+    b.js('qkv.session.start({"d-model": "2048", steps: "2"}, {agreed: true})')
+    b.until(lambda: not b.by('wait').get_attribute('hidden') and '17 million' in b.text('wait'), 'a sign')
+    b.click('stop')
+    b.until(lambda: b.text('trouble').startswith('Stopped. '), 'the end')
+    assert b.by('seed').get_attribute('value') == '2'
+    alive(b)
+
+
+def addresses_that_are_wrong_are_answered(b):
+    b.open('step=20')
+    for address, said in (('head=99', 'one head'), ('step=9999', 'last step of this run is 600'), ('seed=%00', 'control character'),
+                          ('__proto__=1', 'no part'), ('constructor=1', 'constructor'), ('map=nothing', 'no such map'),
+                          ('story=nothing', 'no such story'), ('silent=7', 'no head 7'), ('task=file&data=none.txt', 'none.txt')):
+        b.js('location.hash = arguments[0]', address)
+        b.until(lambda: said in b.text('trouble'), address)
+        b.still()
+        assert b.text('answer'), address
+        b.click('one')
+        b.js('location.hash = ""')
+        b.until(lambda: not b.text('trouble'), 'the default run after ' + address)
+        b.still()
+    b.js('location.hash = "task=file"')
+    b.until(lambda: 'Emma' in b.js('return document.getElementById("own-text").value'), 'the sample')
+    b.still()
+    assert b.by('trouble').get_attribute('hidden')
+    b.quiet()
+
+
+def text_that_was_not_trained_on_is_kept(b):
+    b.open('task=file')
+    box = lambda: b.js('return document.getElementById("own-text").value')
+    b.js('const t = document.getElementById("own-text"); t.value = "a b => c"; t.dispatchEvent(new Event("input"))')
+    b.set('seed', '2')
+    assert box() == 'a b => c' and 'not trained on yet' in b.text('own-how')
+    b.set('task', 'text')
+    assert box() != 'a b => c'
+    b.set('task', 'file')
+    assert box() != 'a b => c' and 'not trained' not in b.text('own-how')
+    b.set('own-sample', 'sentences.txt')
+    assert box() == 'a b => c' and b.text('trouble').startswith('sentences.txt'), b.text('trouble')
+    lines = '\n'.join('w%d b w%d => %s' % (i % 4, i // 4, 'b' if i % 2 else 'w0') for i in range(16))
+    b.js('document.getElementById("own-text").value = arguments[0]', lines)
+    b.click('own-train')
+    assert 'of 16 examples' in b.text('trouble'), b.text('trouble')
+    press(b, 'Check it on')
+    b.still()
+    assert b.by('trouble').get_attribute('hidden'), b.text('trouble')
+    b.click('ten')
+    assert b.step() == 10 and b.js('return qkv.state.command()').endswith('--data-valid sentences.txt --data-test sentences.txt')
+    b.js('document.getElementById("own-text").value = arguments[0]', '# ' + 'x' * 4000 + '\n' + lines)
+    b.click('own-train')
+    press(b, 'Check it on')
+    b.still()
+    b.click('copy-link')
+    assert '4,000 characters' in b.text('trouble') and 'Save the text' in b.text('trouble'), b.text('trouble')
+
+
+def two_runs_stand_side_by_side(b):
+    """The second one has the bits of a run of its own, the same words, and its own numbers at each place."""
+    run = native_run(NATIVE, 'beside', '--task', 'partner', '--tie', 'qk', '--steps', '200')
+    b.open('task=partner&steps=200&beside=tie:qk&step=200')
+    assert b.text('say').startswith('A: ') and 'B (tie qk): ' in b.text('say'), b.text('say')
+    theirs = rows(open(os.path.join(run, 'metrics.csv')).read())
+    assert rows(b.js('return qkv.pair.rows.csv()')) == theirs
+    assert rows(b.js('return qkv.curves.csv()')) != theirs
+    card = [c for c in b.cards() if 'A 0.' in c and 'B 0.' in c]
+    assert len(card) >= 8, b.cards()
+    assert re.search(r'answers that are right [\d.]+ \| [\d.]+', b.js('return document.getElementById("shares").getAttribute("aria-label")'))
+    assert re.search(r'A: \d+ of 32; B \(tie qk\): \d+ of 32', b.text('qk-note')), b.text('qk-note')
+    b.go(100)
+    assert b.js('return [qkv.shown.step, qkv.shown.pair.step]') == [100, 100]
+    b.click('swap-keys')
+    assert 'You changed keys' in b.text('say') and b.text('say').startswith('A: ')
+    b.click('undo')
+    b.click('pair-end')
+    assert b.by('pair').get_attribute('hidden') and 'beside' not in b.js('return location.hash') and not [c for c in b.cards() if 'B 0.' in c]
+    b.quiet()
+
+
+def a_branch_is_a_run_from_that_step(b):
+    run = native_run(NATIVE, 'trunk', '--steps', '150', '--save-every', '100', '--keep', '9')
+    branch = native_run(NATIVE, 'branch', '--from', run + '@100', '--lr', '0.03', '--steps', '150')
+    b.open('steps=150&step=100')
+    b.js('document.getElementById("beside").open = true')
+    b.until(lambda: b.js('return document.getElementById("beside-option").options.length') > 40, 'the options')
+    b.set('beside-option', 'lr')
+    b.set('beside-value', '0.03')
+    b.set('beside-start', '1')
+    b.click('beside-go')
+    assert b.by('pair').get_attribute('hidden') is None and b.text('pair-name') == 'B (from step 100, lr 0.03)'
+    b.go(150)
+    assert b.js('return location.hash').endswith('beside=from:100,lr:0.03'), b.js('return location.hash')
+    assert rows(b.js('return qkv.pair.rows.csv()')) == rows(open(os.path.join(branch, 'metrics.csv')).read())
+    b.go(50)  # before they part
+    assert b.js('return qkv.shown.pair.step') == 50 and b.step() == 50
+    b.quiet()
+
+
+def a_second_run_of_any_kind(b):
+    """Of other examples it is asked the same; what reads other words has its own; what cannot be is said."""
+    b.open('beside=seed:2&step=200')
+    assert b.js('return qkv.shown.pair.shared') and b.js('return qkv.shown.pair.after || qkv.shown.pair.before').get('look')['at']
+    keys = b.js('return qkv.shown.pair.subject.words.drawn[0][0]')
+    assert keys == b.js('return qkv.example.words.drawn[0][0]')
+    right = b.js('return [qkv.shown.before.look, qkv.shown.pair.before.look].map((l) => [l.source, l.answers[0].target])')
+    assert right[0] == right[1], right
+    for address in ('beside=pairs:5&step=20', 'beside=layers:2,heads:4&step=20', 'beside=steps:20&step=40', 'beside=block:linear&step=10',
+                    'task=file&beside=seed:2&step=10', 'task=two&beside=heads:1&step=10&set=0.0.3.6', 'steps=20&beside=steps:40&step=40'):
+        b.open(address)
+        assert b.text('say').startswith('A: ') and not b.text('trouble'), (address, b.text('say'), b.text('trouble'))
+        assert b.step() == int(re.search(r'&step=(\d+)', address).group(1)), address
+    for address, said in (('beside=heads:3&step=5', 'There is no run beside this one: 3 heads'), ('beside=from:20,d-model:16&step=30', 'There is no run beside this one: '),
+                          ('beside=from:2000', 'last step of this run is 600')):
+        b.open(address)
+        assert said in b.text('trouble'), (address, b.text('trouble'))
+        assert b.by('pair').get_attribute('hidden') and b.text('answer')
+    b.quiet()
+
+
+def in_frame(b, frame, what, ready=True):
+    """What is true inside a frame, once it is ready."""
+    b.driver.switch_to.frame(frame)
+    try:
+        b.until(lambda: b.js('return document.body && document.body.dataset.ready && !document.body.dataset.waits'), 'a frame')
+        return what()
+    finally:
+        b.driver.switch_to.default_content()
+
+
+def panels(b):
+    return b.js('return [...document.querySelectorAll("[data-panel]")].filter((e) => e.checkVisibility()).map((e) => e.dataset.panel)')
+
+
+def only_what_is_asked_for_is_shown(b):
+    b.open('show=cards,qk&bar=play&step=80')
+    assert panels(b) == ['cards', 'qk'] and b.step() == 80
+    assert not b.by('story').is_displayed() and b.by('play').is_displayed() and not b.by('ten').is_displayed()
+    assert b.js('return document.documentElement.scrollHeight <= innerHeight')
+    high = b.js('return document.querySelector(".player").getBoundingClientRect().top')
+    b.click('swap-keys')
+    assert b.js('return document.querySelector(".player").getBoundingClientRect().top') == high
+    assert 'show=cards,qk&bar=play' in b.js('return location.hash') and b.by('whole').get_attribute('href').split('#')[1].startswith('step=80')
+    b.js('location.hash = "show=loss&bar=none&step=5"')
+    b.until(lambda: panels(b) == ['loss'], 'another panel')
+    b.still()
+    assert not b.by('play').is_displayed()
+    b.js('location.hash = "show=loss&bar=none&step=5x"')
+    b.until(lambda: 'step is a whole number' in b.text('trouble'), 'a sentence')
+    b.still()
+    assert panels(b) == ['loss']
+    b.js('location.hash = ""')
+    b.until(lambda: len(panels(b)) == 8, 'the whole page')
+    b.still()
+    b.quiet()
+
+
+def documented_frames_work(b):
+    """The examples of docs/page.md: each block is put into a file beside the page, and what its frames show is asked for."""
+    doc = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'docs', 'page.md'), encoding='utf-8').read()
+    here = os.path.join(DIR, 'frames')
+    os.makedirs(here, exist_ok=True)
+    open(os.path.join(here, 'qkv.html'), 'w', encoding='utf-8').write(open(PAGE, encoding='utf-8').read())
+    blocks = re.findall(r'^```(html|\{=html\}|python)\n(.*?)^```$', doc, re.S | re.M)
+    assert [kind for kind, _ in blocks] == ['html', '{=html}', 'html', 'python', 'python'], blocks
+    b.driver.get_log('performance')
+    seen = []
+    for i, (kind, text) in enumerate(blocks):
+        if kind == 'python':  # what the notebook would show
+            display = types.ModuleType('IPython.display')
+            display.HTML = lambda html: html
+            display.IFrame = lambda src, width, height: '<iframe src="%s" width="%s" height="%s"></iframe>' % (src.replace('&', '&amp;'), width, height)
+            sys.modules['IPython'], sys.modules['IPython.display'] = types.ModuleType('IPython'), display
+            cell = text.strip().rsplit('\n', 1)
+            names = {}
+            os.chdir(here)
+            exec(cell[0], names)
+            text = eval(cell[1], names)
+        path = os.path.join(here, '%d.html' % i)
+        open(path, 'w', encoding='utf-8').write('<!doctype html><meta charset="utf-8"><title>x</title>' + text.replace('data-src=', 'src='))
+        b.driver.get('file://' + path)
+        frames = b.driver.find_elements(By.TAG_NAME, 'iframe')
+        assert len(frames) == text.count('<iframe '), kind
+        for frame in frames:
+            seen.append(in_frame(b, frame, lambda: (panels(b), b.step(), b.text('trouble'), b.js('return qkv.pair.on'), b.by('play').is_displayed())))
+    assert seen == [(['cards', 'qk'], 80, '', False, True), (['say', 'shares'], 60, '', True, True), (['attention'], 40, '', False, True),
+                    (['cards'], 300, '', False, False), (['cards', 'ov'], 60, '', False, True), (['qk', 'ov'], 60, '', False, True)], seen
+    urls = [json.loads(e['message'])['message'] for e in b.driver.get_log('performance')]
+    urls = [m['params']['request']['url'] for m in urls if m['method'] == 'Network.requestWillBeSent']
+    assert urls and all(u.startswith(('file://' + here, 'blob:', 'data:', 'about:')) for u in urls), urls
+    b.quiet()
+
+
+TESTS = [only_what_is_asked_for_is_shown, documented_frames_work, two_runs_stand_side_by_side, a_branch_is_a_run_from_that_step, a_second_run_of_any_kind, a_fault_of_the_engine_is_said_and_mended, what_hangs_or_ends_is_stopped_by_a_button,
+         what_refuses_a_worker_or_the_engine_is_named, an_error_while_drawing_is_no_end, large_models_are_begun_only_on_purpose,
+         addresses_that_are_wrong_are_answered, text_that_was_not_trained_on_is_kept, loads_without_error_or_request, is_small, trains_the_default_task, trains_the_bits_of_a_native_build,
          exchanging_keys_moves_attention, exchanging_values_does_not, keys_exchange_by_keyboard_and_mouse,
          a_click_asks_for_a_key, a_word_can_be_changed, heads_matrices_and_parts_can_be_taken_away,
          the_slider_shows_an_earlier_step, a_link_restores_a_state, the_command_does_the_same,
@@ -607,7 +893,7 @@ def main():
             print('[       OK ] ' + test.__name__, flush=True)
         except Exception as e:  # whatever went wrong, the others are run
             failed.append(test.__name__)
-            print('    %s: %s' % (type(e).__name__, str(e)[:1500]))
+            print('    line %d: %s: %s' % (traceback.extract_tb(e.__traceback__)[1].lineno, type(e).__name__, str(e)[:1500]))
             print('[  FAILED  ] ' + test.__name__, flush=True)
             browser.screen(1400, 1000)
     browser.driver.quit()

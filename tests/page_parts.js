@@ -5,7 +5,7 @@
 const assert = require("assert/strict"), fs = require("fs"), vm = require("vm");
 const folder = process.argv[2], seed = Number(process.argv[3] || 1);
 
-const PARTS = ["draw", "text", "size", "address", "state", "rpc", "narrate", "curves"];
+const PARTS = ["draw", "text", "size", "address", "state", "rpc", "rows", "narrate", "curves"];
 const NAMES = [
     "qkvDraw", "qkvText", "qkvSize", "qkvAddress", "qkvState", "qkvRpc", "qkvFault", "qkvNarrate",
     "qkvCurves"

@@ -192,6 +192,15 @@ const qkvAddress = (() => {
         return state;
     }
 
+    /* What of the page is shown, of an address of which the rest may be wrong. */
+    function shape(hash) {
+        const parts = hash.replace(/^#/, "").split("&").filter((p) => /^(show|bar)=/.test(p));
+        try {
+            const {show, bar} = read(parts.join("&"));
+            return {show, bar};
+        } catch (e) { return {show: [], bar: ""}; }
+    }
+
     /* What an address says of a run can be checked once that is open; a sentence, or "". */
     function misfit(state, run) {
         const heads = run.maps.length ? run.heads : 0;
@@ -209,5 +218,5 @@ const qkvAddress = (() => {
         return "";
     }
 
-    return {MOST_TEXT, PANELS, blank, unchanged, well, write, read, misfit};
+    return {MOST_TEXT, PANELS, blank, unchanged, well, write, read, shape, misfit};
 })();

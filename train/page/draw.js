@@ -287,7 +287,18 @@ const qkvDraw = (() => {
         }
         g.stroke();
         g.setLineDash([]);
+        if (line.dots) dots(g, line, X, Y, c);
         g.lineWidth = 1;
+    }
+
+    /* Some ten squares along a line, which tell a second run from the first. */
+    function dots(g, line, X, Y, c) {
+        const every = Math.max(1, Math.floor(line.points.length / 10));
+        g.fillStyle = line.colour;
+        line.points.forEach(([step, y], i) => {
+            if (y === null || (i % every && i < line.points.length - 1)) return;
+            g.fillRect(X(step) - 2.5, Y(Math.max(c.least, Math.min(c.greatest, y))) - 2.5, 5, 5);
+        });
     }
 
     /* Round numbers from 0 to about the greatest. */

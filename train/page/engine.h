@@ -59,6 +59,9 @@ const char *qkv_page_rows(qkv_page *p, int from);
 bool qkv_page_example(qkv_page *p, int number);
 const char *qkv_page_words(qkv_page *p);  // its ids as drawn and as changed
 
+/* Puts one symbol as if it had been drawn, so that two runs can be asked the same. Until another example. */
+bool qkv_page_lay(qkv_page *p, int side, int stream, int position, int id);
+
 /* Changes one symbol; id -1: none. The question looked at is the scored position `position`. */
 bool qkv_page_set(qkv_page *p, int side, int stream, int position, int id);
 bool qkv_page_ask(qkv_page *p, int position);

@@ -105,6 +105,8 @@ const qkvEngine = (() => {
             rows: (from) => text(c.qkv_page_rows(p, from)),
             example: (number) => done(c.qkv_page_example(p, number)),
             words: () => json(c.qkv_page_words(p)),
+            lay: (side, stream, position, id) =>
+                done(c.qkv_page_lay(p, side, stream, position, id)),
             set: (side, stream, position, id) =>
                 done(c.qkv_page_set(p, side, stream, position, id)),
             ask: (position) => done(c.qkv_page_ask(p, position)),

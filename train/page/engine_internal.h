@@ -55,6 +55,7 @@ typedef struct {
     size_t budget;         // bytes of states
     int number, question;  // the example; the scored position that is looked at
     qkv_page_ids drawn, changed;
+    bool laid;  // symbols of drawn are not those of the example
     qkv_page_changes changes;
     qkv_page_cards cards;  // of the last look inside; their nodes hold it
     char cards_prefix[64];

@@ -5,7 +5,8 @@ const qkvExample = (page) => {
     const {make, svg, word, setText, number} = qkvText, {by, state} = page;
     let run = null, words = null, cards = [], answers = new Set(), picked = null, dragged = null;
 
-    const symbol = (side, stream, id) => id < 0 ? "" : run.sides[side].streams[stream].symbols[id];
+    const symbol = (side, stream, id, of = run) =>
+        id < 0 ? "" : of.sides[side].streams[stream].symbols[id];
     /* A symbol that can be an answer is a value; unless all can. */
     const isValue = (side, stream, shown) => answers.has(shown) &&
             !run.sides[side].streams[stream].symbols.every((s) => answers.has(s)) ||
@@ -14,9 +15,9 @@ const qkvExample = (page) => {
     const now = (side, stream, position) => words.changed[side][stream][position];
 
     /* "k6 v7" at a position. */
-    function text(side, position, ids = words.changed) {
-        return run.sides[side]
-            .streams.map((s, k) => symbol(side, k, ids[side][k][position]))
+    function text(side, position, ids = words.changed, of = run) {
+        return of.sides[side]
+            .streams.map((s, k) => symbol(side, k, ids[side][k][position], of))
             .filter((s) => s)
             .join(" ");
     }
@@ -302,13 +303,20 @@ const qkvExample = (page) => {
     const rare = (side, stream) =>
         4 * words.drawn[side][stream].filter((id) => id >= 0).length < run.sides[side].T;
 
-    function showCard(c, after, before) {
+    /* c: a card; after: what is shown; before: what it is compared with, the state before a change or the other run. */
+    function showCard(c, after, before, pair) {
         const at = after.at[c.position], was = before && before.at[c.position];
         c.e.classList.toggle("source", c.position === after.source);
         c.e.classList.toggle("unseen", !at.visible);
         c.fill.style.width = (100 * (at.weight || 0)).toFixed(1) + "%";
         const text = at.visible ? number(at.weight) : "hidden";
-        if (was && was.visible)
+        if (was && pair)
+            c.weight.replaceChildren(
+                "A " + text,
+                make(
+                    "span",
+                    {class: "b", text: " B " + (was.visible ? number(was.weight) : "hidden")}));
+        else if (was && was.visible)
             c.weight.replaceChildren(make("del", {text: number(was.weight) + " → "}), text);
         else
             setText(c.weight, text);
@@ -317,7 +325,7 @@ const qkvExample = (page) => {
         c.says.classList.toggle("weak", (at.weight || 0) < 0.1);
     }
 
-    function showAnswer(after, before) {
+    function showAnswer(after, before, pair) {
         const box = by("answer"), parts = [];
         after.answers.forEach((a, i) => {
             const known = a.source >= 0 || !state.changedWords(), right = a.class === a.target;
@@ -333,8 +341,9 @@ const qkvExample = (page) => {
                     (known && !right ? "; right is " + word(a.wanted) : ""));
             if (was)
                 parts.push(make("span", {
-                    class: "small",
-                    text: "  before: " + word(was.top[0][0]) + " " + number(was.top[0][1])
+                    class: pair ? "small b" : "small",
+                    text: (pair ? "  B says " : "  before: ") + word(was.top[0][0]) + " " +
+                        number(was.top[0][1])
                 }));
             if (after.answers.length === 1) {
                 const top = make("div", {class: "top5"});
@@ -388,13 +397,16 @@ const qkvExample = (page) => {
     }
 
     function show(frame) {
-        const after = (frame.after || frame.before).look,
-              before = frame.after ? frame.before.look : null;
-        showAnswer(after, before);
+        const {pair} = frame, now = (f) => (f.after || f.before).look, after = now(frame);
+        const before = pair ? (pair.shared ? now(pair) : null) :
+            frame.after     ? frame.before.look :
+                              null;
+        showAnswer(after, before, pair);
         for (const c of cards)
-            if (c.side === run.store && there(c) && after.at) showCard(c, after, before);
+            if (c.side === run.store && there(c) && after.at)
+                showCard(c, after, before && before.at ? before : null, pair);
         if (after.at) showArcs(after, before);
-        compare(after, before);
+        compare(after, pair ? null : before);
     }
 
     /* What was changed of the example. */

@@ -39,9 +39,11 @@ const qkvPage = (root) => {
         body.dataset.waits = "1";
         try {
             return await page.rpc.call(name, data);
-        } finally {
-            if (!page.rpc.waits && !page.player.playing) delete body.dataset.waits;
-        }
+        } finally { page.rest(); }
+    };
+    page.rest = () => {
+        if (!page.rpc.waits && !page.pair.waits && !page.player.busy && !page.session.recovering)
+            delete body.dataset.waits;
     };
     /* What was refused is said; of a fault the session knows already. */
     page.refused = (e) => {
@@ -60,14 +62,17 @@ const qkvPage = (root) => {
             }
         ]);
     };
-    page.frame = (to, budget, rows) => page.call("frame", {
-        to,
-        budget,
-        rows,
-        view: {head: state.head, map: state.map},
-        changed: state.changed(),
-        wants: Object.assign({}, ...page.panels.map((p) => (p.wants ? p.wants() : {})))
-    });
+    page.frame = async (to, budget, rows) => {
+        const asked = {to, budget, changed: state.changed()}, beside = page.pair.frame(to, asked);
+        const first = await page.call("frame", {
+            ...asked,
+            rows,
+            view: {head: state.head, map: state.map},
+            wants: Object.assign({}, ...page.panels.map((p) => (p.wants ? p.wants() : {})))
+        });
+        first.pair = page.pair.joined(first, await beside);
+        return first;
+    };
 
     page.taskOf = (given) => given.task || "pairs";
     page.baseOf = (given) =>
@@ -76,10 +81,11 @@ const qkvPage = (root) => {
         (page.table.tasks.find((t) => t.name === page.run.options.task) || {summary: ""}).summary;
 
     /* In a frame made of text (srcdoc) there is no address: the frame's name stands for it. */
-    const inText = location.href === "about:srcdoc";
-    page.address = () => (inText ? window.name : location.hash);
+    page.inText = location.href === "about:srcdoc";
+    page.address = () => (page.inText ? window.name : location.hash);
     page.setAddress = () => {
-        if (inText) return;
+        page.show.link();
+        if (page.inText) return;
         try {
             history.replaceState(null, "", "#" + state.address());
         } catch (e) { /* too often for this browser: the next one will be taken */
@@ -97,16 +103,21 @@ const qkvPage = (root) => {
     page.files = qkvFiles(page);
     page.player = qkvPlayer(page);
     page.session = qkvSession(page);
+    page.pair = qkvPair(page);
+    page.show = qkvShow(page);
     page.wait = qkvWait(page);
     page.touch = qkvTouch(page);
     page.panels = [page.example, page.maps, page.curves, ...qkvPanels.map((panel) => panel(page))];
     page.say = page.touch.say;
-    page.rpc = qkvRpc({
+    /* A worker with an engine in it; fault(error): it has ended, and not because it was told to. */
+    page.engine = (fault, stop) => qkvRpc({
         code: by("worker").textContent,
         bytes: () => inflated(page.bytes(by("engine").textContent)),
-        slow: (entry) => page.wait.call(entry, () => page.session.stop()),
-        fault: (e) => page.table && page.session.recover(e.message, false)
+        slow: (entry) => page.wait.call(entry, stop || (() => fault(new qkvFault("stopped")))),
+        fault
     });
+    page.rpc = page.engine(
+        (e) => page.table && page.session.recover(e.message, false), () => page.session.stop());
 
     page.redraw = () => {
         if (!page.shown) return;
@@ -134,6 +145,9 @@ const qkvPage = (root) => {
     }
 
     async function begin() {
+        const address = page.address();
+        Object.assign(state, qkvAddress.shape(address));
+        page.show.apply();
         if (!hasVectors())
             return page.trouble(
                 "This browser has no WebAssembly with SIMD, which the engine is made of. Chromium and Firefox have it since 2021, Safari since 16.4.");
@@ -151,6 +165,7 @@ const qkvPage = (root) => {
         page.stories.build(page.touch.act);
         page.player.controls();
         page.touch.listen();
+        page.pair.listen();
         page.maps.listen();
         page.curves.listen(page.player.goTo);
         page.files.build();
@@ -162,7 +177,7 @@ const qkvPage = (root) => {
         page.brought = broughtRun();
         try {
             if (page.brought) await page.session.openBrought();
-            if (!page.brought || page.address()) await page.session.fromAddress(page.address());
+            if (!page.brought || address) await page.session.fromAddress(address);
         } catch (e) { page.refused(e); }
         body.dataset.ready = "1";
     }

@@ -100,6 +100,20 @@ const qkvNarrate = (() => {
         return parts.join(" ");
     }
 
+    /* Two runs: each {name, step, row, first}; first: the step at which 90 % were right, -1: not yet. */
+    function pair(a, b) {
+        const can = (r) => !r.row ? "nothing is measured yet" :
+            r.row.accuracy === null || r.row.accuracy === undefined ?
+                                    "held-out error " + number(r.row.val_loss, 3) :
+                                    percent(r.row.accuracy) + " right";
+        const learned = (r) => r.first >= 0 ? "at step " + r.first : "not yet";
+        const both = a.first >= 0 || b.first >= 0 ?
+            " 90 % right: " + a.name + " " + learned(a) + ", B " + learned(b) + "." :
+            "";
+        return a.name + ": " + can(a) + (a.step === b.step ? "" : " at step " + a.step) + ". " +
+            b.name + ": " + can(b) + (a.step === b.step ? "" : " at step " + b.step) + "." + both;
+    }
+
     /* f: {task, summary, entries, step, steps, pairs, row}; row: the last measured one, or null. */
     function course(f) {
         const now = (name) =>
@@ -122,5 +136,5 @@ const qkvNarrate = (() => {
                      " of the keys find themselves.");
     }
 
-    return {most, touched, lesson, wordsLesson, compare, changed, course};
+    return {most, touched, lesson, wordsLesson, compare, changed, pair, course};
 })();

@@ -17,7 +17,10 @@ const qkvPlayer = (page) => {
             pause();
             wanted = -1;
             page.failed(e);
-        } finally { busy = false; }
+        } finally {
+            busy = false;
+            page.rest();
+        }
         if (!playing) settle();
     }
 
@@ -34,27 +37,32 @@ const qkvPlayer = (page) => {
             pause();
             wanted = -1;
             page.trouble(frame.trouble);
-        } else if (!playing && frame.step !== Math.min(to, page.run.steps) && wanted < 0) {
+        } else if (!playing && wanted < 0 && isOnTheWay(frame, to)) {
             wanted = to;  // a long way: in parts, so that it can be seen
         }
     }
 
+    const isOnTheWay = (frame, to) =>
+        frame.step !== Math.min(to, page.run.steps) || (frame.pair && frame.pair.late);
+    /* The last step of the run, or of the longer one of two. */
+    const lastStep = () => Math.max(page.run.steps, page.pair.steps);
+
     function show(f) {
         const {run} = page;
         page.shown = f;
-        state.step = f.step;
-        if (f.end < run.steps)
-            by("slider").max = run.steps = f.end;  // --until-accuracy, --patience
+        state.step = f.pair && f.step === f.end ? Math.max(f.step, f.pair.step) : f.step;
+        if (f.end < run.steps) run.steps = f.end;  // --until-accuracy, --patience
+        by("slider").max = lastStep();
         page.curves.add(f.rows);
         for (const panel of page.panels) panel.show(f);
         page.session.works();
-        if (page.root.activeElement !== by("slider") || playing) by("slider").value = f.step;
-        const where = "step " + f.step + " of " + run.steps;
+        if (page.root.activeElement !== by("slider") || playing) by("slider").value = state.step;
+        const where = "step " + state.step + " of " + lastStep();
         setText(by("where"), where);
         by("slider").setAttribute("aria-valuetext", where);
-        by("back-one").disabled = by("restart").disabled = f.step === 0;
+        by("back-one").disabled = by("restart").disabled = state.step === 0;
         button();
-        by("one").disabled = by("ten").disabled = by("end").disabled = f.step >= run.steps;
+        by("one").disabled = by("ten").disabled = by("end").disabled = state.step >= lastStep();
         page.say();
     }
 
@@ -78,7 +86,7 @@ const qkvPlayer = (page) => {
     /* From the end, once more from the beginning. */
     async function play() {
         if (!page.run) return;
-        if (state.step >= page.run.steps) await request(0);
+        if (state.step >= lastStep()) await request(0);
         playing = true;
         position = state.step;
         before = performance.now();
@@ -95,21 +103,28 @@ const qkvPlayer = (page) => {
         settle();
     }
     function button() {
-        const ended = page.run && state.step >= page.run.steps;
+        const ended = page.run && state.step >= lastStep();
         setText(by("play"), playing ? "❚❚ Pause" : ended ? "▶ Again" : "▶ Play");
+    }
+
+    /* As fast as it goes: of two runs neither gets far ahead. */
+    function together() {
+        const f = page.shown;
+        if (!f || !f.pair) return state.step + 100000;
+        return Math.max(f.step, Math.min(f.step, f.pair.step) + 40);
     }
 
     function tick(time) {
         if (!playing) return;
-        const speed = Number(by("speed").value), {steps} = page.run,
+        const speed = Number(by("speed").value), steps = lastStep(),
               passed = Math.max(0, Math.min(0.25, (time - before) / 1000));
         before = time;
         if (!busy) {
             if (position > state.step + Math.max(1, speed / 4))
                 position = state.step;  // the engine is slower than asked
-            request(Math.min(steps, speed ? Math.floor(position) : state.step + 100000));
+            request(Math.min(steps, speed ? Math.floor(position) : together()));
         }
-        if (state.step >= steps) {
+        if (state.step >= steps && !(page.shown && page.shown.pair && page.shown.pair.late)) {
             pause();
             settle();
             return;
@@ -121,7 +136,7 @@ const qkvPlayer = (page) => {
     function goTo(step) {
         if (!page.run) return;
         pause();
-        const to = Math.max(0, Math.min(page.run.steps, step));
+        const to = Math.max(0, Math.min(lastStep(), step));
         by("slider").value = to;
         request(to);
     }
@@ -131,12 +146,12 @@ const qkvPlayer = (page) => {
         by("one").addEventListener("click", () => goTo(state.step + 1));
         by("ten").addEventListener("click", () => goTo(state.step + 10));
         by("back-one").addEventListener("click", () => goTo(state.step - 1));
-        by("end").addEventListener("click", () => goTo(page.run.steps));
+        by("end").addEventListener("click", () => goTo(lastStep()));
         by("restart").addEventListener("click", () => goTo(0));
         by("slider").addEventListener("input", (e) => goTo(Number(e.target.value)));
         const keys = new Map([
             [" ", toggle], [",", () => goTo(state.step - 1)], [".", () => goTo(state.step + 1)],
-            ["Home", () => goTo(0)], ["End", () => goTo(page.run.steps)]
+            ["Home", () => goTo(0)], ["End", () => goTo(lastStep())]
         ]);
         page.root.addEventListener("keydown", (e) => {
             if (e.ctrlKey || e.altKey || e.metaKey || !page.run || by("dialog").open ||
@@ -160,6 +175,7 @@ const qkvPlayer = (page) => {
             score = null;
         },
         get playing() { return playing; },
+        get busy() { return playing || busy; },
         get score() { return score; }
     };
 };

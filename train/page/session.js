@@ -27,6 +27,7 @@ const qkvSession = (page) => {
             state.ask = state.head = -1;
             state.step = 0;
             state.undo();
+            if (state.beside) await page.pair.begin();
             await change();
         }
         return "";
@@ -39,6 +40,7 @@ const qkvSession = (page) => {
         current = {value, given, text: state.text};
         page.player.pause();
         page.player.forget();
+        page.pair.end();
         page.shown = null;
         page.trouble("");
         by("slider").max = run.steps;
@@ -86,41 +88,52 @@ const qkvSession = (page) => {
         by("example-name").textContent = "held-out example " + state.example;
         by("previous-example").disabled = state.example === 0;
         page.player.forget();
+        await page.pair.change().catch((e) => page.refused(e));
         await page.player.request();
     }
+
+    const unknown = (what, name, all) => all.has(name) ?
+        "" :
+        "the address says " + what + "=" + name + ", but this run has no such " + what;
 
     /* The run that the address gives: the one that is open, if that has its options. */
     async function fromAddress(address, agreed = false) {
         const options = () => JSON.stringify([Object.entries(state.given).sort(), state.text]);
-        const open = page.run ? options() : "";
+        const open = page.run ? options() : "", pair = JSON.stringify(state.beside);
         const fallBack = async (message) => {
             state.read("");
+            Object.assign(state, qkvAddress.shape(address));
+            page.show.apply();
             if (!page.run || Object.keys(state.given).length || open !== options()) await start({});
             page.trouble(message);
         };
         try {
             state.read(address);
         } catch (e) { return fallBack(e.message); }
+        page.show.apply();
         state.given = page.own.complete(state.given);
-        const {step, given, head, beside} = state, again = () => fromAddress(address, true);
+        const {step, given, head, beside, map, story} = state,
+                                               again = () => fromAddress(address, true);
         if (options() !== open) {
             const wrong = await start({...given}, {keep: true, agreed, again});
             if (wrong && !agreed && qkvSize.warning(given, page.baseOf(given))) return;
             if (wrong) return fallBack(wrong);
         }
-        const misfit = qkvAddress.misfit({step, head, beside}, page.run) ||
-            (state.map && !page.maps.has(state.map) ?
-                 "the address says map=" + state.map + ", but this run has no such map" :
-                 "") ||
-            (state.story && !page.stories.has(state.story) ?
-                 "the address says story=" + state.story + ", but there is no such story" :
-                 "");
         if (head >= page.run.heads) state.head = -1;
         if (!page.maps.has(state.map)) state.map = "";
         page.stories.tell(state.story, false);
         page.maps.build(page.run);
+        if (beside && beside.from > page.run.steps) state.beside = null;
         state.step = 0;
         await change();
+        const second = JSON.stringify(state.beside) !== pair || options() !== open;
+        if (second && (state.beside || page.pair.on)) {
+            await page.pair.begin();
+            await page.player.request();
+        }
+        const {run} = page, steps = Math.max(run.steps, page.pair.steps);
+        const misfit = qkvAddress.misfit({step, head, beside}, {...run, steps}) ||
+            unknown("map", map, page.maps) || unknown("story", story, page.stories);
         const said = by("trouble").textContent;
         if (step || open) page.player.goTo(step);
         if (misfit && !said) page.trouble(misfit);
@@ -168,6 +181,7 @@ const qkvSession = (page) => {
         const step = state.step;
         page.player.pause();
         page.shown = null;
+        page.body.dataset.waits = "1";
         try {
             await page.rpc.again(good ? good.calls : []);
             if (good) {
@@ -177,6 +191,8 @@ const qkvSession = (page) => {
                 state.ask = state.head = -1;
                 state.undo();
                 await change();
+                await page.pair.begin();
+                await page.player.request();
             } else {
                 await start({});
             }
@@ -196,12 +212,25 @@ const qkvSession = (page) => {
             page.trouble(
                 "The engine cannot be started: " + e.message + ".",
                 ["Try again", () => recover(why, stopped)]);
-        } finally { recovering = false; }
+        } finally {
+            recovering = false;
+            page.rest();
+        }
     }
     function stop() {
         page.rpc.stop();
         recover("", true);
     }
 
-    return {start, change, works, fromAddress, opened, openBrought, recover, stop};
+    return {
+        start,
+        change,
+        works,
+        fromAddress,
+        opened,
+        openBrought,
+        recover,
+        stop,
+        get recovering() { return recovering; }
+    };
 };

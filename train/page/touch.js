@@ -30,6 +30,16 @@ const qkvTouch = (page) => {
         });
     }
 
+    function pairText() {
+        const {shown, pair, curves} = page;
+        const of = (name, step, rows) =>
+            ({name, step, row: rows.at(step), first: rows.first("accuracy", 0.9)});
+        const second = of(pair.name, shown.pair.step, pair.rows);
+        if (!second.row && shown.step === shown.pair.step) second.row = curves.at(shown.step);
+        return qkvNarrate.pair(of("A", shown.step, curves.rows), second) +
+            (state.changed() ? " " + changedText() : "");
+    }
+
     /* What can be done next, each [label, act]. */
     function offers() {
         const {run, player} = page, swaps = [
@@ -50,7 +60,11 @@ const qkvTouch = (page) => {
 
     function say() {
         if (!page.shown || !page.run) return;
-        setText(by("say"), state.changed() ? changedText() : courseText());
+        setText(
+            by("say"),
+            page.shown.pair && state.step ? pairText() :
+                state.changed()           ? changedText() :
+                                            courseText());
         const list = offers(), key = list.map((b) => b[0]).join("|"), box = by("say-actions");
         if (box.dataset.key === key) return;
         box.dataset.key = key;

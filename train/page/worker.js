@@ -101,6 +101,8 @@ const qkvLooks = {};
 
     function change(m) {
         engine.example(m.example);
+        for (const [side, stream, position, id] of m.lay || [])
+            engine.lay(side, stream, position, id);
         if (m.ask >= 0) engine.ask(m.ask);
         for (const [side, stream, position, id] of m.set) engine.set(side, stream, position, id);
         engine.hide(m.hide);
@@ -118,7 +120,11 @@ const qkvLooks = {};
         begin: (m) => begin(m.text, m.files),
         frame,
         change,
-        save: () => engine.save(),
+        /* at: after so many steps, where that is not where it is. */
+        save(m) {
+            if (m.at !== undefined) engine.go(m.at);
+            return engine.save();
+        },
         restore,
         score: (m) => [engine.score(false), m.changed ? engine.score(true) : null],
     };
