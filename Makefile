@@ -91,7 +91,7 @@ WASM_FLAGS := -std=gnu11 -O3 $(if $(call on,PLAIN),-DQKV_PLAIN )-DQKV_PORTABLE -
               -Wno-unknown-attributes -Wno-gnu-zero-variadic-macro-arguments
 WASM_LD    := -mexec-model=reactor -L/usr/lib/wasm32-wasi -Wl,--gc-sections -Wl,--strip-all -Wl,-z,stack-size=1048576
 WASM_SRC   := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c $(FAST) layers/*.c data/*.c) \
-  $(addprefix train/io/,clock.c crc32.c file.c given.c json.c json_write.c names.c number.c text.c words.c) $(wildcard train/io/safetensors*.c) \
+  $(addprefix train/io/,clock.c crc32.c file.c given.c json.c json_write.c names.c number.c params.c text.c words.c) $(wildcard train/io/safetensors*.c) \
   $(filter-out %/make.c,$(wildcard train/config/*.c)) \
   $(wildcard train/optim/*.c) $(filter-out %/pool.c,$(wildcard train/trainer/*.c)) $(wildcard train/probe/*.c) \
   $(addprefix train/run/,checkpoint.c layout.c metrics.c) $(wildcard train/page/*.c train/page/wasm/*.c)

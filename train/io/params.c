@@ -78,7 +78,7 @@ static bool misfit(const qkv_io_safetensors *file, const char *what, char *error
 /* Are there numbers that became infinite on the way to `real`? */
 static bool holds(const qkv_io_safetensors *file, const qkv_io_stored *from, char *error) {
     char what[200], shown[100];
-    size_t n = from->dtype == QKV_IO_F64 ? from->bytes / sizeof(double) : 0;
+    size_t n = from->dtype == QKV_IO_F64 ? (size_t)from->bytes / sizeof(double) : 0;
     for (size_t i = 0; i < n; i++) {
         double x = number(from, i);
         if (!isfinite(x) || isfinite((real)x)) continue;
@@ -93,7 +93,7 @@ void qkv_io_stored_read(const qkv_io_stored *from, real *to, size_t n) {
     if (from->dtype != REAL_DTYPE)
         for (size_t i = 0; i < n; i++) to[i] = (real)number(from, i);
     else if (from->bytes)
-        memcpy(to, from->data, from->bytes);
+        memcpy(to, from->data, (size_t)from->bytes);
 }
 
 /* The tensors of the parameters' names. */

@@ -102,8 +102,15 @@ const char *qkv_page_score(qkv_page *p, bool changed);
 const char *qkv_page_inside(qkv_page *p, bool changed, const char *prefix, int head,
                             const char *card, int cell, bool backward);
 
-/* Its numbers [rows,cols] since the last qkv_page_inside(); NULL: there is no such card, or no gradient. */
+/* A card's numbers [rows,cols] since the last qkv_page_inside(); NULL: there is no such card, or no gradient. */
 const real *qkv_page_inside_numbers(qkv_page *p, const char *card, bool gradient);
+
+/* What the next training step does: to each matrix, and to the question's right score, its weight, the
+ * right logit and the loss, by matrix (tape.h). Afterwards all is as it was. */
+const char *qkv_page_update(qkv_page *p, bool changed);
+
+/* The step of a matrix since then, as the matrix stands; NULL: there is none of that name. */
+const real *qkv_page_update_of(qkv_page *p, const char *name);
 
 /* ---- checkpoints ---- */
 

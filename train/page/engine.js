@@ -143,6 +143,8 @@ const qkvEngine = (() => {
                 }
                 return found;
             },
+            update: (changed) => json(c.qkv_page_update(p, changed)),
+            updateOf: (name, n) => reals(given(name, (at) => c.qkv_page_update_of(p, at)), n),
             begin: (config) => given(config, (at) => done(c.qkv_page_begin(p, at))),
             open: (name, bytes) => withFile(name, bytes, c.qkv_page_open_checkpoint),
             restore: (name, bytes) => withFile(name, bytes, c.qkv_page_restore),

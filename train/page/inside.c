@@ -52,6 +52,18 @@ static view at_question(const qkv_page_cards *s, const ag_node *node, int parts,
     return v;
 }
 
+/* What the block got, where a norm stands between that and the queries. */
+static void add_stream(qkv_page_cards *s, const ag_node *x) {
+    char name[96];
+    const char *prefix = s->queries == DATA_MEMORY ? "encoder" : "layer";
+    int layer = 0;
+    const bool inner = sscanf(s->prefix + strlen(prefix), "%d", &layer) == 1 && layer > 0;
+    snprintf(name, sizeof name, "%s%d.out", prefix, layer - 1);
+    if (!inner) snprintf(name, sizeof name, "%s", s->queries == DATA_MEMORY ? "memory" : "embed");
+    ag_node *stream = strstr(s->prefix, ".attn") ? ag_find(s->w->graph, name) : NULL;
+    if (stream && stream != x) add(s, "e", stream, rows_of(s, s->queries, stream, 1, 0));
+}
+
 static void add_attention(qkv_page_cards *s, const qkv_config *c) {
     ag_node *q = part(s, "q"), *k = part(s, "k"), *v = part(s, "v"), *scores = part(s, "scores"),
             *weights = part(s, "weights"), *mix = part(s, "mix"), *o = part(s, "o");
@@ -59,6 +71,7 @@ static void add_attention(qkv_page_cards *s, const qkv_config *c) {
         T = weights ? weights->val.shape.dim[2] : 1, G = c->kv_heads > 0 ? c->kv_heads : H,
         group = s->head / (H / G > 0 ? H / G : 1);
     view row = {s->keys, s->length[s->keys], 1, ((ptrdiff_t)s->head * T + s->row) * S, 1};
+    if (q && q->n_in) add_stream(s, q->in[0]);
     if (q && q->n_in) add(s, "x", q->in[0], rows_of(s, s->queries, q->in[0], 1, 0));
     if (k && k->n_in) add(s, "m", k->in[0], rows_of(s, s->keys, k->in[0], 1, 0));
     if (q) add(s, "q", q, at_question(s, q, H, s->head));

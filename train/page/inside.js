@@ -5,6 +5,7 @@
 const qkvInside = (() => {
     /* title: what the card is called in a formula; hue: of its values; from: what W stands on the way to it. */
     const cards = {
+        e: {title: "e", name: "embedding", hue: "stored"},
         x: {title: "x", name: "embedding", hue: "stored"},
         m: {title: "m", name: "memory", hue: "stored"},
         q: {title: "q", name: "query", hue: "where"},
@@ -19,7 +20,7 @@ const qkvInside = (() => {
         logits: {title: "logits", name: "logits", hue: "what"},
         loss: {title: "L", name: "loss", hue: "look"},
     };
-    const kind = (key) => cards[key.replace(/[0-9]+$/, "")];
+    const base = (key) => key.replace(/[0-9]+$/, ""), kind = (key) => cards[base(key)];
 
     const minus = (s) => s.replace("-", "−");
     function num(x) {
@@ -251,6 +252,7 @@ const qkvInside = (() => {
             x: () => "Each position is a vector of " + c.cols + " numbers" +
                 (c.node === "embed" ? ": what its words embed as." :
                                       ", made by the layers before."),
+            e: () => "What the layer gets: it goes into attention, and past it.",
             m: () => "What is looked at: a vector of " + c.cols + " numbers for each position.",
             q: () =>
                 "The query: the question's vector" + times(c) + ". It says what is looked for.",
@@ -285,14 +287,14 @@ const qkvInside = (() => {
             v: () => push("The values' gradients: dL/dmix, as much of it as they were looked at."),
             x: () => push("What reaches the embedding: through q, k and v, and past attention."),
         };
-        const base = key.replace(/[0-9]+$/, "");
         return back ?
-            (pushed[base] ||
+            (pushed[base(key)] ||
              (() => push("How the loss would change with each number of " + k.title + ".")))() :
-            name[base]();
+            name[base(key)]();
     }
 
     return {
+        base,
         read,
         first,
         tell,

@@ -4,7 +4,6 @@
 
 #include "train/io/json.h"
 #include "train/page/engine_internal.h"
-#include "train/probe/explain.h"
 #include "train/probe/look.h"
 
 enum { KEY = sizeof((qkv_page_card *)0)->key };
@@ -15,25 +14,23 @@ static int find(const qkv_page_cards *s, const char *key) {
     return -1;
 }
 
-/* Runs the question alone, forwards and backwards; its loss counts once. */
-static qkv_trainer_worker *run(qkv_page *p, bool changed) {
+bool qkv_page_inside_load(qkv_page *p, bool changed) {
     qkv_page_run *r = p->run;
-    qkv_trainer_worker *w = qkv_trainer_any_worker(r->t);
-    ag_keep_grads(w->graph, true);
-    r->has_gradient = false;  // that of the next step stood in the worker's buffer
-    qkv_page_load_into(p, w, changed, 1);
-    for (int k = 0; k < DATA_MAXREADOUTS; k++) w->weight[k] = 1;
-    ag_grads_zero(w->graph);
-    if (qkv_probe_replay(w) && ag_backward(w->out.loss, NULL)) return w;
-    qkv_trainer_fail(r->t, p->error);
-    return NULL;
+    if (!r) return qkv_io_fail(p->error, "there is no run");
+    if (!r->tape.w && !qkv_probe_tape_new(r->t, false, r->arena, &r->tape, p->error)) return false;
+    qkv_page_load_into(p, r->tape.w, changed, 1);
+    for (int k = 0; k < DATA_MAXREADOUTS; k++) r->tape.w->weight[k] = 1;
+    r->tape.row = 0;
+    r->tape.question = r->question;
+    return true;
 }
 
 /* Which sides the queries and keys of an attention are of, and the query that is looked at: the
  * question, or in an encoder the place where its answer stands. */
-static void aim(qkv_page_run *r, const qkv_trainer_worker *w, const char *prefix, int head) {
+static void aim(qkv_page_run *r, const char *prefix, int head) {
     qkv_page_cards *s = &r->cards;
     const data_spec *spec = qkv_trainer_spec(r->t);
+    const qkv_trainer_worker *w = r->tape.w;
     const bool encoder = strncmp(prefix, "encoder", 7) == 0,
                cross = strstr(prefix, ".cross") != NULL;
     snprintf(r->cards_prefix, sizeof r->cards_prefix, "%s", prefix);
@@ -87,14 +84,14 @@ const char *qkv_page_inside(qkv_page *p, bool changed, const char *prefix, int h
                             const char *card, int cell, bool backward) {
     qkv_page_run *r = p->run;
     qkv_io_text out = qkv_page_text_new(p);
-    qkv_trainer_worker *w = r ? run(p, changed) : NULL;
-    if (!w) return NULL;
+    if (!qkv_page_inside_load(p, changed) || !qkv_probe_tape_run(&r->tape, true, p->error))
+        return NULL;
     if (head < 0 || head >= qkv_trainer_config(r->t)->heads ||
         strlen(prefix) >= sizeof r->cards_prefix) {
         qkv_io_fail(p->error, "there is no head %d of '%.60s'", head, prefix);
         return NULL;
     }
-    aim(r, w, prefix, head);
+    aim(r, prefix, head);
     qkv_page_cards_find(&r->cards, qkv_trainer_config(r->t), qkv_trainer_spec(r->t));
     add_cards(r, &out);
     const int which = find(&r->cards, card);

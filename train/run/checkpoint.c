@@ -141,7 +141,8 @@ static qkv_io_status read_state(const qkv_io_safetensors *file, qkv_run_layout_s
 
 /* A tensor of the trainer's from the file; the numbers of the run are read before. */
 static void take(const qkv_io_stored *to, const qkv_io_stored *from) {
-    if (to->bytes) qkv_io_stored_read(from, (real *)(size_t)to->data, to->bytes / sizeof(real));
+    if (to->bytes)
+        qkv_io_stored_read(from, (real *)(size_t)to->data, (size_t)to->bytes / sizeof(real));
 }
 
 qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress *p,
