@@ -19,7 +19,9 @@ const qkvCells = (() => {
         const n = m.rows * m.cols, names = m.rowNames.map((s) => clip(g, s, 62));
         const left = names.length ? Math.max(...names.map((s) => g.measureText(s).width)) + 6 : 0;
         let per = m.cols,
-            ch = m.rows > 1 ? Math.max(3, Math.min(m.cols > 1 ? 14 : 20, 260 / m.rows)) : 20;
+            ch = m.rows > 1 ?
+            Math.max(3, Math.min(m.cols > 1 ? 14 : 20, (m.high || 260) / m.rows)) :
+            20;
         if (m.cellNames) {
             const widest = Math.max(...m.cellNames.map((s) => g.measureText(s).width)) + 6,
                   fit = Math.floor((width - 2) / widest);

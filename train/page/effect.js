@@ -22,8 +22,9 @@ const qkvEffect = (() => {
             canvas, make("div", {class: "scale", "aria-hidden": "true"}, least, bar, most),
             make("p", {
                 class: "note",
-                text: "gradient " + num(grad) + ", numbers " + num(weight) + " in size" +
-                    (weight ? ": " + num(100 * step / weight) + " % of it" : "")
+                text: (weight ? num(100 * step / weight) + " % of its size " + num(weight) + "; " :
+                                "") +
+                    "gradient " + num(grad)
             }));
         return {
             e,
@@ -34,6 +35,7 @@ const qkvEffect = (() => {
                     cols: part.cols,
                     hue,
                     least: 0,
+                    high: 170,
                     rowNames: [],
                     cellNames: null,
                     unseen: () => false,
@@ -47,25 +49,35 @@ const qkvEffect = (() => {
         };
     }
 
-    /* A row a measure: before, after, and the parts that add up to the difference. */
+    /* A row a measure: before, after, and the parts that add up to the difference, each with a bar. */
     function table(u, columns) {
         const others = u.parts.filter((p) => !columns.includes(p));
-        const cell = (x) => make("td", {text: x === null ? "" : signed(x)});
-        const head = make(
-            "tr", {},
-            ...["", "before", "after", "change", ...columns.map((p) => p.matrix), "others",
-                "together"]
-                .map((text) => make("th", {scope: "col", text})));
-        const rows = MEASURES.flatMap((name, m) => {
-            if (u.before[m] === null) return [];
+        const names = [...columns.map((p) => p.matrix), "others", "together"];
+        const hues = [...columns.map((p) => HUES[p.name.slice(-2)]), "stored", "minus"];
+        const head = ["", "before", "after", "change", ...names];
+        const rows = MEASURES.map((name, m) => {
+            if (u.before[m] === null) return null;
+            const parts = [
+                ...columns.map((p) => p.part[m]), qkvInside.sum(others.map((p) => p.part[m])),
+                u.together[m]
+            ];
+            const top = Math.max(...parts.map(Math.abs));
+            const bar = (x, i) => make("i", {
+                style: "width:calc((100% - 1.2rem) * " + (top ? Math.abs(x) / top : 0) +
+                    ");background:var(--" + hues[i] + ")"
+            });
             return make(
                 "tr", {}, make("th", {scope: "row", text: name}),
                 make("td", {text: num(u.before[m])}), make("td", {text: num(u.after[m])}),
                 make("td", {}, make("b", {text: signed(u.after[m] - u.before[m])})),
-                ...columns.map((p) => cell(p.part[m])),
-                cell(qkvInside.sum(others.map((p) => p.part[m]))), cell(u.together[m]));
+                ...parts.map((x, i) => make("td", {text: signed(x)}, bar(x, i))));
         });
-        return make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows));
+        return make(
+            "table", {},
+            make(
+                "thead", {},
+                make("tr", {}, ...head.map((text) => make("th", {scope: "col", text})))),
+            make("tbody", {}, ...rows.filter((r) => r)));
     }
 
     /* u: of the engine; what has numbers is drawn. */

@@ -102,7 +102,8 @@ const char *qkv_page_score(qkv_page *p, bool changed);
 const char *qkv_page_inside(qkv_page *p, bool changed, const char *prefix, int head,
                             const char *card, int cell, bool backward);
 
-/* A card's numbers [rows,cols] since the last qkv_page_inside(); NULL: there is no such card, or no gradient. */
+/* A card's numbers [rows,cols] since the last qkv_page_inside(), 0 where no gradient came; NULL: there is no
+ * such card. */
 const real *qkv_page_inside_numbers(qkv_page *p, const char *card, bool gradient);
 
 /* What the next training step does: to each matrix, and to the question's right score, its weight, the

@@ -23,7 +23,8 @@ const qkvStage = (page, {open, choose}) => {
 
     const at = (key) => view.data.cards[key];
     const classes = (key) => page.run.readouts[Number(key.slice(6)) || 0].classes;
-    const title = (key) =>
+    const title = (key) => base(key) === "logits" && page.run.readouts.length > 1 ?
+        "logits: " + page.run.readouts[Number(key.slice(6)) || 0].name :
         "ex".includes(key) && at(key).node && !/^(embed|memory)$/.test(at(key).node) ?
         at(key).node :
         kind(key).name;
