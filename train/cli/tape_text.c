@@ -8,7 +8,7 @@
 #include "train/cli/tape.h"
 #include "train/io/words.h"
 
-enum { CELL = 9, LABEL = 14, ACROSS = (80 - LABEL - 2) / CELL, DOWN = 48, TERMS = 16 };
+enum { CELL = 7, LABEL = 15, ACROSS = (80 - LABEL - 1) / CELL, DOWN = 48, TERMS = 16 };
 
 /* ---- the list ---- */
 
@@ -79,21 +79,28 @@ static const char *label_of(const cli_taped *v, const ag_node *node, int dim, in
     return qkv_io_fit(number, width, out, size);
 }
 
-static void print_plane(const cli_taped *v, const ag_node *node, const real *x, size_t plane,
-                        int rows, int cols) {
+/* The power of ten in whose units the largest number has one digit before its point; 0 where numbers are
+ * of ordinary size. */
+static int unit_of(const real *x, size_t n) {
+    double largest = 0;
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(x[i]) && fabs((double)x[i]) > largest) largest = fabs((double)x[i]);
+    return largest == 0 || (largest >= 0.1 && largest < 100) ? 0 : (int)floor(log10(largest));
+}
+
+static void print_plane(const cli_taped *v, const ag_node *node, const real *x, int rows, int cols,
+                        double unit) {
     const int rank = node->val.shape.rank;
     char text[128];
-    printf("%-*s", LABEL + 1, "");
+    printf("%-*s", LABEL, "");
     for (int c = 0; c < cols && c < ACROSS; c++)
         printf(" %s", label_of(v, node, rank - 1, c, CELL - 1, text, sizeof text));
     printf("\n");
     for (int r = 0; r < rows && r < DOWN; r++) {
-        printf("%s ", rank > 1 ? label_of(v, node, rank - 2, r, LABEL, text, sizeof text)
-                               : "              ");
+        printf("%-*s", LABEL,
+               rank > 1 ? label_of(v, node, rank - 2, r, LABEL, text, sizeof text) : "");
         for (int c = 0; c < cols && c < ACROSS; c++)
-            cli_print(
-                "%*.3g", CELL,
-                x ? (double)x[(plane * (size_t)rows + (size_t)r) * (size_t)cols + (size_t)c] : 0.0);
+            cli_print("%*.3f", CELL, (double)x[(ptrdiff_t)r * cols + c] / unit);
         printf("\n");
     }
     if (cols > ACROSS || rows > DOWN)
@@ -106,13 +113,15 @@ static void print_numbers(const cli_taped *v, const ag_node *node, const char *w
     const tensor_shape s = node->val.shape;
     const int cols = s.rank ? s.dim[s.rank - 1] : 1, rows = s.rank > 1 ? s.dim[s.rank - 2] : 1;
     const size_t each = (size_t)rows * (size_t)cols, planes = each ? node->val.n / each : 0;
+    const int unit = unit_of(x, node->val.n);
     char text[64];
     for (size_t p = 0; p < planes && p < 16; p++) {
         printf("\n%s", what);
+        if (unit) printf(" in units of 1e%d", unit);
         if (planes > 1)
             printf(", %s", label_of(v, node, s.rank - 3, (int)p, 20, text, sizeof text));
         printf("\n");
-        print_plane(v, node, x, p, rows, cols);
+        print_plane(v, node, x + p * each, rows, cols, pow(10, unit));
     }
     if (planes > 16) printf("(16 of %zu planes; --csv and --npy have all)\n", planes);
 }
@@ -168,6 +177,20 @@ static void print_terms(const cli_taped *v, const ag_reasons *r, size_t from, si
     printf("  %zu more%s\n", to - from - TERMS, parts ? ", summed up" : " (--csv has all)");
 }
 
+/* That the parts of an input are all, or what is left without them. */
+static void print_sum(const ag_reasons *r, int input, bool linear) {
+    const double rest = ag_why_rest(r, input);
+    double sizes = fabs(r->value);
+    for (size_t k = 0; k < r->n; k++) sizes += fabs(r->term[k].part);
+    if (!linear)
+        printf(": not linear, so the slopes are no parts of it\n");
+    else if (fabs(rest) <= 64 * (double)REAL_EPSILON * sizes)
+        printf(": value times slope, which add up to it\n");
+    else
+        cli_print(": value times slope, which add up to %.6g; without them it is %.6g\n",
+                  r->value - rest, rest);
+}
+
 void cli_tape_print_why(const cli_taped *v, const ag_node *y, size_t at, const ag_reasons *r) {
     char filled[400];
     print_where(v, y, at);
@@ -187,9 +210,7 @@ void cli_tape_print_why(const cli_taped *v, const ag_node *y, size_t at, const a
         printf("\nBy %s%s", r->together ? "its inputs" : y->in[k]->name,
                to == from ? ": nothing depends on it here\n" : "");
         if (to == from) continue;
-        cli_print(linear ? ": value times slope, which add up to %.6g; without them it is %.6g\n"
-                         : ": not linear, so the slopes are no parts of it\n",
-                  r->value - ag_why_rest(r, k), ag_why_rest(r, k));
+        print_sum(r, k, linear);
         print_terms(v, r, from, to, linear);
     }
 }
@@ -209,9 +230,9 @@ void cli_tape_print_why_grad(const cli_taped *v, const ag_node *x, size_t at, co
         return;
     }
     cli_print(
-        "It is the sum of %zu parts, %.6g: the gradient of each number that reads it (value) "
-        "times\nthat number's slope by it.\n\n",
-        r->n, sum);
+        "%zu part%s it, %.6g: the gradient of each number that reads it (value), times that\n"
+        "number's slope by it.\n\n",
+        r->n, r->n > 1 ? "s make" : " makes", sum);
     print_terms(v, r, 0, r->n, true);
 }
 
