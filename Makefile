@@ -93,7 +93,7 @@ WASM_FLAGS := -std=gnu11 -O3 $(if $(call on,PLAIN),-DQKV_PLAIN )-DQKV_PORTABLE -
               -Wno-unknown-attributes -Wno-gnu-zero-variadic-macro-arguments
 WASM_LD    := -mexec-model=reactor -L/usr/lib/wasm32-wasi -Wl,--gc-sections -Wl,--strip-all -Wl,-z,stack-size=1048576
 WASM_SRC   := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c $(FAST) layers/*.c data/*.c) \
-  $(addprefix train/io/,clock.c crc32.c file.c given.c json.c json_write.c names.c number.c text.c words.c) $(wildcard train/io/safetensors*.c) \
+  $(addprefix train/io/,clock.c crc32.c file.c given.c json.c json_write.c names.c number.c params.c text.c words.c) $(wildcard train/io/safetensors*.c) \
   $(filter-out %/make.c,$(wildcard train/config/*.c)) \
   $(wildcard train/optim/*.c) $(filter-out %/pool.c,$(wildcard train/trainer/*.c)) $(wildcard train/probe/*.c) \
   $(addprefix train/run/,checkpoint.c layout.c metrics.c) $(wildcard train/page/*.c train/page/wasm/*.c)
@@ -291,7 +291,7 @@ check: $(filter deps deps-%,$(MAKECMDGOALS))
 
 # What a program, an op, a layer or a task of somebody's own includes, as <PREFIX>/include/qkv/ROOM/NAME.h.
 HEADERS := $(addprefix tensor/,choice.h real.h shape.h arena.h rng.h gemm.h flush.h scalar.h) \
-  $(addprefix autograd/,ag.h op.h ops.def sample.h gradcheck.h) layers/nn.h layers/layers.def data/data.h data/option.h data/tasks.def \
+  $(addprefix autograd/,ag.h op.h ops.def sample.h gradcheck.h why.h) layers/nn.h layers/layers.def data/data.h data/option.h data/tasks.def \
   $(addprefix train/,$(addprefix io/,io.h text.h number.h npy.h params.h) $(addprefix optim/,optimizer.h schedule.h) \
     $(addprefix config/,config.h config.def plugin.h version.h) $(addprefix trainer/,trainer.h loop.h anomaly.h) \
     $(addprefix probe/,account.h attention_map.h circuits.h explain.h heads.h interventions.h measure.h patching.h observe.h sites.h) \

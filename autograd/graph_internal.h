@@ -7,7 +7,7 @@
  *     chain    nodes that are computed a band at a time, and making them stored
  *     plan     where each value and each gradient lives
  *     record   an op's node: shape, plan, memory, first run; replay
- *     backward, hooks, params, sample, gradcheck */
+ *     backward, hooks, params, sample, gradcheck, why */
 #ifndef AUTOGRAD_GRAPH_INTERNAL_H
 #define AUTOGRAD_GRAPH_INTERNAL_H
 
@@ -108,8 +108,9 @@ struct ag_graph {
     int stream_rows;  // planes of more rows may be streamed; 0: none. Kept over ag_graph_reset()
     ag_buffer *buffers;
     int n_buffers;
-    bool plain;  // nodes have no fast forms. Kept over ag_graph_reset()
-    ag_run run;  // kept over ag_graph_reset()
+    bool plain;     // nodes have no fast forms. Kept over ag_graph_reset()
+    bool want_all;  // new leaves want gradients. Kept over ag_graph_reset()
+    ag_run run;     // kept over ag_graph_reset()
     bool failed;
     char error[400];
     rng samples;  // the stream of ag_sample()

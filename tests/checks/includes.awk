@@ -20,7 +20,7 @@ BEGIN {
     may["tests"] = may["cli"] " tests"
 
     # What a room shows to the rooms above it; all else is its own. Tests may look everywhere.
-    shown["autograd"] = "ag.h op.h sample.h gradcheck.h ops.def"
+    shown["autograd"] = "ag.h op.h sample.h gradcheck.h why.h ops.def"
     shown["layers"] = "nn.h layers.def"
     shown["data"] = "data.h option.h coref.h text.h utf8.h visible.h tasks.def"
 

@@ -85,7 +85,7 @@ static void says_what_was_trained(const char *what, const qkv_config_setting *mo
     int ids[16];
     const int n = data_text_tokens(text, "Ida san", 7, ids, error, sizeof error);
     assert_int_equal(n, 7);
-    assert_true(qkv_probe_load_prompt(t, "Ida sang", error));
+    assert_true(qkv_probe_load_prompt(t, qkv_trainer_any_worker(t), "Ida sang", error));
     assert_int_equal(data_length(&w->data, DATA_SEQUENCE, 0), 8);
     assert_int_equal(w->target[0][6], w->data.rows.ids[DATA_SEQUENCE][0][7]);
     assert_int_equal(qkv_probe_rows(w), 7);  // what comes after the last nobody knows
@@ -157,7 +157,7 @@ static void what_it_cannot_do_it_says(void **state) {
                                            {"", "the prompt is empty"},
                                            {"the mice stayed", "15 tokens; an example holds 12"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_false(qkv_probe_load_prompt(t, wrong[i][0], error));
+        assert_false(qkv_probe_load_prompt(t, qkv_trainer_any_worker(t), wrong[i][0], error));
         assert_non_null(strstr(error, wrong[i][1]));
     }
     assert_int_equal(data_text_tokens(text, "a@", 2, ids, error, sizeof error), -1);
@@ -169,7 +169,7 @@ static void what_it_cannot_do_it_says(void **state) {
     t = qkv_trainer_new(NULL, &c, &spec, 1, error);
     assert_null(qkv_probe_sampler_new(t, true, error));
     assert_non_null(strstr(error, "the task 'pairs' is no text"));
-    assert_false(qkv_probe_load_prompt(t, "a", error));
+    assert_false(qkv_probe_load_prompt(t, qkv_trainer_any_worker(t), "a", error));
     qkv_trainer_free(t);
 }
 

@@ -125,7 +125,7 @@ static int code_of(qkv_plot_status s) {
 
 /* Loads the prompt, or a held-out example. */
 static bool load_example(const request *r, qkv_trainer *t, char *error) {
-    if (r->prompt) return qkv_probe_load_prompt(t, r->prompt, error);
+    if (r->prompt) return qkv_probe_load_prompt(t, qkv_trainer_any_worker(t), r->prompt, error);
     qkv_trainer_load(t, qkv_trainer_any_worker(t), "test", (uint64_t)r->example, 1, 1);
     return true;
 }

@@ -115,6 +115,9 @@ bool qkv_io_safetensors_fits(const qkv_io_safetensors *file, const qkv_io_stored
 /* A tensor of the library as one in a file. */
 qkv_io_stored qkv_io_stored_of(const char *name, const tensor *x);
 
+/* The numbers of a tensor in a file, of any of the four real dtypes, as n `real`. */
+void qkv_io_stored_read(const qkv_io_stored *from, real *to, size_t n);
+
 /* As qkv_io_params_load() (params.h), of a file that is open: loads its data. */
 qkv_io_status qkv_io_params_read(qkv_io_safetensors *file, ag_params *p, qkv_io_besides_fn *besides,
                                  char *error);

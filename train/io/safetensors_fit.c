@@ -40,7 +40,8 @@ static void compare(const qkv_io_stored *has, const qkv_io_stored *want, bool an
     char is[40], should[40], more[100];
     if (!has) {
         say(r, "it lacks ", want->name, "");
-    } else if (any_real ? !is_real(has->dtype) : has->dtype != want->dtype) {
+    } else if (any_real && is_real(want->dtype) ? !is_real(has->dtype)
+                                                : has->dtype != want->dtype) {
         snprintf(more, sizeof more, " is %s, not %s", qkv_io_dtype_name(has->dtype),
                  qkv_io_dtype_name(want->dtype));
         say(r, "", want->name, more);

@@ -22,6 +22,8 @@ const qkvAddress = (() => {
         beside: null,
         show: [],
         bar: "",
+        inside: "",
+        of: "",
         ...unchanged()
     });
 
@@ -141,6 +143,19 @@ const qkvAddress = (() => {
                 }
             }
         ],
+        [
+            "inside", {
+                to: (s) => s.inside,
+                from: (s, v) => {
+                    if (!/^(forward|backward|update)(\.[a-z]+\d*(\.\d{1,7})?)?$/.test(v))
+                        throw new Error(
+                            "the address says inside=" + shorten(v) +
+                            ", but a place in a step is like backward.scores.3");
+                    s.inside = v;
+                }
+            }
+        ],
+        ["of", {to: (s) => (s.inside ? s.of : ""), from: (s, v) => { s.of = v; }}],
         [
             "bar", {
                 to: (s) => s.bar,

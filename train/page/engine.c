@@ -28,6 +28,7 @@ void qkv_page_run_free(qkv_page_run *r) {
     free(r->row);
     free(r->state);
     qkv_run_layout_free(&r->layout);
+    if (r->looking) tensor_arena_free(r->looking);
     tensor_arena_free(r->arena);
     qkv_trainer_free(r->t);
     free(r);

@@ -93,6 +93,26 @@ const real *qkv_page_circuit(qkv_page *p, bool changed, int head, int which);
 /* Accuracy and attention on the answer over held-out examples, with the changes of the model. */
 const char *qkv_page_score(qkv_page *p, bool changed);
 
+/* ---- inside one step ---- */
+
+/* The question alone, forward and backward, as cards from embedding to loss, for one head of an
+ * attention ("layer0.attn"; "": the model has none that could be shown). Then, of the card of that key
+ * (NULL: none), what the number in a cell is made of, or its gradient. Only the changes of the example
+ * count, not those of the model. */
+const char *qkv_page_inside(qkv_page *p, bool changed, const char *prefix, int head,
+                            const char *card, int cell, bool backward);
+
+/* A card's numbers [rows,cols] since the last qkv_page_inside(), 0 where no gradient came; NULL: there is no
+ * such card. */
+const real *qkv_page_inside_numbers(qkv_page *p, const char *card, bool gradient);
+
+/* What the next training step does: to each matrix, and to the question's right score, its weight, the
+ * right logit and the loss, by matrix (tape.h). Afterwards all is as it was. */
+const char *qkv_page_update(qkv_page *p, bool changed);
+
+/* The step of a matrix since then, as the matrix stands; NULL: there is none of that name. */
+const real *qkv_page_update_of(qkv_page *p, const char *name);
+
 /* ---- checkpoints ---- */
 
 /* A new run from the text of a config.json, at step 0. When it fails the old run stays. */

@@ -126,6 +126,25 @@ const qkvEngine = (() => {
                 reals(c.qkv_page_questions(p, changed, head), entries * (S + 1)),
             circuit: (changed, head, which, n) =>
                 reals(c.qkv_page_circuit(p, changed, head, which), n),
+            inside(w) {
+                const at = given(
+                    w.prefix,
+                    (prefix) => given(
+                        w.card,
+                        (card) => c.qkv_page_inside(
+                            p, w.changed, prefix, w.head, card, w.cell, w.phase === "backward")));
+                const found = json(at);
+                for (const one of found.list) {
+                    const numbers = (gradient) => reals(
+                        given(one.key, (key) => c.qkv_page_inside_numbers(p, key, gradient)),
+                        one.rows * one.cols);
+                    one.x = numbers(false);
+                    one.g = numbers(true);
+                }
+                return found;
+            },
+            update: (changed) => json(c.qkv_page_update(p, changed)),
+            updateOf: (name, n) => reals(given(name, (at) => c.qkv_page_update_of(p, at)), n),
             begin: (config) => given(config, (at) => done(c.qkv_page_begin(p, at))),
             open: (name, bytes) => withFile(name, bytes, c.qkv_page_open_checkpoint),
             restore: (name, bytes) => withFile(name, bytes, c.qkv_page_restore),

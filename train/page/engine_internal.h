@@ -3,8 +3,10 @@
 #define QKV_PAGE_ENGINE_INTERNAL_H
 
 #include "train/page/engine.h"
+#include "train/page/inside.h"
 #include "train/probe/hide.h"
 #include "train/probe/observe.h"
+#include "train/probe/tape.h"
 #include "train/run/layout.h"
 #include "train/run/metrics.h"
 #include "train/trainer/loop.h"
@@ -56,6 +58,11 @@ typedef struct {
     qkv_page_ids drawn, changed;
     bool laid;  // symbols of drawn are not those of the example
     qkv_page_changes changes;
+    qkv_probe_tape tape;    // the question alone; .w NULL: nobody looked inside yet
+    qkv_page_cards cards;   // of the last look inside; their nodes hold it
+    char cards_prefix[64];  // the attention that it was
+    tensor_arena *looking;  // what a look at the next update needs
+    qkv_probe_tape_update update;
     qkv_run_layout layout;
     qkv_run_layout_state progress;
 } qkv_page_run;
@@ -85,6 +92,10 @@ const char *qkv_page_text_end(qkv_page *p, qkv_io_text *out);
 /* Loads the example into the first `rows` rows of the worker, only the question scored. False: there
  * is no run. */
 bool qkv_page_load(qkv_page *p, bool changed, int rows);
+bool qkv_page_load_into(qkv_page *p, qkv_trainer_worker *w, bool changed, int rows);
+
+/* The same into the graph of one example (run->tape); the question's loss counts once. */
+bool qkv_page_inside_load(qkv_page *p, bool changed);
 
 /* Can every key be asked for, and be answered with a class? */
 bool qkv_page_can_ask(const qkv_page_run *r);

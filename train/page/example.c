@@ -115,10 +115,13 @@ static bool differs(const data_spec *s, const qkv_page_ids *a, const qkv_page_id
 }
 
 bool qkv_page_load(qkv_page *p, bool changed, int rows) {
-    if (no_run(p)) return false;
+    return p->run ? qkv_page_load_into(p, qkv_trainer_any_worker(p->run->t), changed, rows)
+                  : !no_run(p);
+}
+
+bool qkv_page_load_into(qkv_page *p, qkv_trainer_worker *w, bool changed, int rows) {
     qkv_page_run *r = p->run;
     const data_spec *s = qkv_trainer_spec(r->t);
-    qkv_trainer_worker *w = qkv_trainer_any_worker(r->t);
     int T = s->side[DATA_SEQUENCE].T;
     qkv_trainer_at_step(r->t, r->step);
     qkv_trainer_load(r->t, w, "test", (uint64_t)r->number, 1, 1);

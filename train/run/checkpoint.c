@@ -64,9 +64,10 @@ static qkv_io_status unfit(char *error, const char *path, const char *what, cons
 
 /* Are these its tensors: names, dtypes and shapes? */
 static qkv_io_status check_layout(const qkv_io_safetensors *file, const qkv_io_stored *want, int n,
-                                  qkv_io_besides_fn *besides, const char *path, char *error) {
+                                  bool any_real, qkv_io_besides_fn *besides, const char *path,
+                                  char *error) {
     char what[QKV_IO_ST_WHAT], shown[120];
-    if (qkv_io_safetensors_fits(file, want, n, false, besides, what)) return QKV_IO_OK;
+    if (qkv_io_safetensors_fits(file, want, n, any_real, besides, what)) return QKV_IO_OK;
     qkv_io_fail(error, "'%s' is no checkpoint of this model: %s",
                 qkv_io_printable(path, shown, sizeof shown), what);
     return QKV_IO_DAMAGED;
@@ -125,7 +126,7 @@ static qkv_io_status read_state(const qkv_io_safetensors *file, qkv_run_layout_s
     qkv_io_stored want[STATE];
     *s = (qkv_run_layout_state){0};
     qkv_run_layout_state_tensors(want, s);
-    qkv_io_status status = check_layout(file, want, STATE, whatever, path, error);
+    qkv_io_status status = check_layout(file, want, STATE, false, whatever, path, error);
     if (status != QKV_IO_OK) return status;
     for (int i = 0; i < STATE; i++)
         memcpy((void *)(size_t)want[i].data,
@@ -138,8 +139,19 @@ static qkv_io_status read_state(const qkv_io_safetensors *file, qkv_run_layout_s
     return QKV_IO_OK;
 }
 
+/* A tensor of the trainer's from the file; the numbers of the run are read before. */
+static void take(const qkv_io_stored *to, const qkv_io_stored *from) {
+    if (to->bytes)
+        qkv_io_stored_read(from, (real *)(size_t)to->data, (size_t)to->bytes / sizeof(real));
+}
+
 qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress *p,
                               const char *path, char *error) {
+    return qkv_run_restore_as(io, t, p, path, false, error);
+}
+
+qkv_io_status qkv_run_restore_as(const qkv_io *io, qkv_trainer *t, qkv_run_progress *p,
+                                 const char *path, bool any_real, char *error) {
     if (!QKV_IO_GIVEN(error, t, p, path)) return QKV_IO_UNREADABLE;
     qkv_io_safetensors file;
     qkv_io_status status = open_checkpoint(&file, io, qkv_trainer_allocator(t), path, error);
@@ -150,14 +162,14 @@ qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress
         qkv_io_error(error, "read", path, ENOMEM);
         status = QKV_IO_UNREADABLE;
     }
-    if (status == QKV_IO_OK) status = check_layout(&file, l.tensor, l.n, NULL, path, error);
+    if (status == QKV_IO_OK)
+        status = check_layout(&file, l.tensor, l.n, any_real, NULL, path, error);
     if (status == QKV_IO_OK) status = qkv_io_safetensors_load(&file, error);
     if (status == QKV_IO_OK) status = read_state(&file, &s, path, error);
     if (status == QKV_IO_OK) {  // from here on nothing can fail
         for (int i = STATE; i < l.n; i++) {
             const qkv_io_stored *to = &l.tensor[i];
-            const qkv_io_stored *from = qkv_io_stored_find(file.tensor, file.n, i, to->name);
-            if (to->bytes) memcpy((void *)(size_t)to->data, from->data, (size_t)to->bytes);
+            take(to, qkv_io_stored_find(file.tensor, file.n, i, to->name));
         }
         *p = progress_of(&s);
         say_foreign(&file, error);

@@ -42,6 +42,10 @@ bool qkv_run_save(const qkv_io *io, const qkv_trainer *t, const qkv_run_progress
 qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress *p,
                               const char *path, char *error);
 
+/* The same; any_real: of a build of the other precision, too, its numbers converted. */
+qkv_io_status qkv_run_restore_as(const qkv_io *io, qkv_trainer *t, qkv_run_progress *p,
+                                 const char *path, bool any_real, char *error);
+
 /* The configuration stored in a checkpoint, into *c (on top of the defaults). Only the header is
  * read. */
 qkv_io_status qkv_run_checkpoint_config(const qkv_io *io, const tensor_allocator *mem,

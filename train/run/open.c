@@ -121,7 +121,7 @@ typedef struct {
 static qkv_io_status restore(opening *p, const char *name) {
     char path[QKV_IO_PATH];
     if (!qkv_io_path(path, p->o->dir, name, p->error)) return QKV_IO_UNREADABLE;
-    return qkv_run_restore(p->io, p->t, p->progress, path, p->error);
+    return qkv_run_restore_as(p->io, p->t, p->progress, path, p->o->any_real, p->error);
 }
 
 /* The state from which the wanted one can be had: the newest checkpoint that is not later. */
@@ -138,7 +138,8 @@ static qkv_run_status nearest(opening *p) {
                   of_best.step <= p->o->at && of_best.step > found.step;
     if (better) return qkv_run_status_of(restore(p, QKV_RUN_BEST));
     if (s == QKV_IO_OK)
-        return qkv_run_status_of(qkv_run_restore(p->io, p->t, p->progress, path, p->error));
+        return qkv_run_status_of(
+            qkv_run_restore_as(p->io, p->t, p->progress, path, p->o->any_real, p->error));
     *p->progress = qkv_run_progress_start();  // none: from its beginning
     *p->error = '\0';
     return *qkv_trainer_config(p->t)->from ? qkv_run_status_of(restore(p, QKV_RUN_START))
@@ -194,7 +195,8 @@ static qkv_run_status find_state(opening *p) {
     qkv_io_status s = qkv_run_latest(p->io, NULL, p->o->dir, path, &skipped, p->error);
     if (s != QKV_IO_OK) return qkv_run_status_of(s);
     if (p->o->at == QKV_RUN_NEWEST)
-        return qkv_run_status_of(qkv_run_restore(p->io, p->t, p->progress, path, p->error));
+        return qkv_run_status_of(
+            qkv_run_restore_as(p->io, p->t, p->progress, path, p->o->any_real, p->error));
     s = qkv_run_checkpoint_read(p->io, NULL, path, p->progress, p->error);
     if (s != QKV_IO_OK) return qkv_run_status_of(s);
     size_t length;
