@@ -94,7 +94,7 @@ static bool measure(bench *b, char *error) {
     if (steps99 >= 0) qkv_probe_measure_add(b->out, steps99, "steps99");
     if (b->qk90 >= 0) qkv_probe_measure_add(b->out, b->qk90, "qk90");
     if (b->ov90 >= 0) qkv_probe_measure_add(b->out, b->ov90, "ov90");
-    return run_probes(v, QKV_STUDY_AFTER, b, error);
+    return run_probes(v, QKV_STUDY_AFTER, b, error) && run_probes(v, QKV_STUDY_AGAIN, b, error);
 }
 
 bool qkv_study_config(const qkv_study *s, int variant, int seed,
