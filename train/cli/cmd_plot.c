@@ -22,6 +22,7 @@ static const cli_option options[] = {
     {"only", "NAME", "one of the pictures of qkv list plots (not with --attention)", NULL},
     {"animate", NULL, "attention and circuits over the steps, as one moving picture (a gif)", NULL},
     {"frames", "N", "of so many steps, evenly apart (with --animate)", "40"},
+    {"ledger", NULL, "who took the loss down, from the table of qkv ledger", NULL},
     {"attention", NULL, "one example's attention, every layer and head", NULL},
     {"example", "I", "which held-out example (with --attention)", "0"},
     {"prompt", "TEXT", "this text instead, of a run on text (with --attention)", NULL},
@@ -42,7 +43,7 @@ static const cli_option options[] = {
 typedef struct {
     qkv_plot_style style;
     const char *only, *out, *answer, *prompt, *change, *format_name;
-    bool attention, animate;
+    bool attention, animate, ledger;
     long example, frames;  // -1: not given
     cli_state state;
     bool said_no_gnuplot;  // one line is enough
@@ -68,6 +69,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "change") == 0) return r->change = value, CLI_OK;
     if (strcmp(name, "answer") == 0) return r->answer = value, CLI_OK;
     if (strcmp(name, "attention") == 0) return r->attention = true, CLI_OK;
+    if (strcmp(name, "ledger") == 0) return r->ledger = true, CLI_OK;
     if (strcmp(name, "animate") == 0) return r->animate = true, CLI_OK;
     if (strcmp(name, "frames") == 0) {
         if (qkv_io_parse_int(value, &r->frames) && r->frames >= 2 && r->frames <= MOST_FRAMES)
@@ -93,7 +95,8 @@ static int check_options(const request *r, int n) {
         [QKV_PLOT_OF_RUNS] = "is of several runs, one is given",
         [QKV_PLOT_OF_STUDY] = "is drawn by qkv study",
         [QKV_PLOT_OF_EXAMPLE] = "is drawn with --attention",
-        [QKV_PLOT_OF_STEPS] = "is drawn with --animate"};
+        [QKV_PLOT_OF_STEPS] = "is drawn with --animate",
+        [QKV_PLOT_OF_LEDGER] = "is drawn with --ledger"};
     if (n < 1) return cli_error(CLI_USAGE, "plot", "at least one run directory is needed");
     if (n > 32)
         return cli_error(CLI_USAGE, "plot", "at most 32 runs can be compared, %d are given", n);
@@ -105,6 +108,9 @@ static int check_options(const request *r, int n) {
                          : r->attention   ? "and --attention are two pictures, ask for one"
                          : r->format_name ? "makes a gif, --format is for stills"
                                           : "is one picture, --only has no say");
+    if (r->ledger && (n > 1 || r->attention || r->animate))
+        return cli_error(CLI_USAGE, "plot", "--ledger %s",
+                         n > 1 ? "is of one run" : "is a picture of its own, ask for one");
     if (r->frames >= 0 && !r->animate)
         return cli_error(CLI_USAGE, "plot", "--frames goes with --animate");
     if (r->state.at != QKV_RUN_NEWEST && !r->attention && !r->animate)
@@ -116,6 +122,7 @@ static int check_options(const request *r, int n) {
     const qkv_plot_info *p = qkv_plot_list();
     while (r->only && p->name && strcmp(p->name, r->only)) p++;
     qkv_plot_of drawn = r->attention ? QKV_PLOT_OF_EXAMPLE
+                        : r->ledger  ? QKV_PLOT_OF_LEDGER
                         : n > 1      ? QKV_PLOT_OF_RUNS
                                      : QKV_PLOT_OF_RUN;
     if (!r->only || p->of == drawn) return CLI_OK;
@@ -207,6 +214,13 @@ static int plot_animation(request *r, const char *run) {
     return code_of(qkv_plot_animation(to, r->out, &r->style, report, r));
 }
 
+/* What qkv ledger left. One that is not there is an error: it was asked for. */
+static int plot_ledger(request *r, const char *run) {
+    begin_drawing();
+    const qkv_plot_status s = qkv_plot_ledger(run, r->out, &r->style, report, r);
+    return s == QKV_PLOT_SKIPPED ? CLI_FAILED : code_of(s);
+}
+
 /* Several runs in one picture. */
 static int plot_comparison(request *r, const char *const *runs, int n) {
     char error[QKV_IO_ERROR];
@@ -250,11 +264,12 @@ int cli_plot(int argc, char **argv) {
     code = check_options(&r, n);
     if (code == CLI_OK) code = cli_check_style("plot", &r.style);
     if (code != CLI_OK) return code;
-    const bool curves = !r.animate && !r.attention;
+    const bool curves = !r.animate && !r.attention && !r.ledger;
     for (int i = 0; i < n && code == CLI_OK; i++) code = check_run(runs[i], curves);
     if (code != CLI_OK) return code;
     if (r.animate) return plot_animation(&r, runs[0]);
     if (r.attention) return plot_example(&r, runs[0]);
+    if (r.ledger) return plot_ledger(&r, runs[0]);
     if (n > 1) return plot_comparison(&r, runs, n);
     begin_drawing();
     qkv_plot_status s = qkv_plot_run(runs[0], r.out, &r.style, r.only, report, &r);
