@@ -139,6 +139,12 @@ static void print_sentences(const qkv_run_ledger *l, const division *d) {
     }
 }
 
+static int over_tolerance(const qkv_run_ledger *l) {
+    int n = 0;
+    for (int r = 0; r < l->rows; r++) n += fabs(l->row[r].left) > l->row[r].allowed;
+    return n;
+}
+
 static void print_text(const qkv_run_ledger *l, const char *run, const char *path) {
     char shown[QKV_IO_PATH], to[QKV_IO_PATH];
     const division d = divide(l);
@@ -155,6 +161,10 @@ static void print_text(const qkv_run_ledger *l, const char *run, const char *pat
         print_row(l, &d, l->column[i].name, i);
     }
     print_sentences(l, &d);
+    const int over = over_tolerance(l);
+    if (over)
+        printf("In %d of %d rows halving did not bring what is left below rounding.\n", over,
+               l->rows);
     printf("%s: %d rows (qkv plot %s --ledger draws them)\n", qkv_io_printable(path, to, sizeof to),
            l->rows, shown);
 }
@@ -181,8 +191,6 @@ static void print_json(const qkv_run_ledger *l, const char *run, const char *pat
         json_array_append_new(ends, json_integer(l->row[d.first[p + 1] - 1].next));
     for (int i = 0; i < l->columns; i++)
         json_array_append_new(lists[l->column[i].kind], part_json(l, &d, l->column[i].name, i));
-    int over = 0;
-    for (int r = 0; r < l->rows; r++) over += fabs(l->row[r].left) > l->row[r].allowed;
     json_object_set_new(o, "run", cli_json_text(run));
     json_object_set_new(o, "from", json_integer(l->row[0].first));
     json_object_set_new(o, "to", json_integer(l->row[l->rows - 1].next));
@@ -193,7 +201,7 @@ static void print_json(const qkv_run_ledger *l, const char *run, const char *pat
     json_object_set_new(o, "part_ends", ends);
     for (int k = 0; k < 3; k++) json_object_set_new(o, kinds[k], lists[k]);
     json_object_set_new(o, "left", part_json(l, &d, "left", -1));
-    json_object_set_new(o, "rows_over_tolerance", json_integer(over));
+    json_object_set_new(o, "rows_over_tolerance", json_integer(over_tolerance(l)));
     json_object_set_new(o, "table", cli_json_text(path));
     cli_print_json(o);
 }

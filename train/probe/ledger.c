@@ -12,6 +12,9 @@
 /* Beside both ends and the middle: two for each stretch that is halved. */
 enum { HALVED = 8, POINTS = 3 + 2 * HALVED };
 
+/* Of what was left, so much is left after two halvings where they are of no use: it is rounding. */
+static const double NO_USE = 0.8;
+
 /* A place on the line from `from` (0) to `to` (1). */
 typedef struct {
     double at, loss;
@@ -219,8 +222,11 @@ bool qkv_probe_ledger_step(qkv_probe_ledger *l, const real *from, const real *to
     }
     bool ok = both_ends(&k) && put_stretch(&k, 0, &k.point[0], &k.point[1]);
     if (ok) conclude(&k, out);
-    while (ok && fabs(out->left) > out->allowed && k.stretches <= HALVED) {
-        ok = halve(&k);
+    double before = (double)INFINITY;  // what was left two halvings ago
+    while (ok && fabs(out->left) > out->allowed && k.stretches <= HALVED &&
+           fabs(out->left) < NO_USE * before) {
+        before = fabs(out->left);
+        ok = halve(&k) && halve(&k);
         if (ok) conclude(&k, out);
     }
     qkv_probe_ledger_copy(p, l->kept, true);

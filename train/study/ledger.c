@@ -7,7 +7,8 @@
  *   "ledger.scores", .values, .past       by everybody's steps, through scores, through values, past attention
  *   "ledger.v_half", .qk_half, .values_half, .scores_half
  *                                         the step at which half of it is done
- *   "ledger.v_first", .qk_first           while the loss fell by the first quarter
+ *   "ledger.v_start", .qk_start           while the loss fell by the first twentieth
+ *   "ledger.v_first", .qk_first           while it fell by the first quarter
  *   "ledger.qk_shut"                      the sum of the sizes of W^Q's and W^K's parts before --scores-from
  *   "ledger.left"                         what no part accounts for, of the sum of all sizes */
 #include <math.h>
@@ -77,20 +78,23 @@ static double half(const tally *t, int a, int b) {
     return (double)NAN;
 }
 
-/* What has fallen when the loss has fallen by its first quarter. */
-static const double *first_quarter(const tally *t) {
+/* What has fallen when the loss has fallen by this share of its fall. */
+static const double *when_fallen(const tally *t, double share) {
     const double *end = t->sum + (ptrdiff_t)t->rows * GROUPS, *at = t->sum;
-    while (at < end && at[FALL] < end[FALL] / 4) at += GROUPS;
+    while (at < end && at[FALL] < share * end[FALL]) at += GROUPS;
     return at;
 }
 
 static void add_measures(const tally *t, qkv_probe_measures *out) {
-    const double *end = t->sum + (ptrdiff_t)t->rows * GROUPS, *first = first_quarter(t);
+    const double *end = t->sum + (ptrdiff_t)t->rows * GROUPS, *start = when_fallen(t, 0.05),
+                 *first = when_fallen(t, 0.25);
     for (int i = 0; i < GROUPS; i++) qkv_probe_measure_add(out, end[i], "ledger.%s", groups[i]);
     qkv_probe_measure_add(out, half(t, V, -1), "ledger.v_half");
     qkv_probe_measure_add(out, half(t, Q, K), "ledger.qk_half");
     qkv_probe_measure_add(out, half(t, VALUES, -1), "ledger.values_half");
     qkv_probe_measure_add(out, half(t, SCORES, -1), "ledger.scores_half");
+    qkv_probe_measure_add(out, start[V], "ledger.v_start");
+    qkv_probe_measure_add(out, start[Q] + start[K], "ledger.qk_start");
     qkv_probe_measure_add(out, first[V], "ledger.v_first");
     qkv_probe_measure_add(out, first[Q] + first[K], "ledger.qk_first");
     if (t->scores_from > 0) qkv_probe_measure_add(out, t->shut, "ledger.qk_shut");
