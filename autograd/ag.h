@@ -199,6 +199,11 @@ bool ag_forward(ag_graph *g);
  * zero and its buffer is not to be read. */
 bool ag_backward(ag_node *node, const real *cotangent);
 
+/* Whether backward passes end at this node: it gets its gradient and passes nothing on to what it was made
+ * from. The gradient that is then missing is the one that came through it. A blocked node is stored
+ * from then on (ag_store). Returns it, the inert node on an error. */
+ag_node *ag_block(ag_node *node, bool block);
+
 /* Whether the gradients of all nodes can be read after ag_backward(), as at first. Without, those of
  * nodes that are no leaves share memory and are gone once used: a graph that trains is smaller and
  * faster so, by the same bits. Kept over ag_graph_reset(). */

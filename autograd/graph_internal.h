@@ -51,6 +51,7 @@ typedef struct {
     ag_node node;         // first: every node of a graph is the beginning of one of these
     const ag_fast *fast;  // the op's fast form; one that says nothing: none, or the graph is plain
     ag_hook_entry *hooks;
+    bool blocked;  // its backward is left out (ag_block)
 
     /* Where its value is, if not in memory of its own (plan.c). */
     bool streamed;   // computed a few rows at a time, never stored
