@@ -440,9 +440,10 @@ missing_programs_are_named() {
     make -s -C "$root/examples" PKG_CONFIG=nonesuch >out 2>err && { say "make succeeds"; return 1; }
     has err 'there is no nonesuch' && lacks err 'does not find qkv' || return 1
     needs python3 || return
-    python3 -c 'import torch' 2>/dev/null && return
-    python3 "$root/tests/bench/models.py" "$QKV" >out 2>err && { say "models.py needs no torch"; return 1; }
-    [ "$(wc -l <err)" -eq 1 ] && has err 'has no torch'
+    python3 "$root/tests/bench/many.py" "$QKV" --torch nonesuch --jax false >out 2>err &&
+        { say "many.py compares with nobody"; return 1; }
+    [ "$(wc -l <err)" -eq 3 ] && has err 'torch is not there for nonesuch' &&
+        has err 'jax is not there for false' && has err 'nobody to compare with'
 }
 
 suite a_progress_line size_dpi_and_font a_cut_picture_says_so circuits_have_their_colours \
