@@ -85,8 +85,19 @@ const qkvText = (() => {
     }
 
     function markdown(text) {
-        const out = document.createDocumentFragment();
+        const whole = document.createDocumentFragment();
+        let out = whole;  // or what is folded
         for (const block of text.trim().split(/\n\s*\n/)) {
+            const fold = block.match(/^<details><summary>(.*)<\/summary>$/);
+            if (fold) {
+                out = make("details", {}, make("summary", {text: fold[1]}));
+                whole.append(out);
+                continue;
+            }
+            if (block === "</details>") {
+                out = whole;
+                continue;
+            }
             const heading = block.match(/^(#+) (.*?)(?: <a id="([a-z-]+)"><\/a>)?$/);
             if (heading)
                 out.append(inline(
@@ -103,7 +114,7 @@ const qkvText = (() => {
             else
                 out.append(inline(block.replace(/\n/g, " "), make("p")));
         }
-        return out;
+        return whole;
     }
 
     /* The claims: {study: {question, answer}} from the table of the findings. */
