@@ -38,7 +38,7 @@ static void *take(reader *r, size_t count, size_t size) {
     void *p = tensor_arena_take(r->s->arena, count, size);
     if (p) return p;
     qkv_io_error(r->error, "read", r->s->path, ENOMEM);
-    r->status = QKV_IO_UNREADABLE;
+    r->status = QKV_IO_FAILED;
     return NULL;
 }
 

@@ -128,7 +128,7 @@ static qkv_io_status read_state(const qkv_io_safetensors *file, qkv_run_layout_s
 
 qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress *p,
                               const char *path, char *error) {
-    if (!QKV_IO_GIVEN(error, t, p, path)) return QKV_IO_UNREADABLE;
+    if (!QKV_IO_GIVEN(error, t, p, path)) return QKV_IO_FAILED;
     qkv_io_safetensors file;
     qkv_io_status status = open_checkpoint(&file, io, qkv_trainer_allocator(t), path, error);
     if (status != QKV_IO_OK) return status;
@@ -136,7 +136,7 @@ qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress
     qkv_run_layout l;
     if (!qkv_run_layout_init(&l, t, &s)) {
         qkv_io_error(error, "read", path, ENOMEM);
-        status = QKV_IO_UNREADABLE;
+        status = QKV_IO_FAILED;
     }
     if (status == QKV_IO_OK) status = check_layout(&file, l.tensor, l.n, NULL, path, error);
     if (status == QKV_IO_OK) status = qkv_io_safetensors_load(&file, error);
@@ -158,7 +158,7 @@ qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress
 qkv_io_status qkv_run_checkpoint_config(const qkv_io *io, const tensor_allocator *mem,
                                         const char *path, const struct qkv_config_plugin *plugin,
                                         qkv_config *c, char *error) {
-    if (!QKV_IO_GIVEN(error, path, c)) return QKV_IO_UNREADABLE;
+    if (!QKV_IO_GIVEN(error, path, c)) return QKV_IO_FAILED;
     qkv_io_safetensors file;
     qkv_config read;
     char why[QKV_IO_ERROR];
@@ -182,7 +182,7 @@ qkv_io_status qkv_run_checkpoint_config(const qkv_io *io, const tensor_allocator
 
 qkv_io_status qkv_run_checkpoint_read(const qkv_io *io, const tensor_allocator *mem,
                                       const char *path, qkv_run_progress *p, char *error) {
-    if (!QKV_IO_GIVEN(error, path, p)) return QKV_IO_UNREADABLE;
+    if (!QKV_IO_GIVEN(error, path, p)) return QKV_IO_FAILED;
     qkv_io_safetensors file;
     qkv_run_layout_state s;
     qkv_io_status status = open_checkpoint(&file, io, mem, path, error);
