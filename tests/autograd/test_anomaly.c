@@ -297,7 +297,7 @@ static int remove_one(const char *path, const struct stat *s, int type, struct F
 }
 
 /* Trains in a new directory; its name is left in dir. */
-static qkv_run_status run_in(char *dir, qkv_config c, int save_every, char *error) {
+static qkv_io_status run_in(char *dir, qkv_config c, int save_every, char *error) {
     qkv_run_options o = {.dir = dir, .threads = 1, .save_every = save_every, .keep = 2};
     qkv_run_summary summary = {.steps = 0};
     data_spec spec;
@@ -310,8 +310,8 @@ static void the_last_good_checkpoint_stays(void **state) {
     char dir[] = "/tmp/qkv-anomaly-XXXXXX", error[QKV_IO_ERROR] = "";
     qkv_config c = small();
     c.optimizer = QKV_OPTIM_SGD, c.lr = 5;
-    qkv_run_status status = run_in(dir, c, 1, error);
-    assert_int_equal(status, QKV_RUN_DIVERGED);
+    qkv_io_status status = run_in(dir, c, 1, error);
+    assert_int_equal(status, QKV_IO_DIVERGED);
     qkv_run_progress progress;
     qkv_trainer *t = qkv_run_open(&qkv_io_posix, dir, NULL, 1, &progress, &status, error);
     if (!t) fail_msg("%s", error);

@@ -359,7 +359,7 @@ static void options_are_whole(void **state) {
     const qkv_run_opening opening = {.threads = 1};
     qkv_run_summary out;
     qkv_run_progress progress;
-    qkv_run_status status = QKV_RUN_DONE;
+    qkv_io_status status = QKV_IO_OK;
     qkv_config c;
     data_spec spec;
     assert_int_equal(qkv_config_make(&parts[0], &c, &spec, error), QKV_CONFIG_BAD_OPTION);
@@ -368,11 +368,10 @@ static void options_are_whole(void **state) {
     assert_non_null(strstr(error, "given"));
     qkv_config_default(&c);
     assert_true(qkv_config_resolve(&c, &spec, error));
-    assert_int_equal(qkv_run_train(&qkv_io_posix, &c, &spec, &options, &out, error),
-                     QKV_RUN_FAILED);
+    assert_int_equal(qkv_run_train(&qkv_io_posix, &c, &spec, &options, &out, error), QKV_IO_FAILED);
     assert_non_null(strstr(error, "prefix"));
     assert_null(qkv_run_open_at(&qkv_io_posix, &opening, &progress, &status, error));
-    assert_true(status == QKV_RUN_FAILED && strstr(error, "dir"));
+    assert_true(status == QKV_IO_FAILED && strstr(error, "dir"));
     data_release(&spec);
 }
 

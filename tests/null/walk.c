@@ -33,7 +33,7 @@ static void hook(ag_node *x, void *ctx) { (void)x, (void)ctx; }
 static ag_node *sample(ag_graph *g, int i) {
     return i ? NULL : ag_exp(ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(1, 2)));
 }
-static void report(void *ctx, const char *name, qkv_plot_status status, const char *text) {
+static void report(void *ctx, const char *name, qkv_io_status status, const char *text) {
     (void)ctx, (void)name, (void)status, (void)text;
 }
 

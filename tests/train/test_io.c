@@ -70,7 +70,7 @@ static void read_scenario(faults *f, void *ctx) {
         assert_int_equal(((char *)data)[n], 0);
         c->mem.release(c->mem.ctx, data);
     } else {
-        assert_int_equal(status, QKV_IO_UNREADABLE);
+        assert_int_equal(status, QKV_IO_FAILED);
         assert_non_null(strstr(error, "'file'"));
         assert_null(data);
     }
@@ -87,8 +87,7 @@ static void a_read_survives_every_failure(void **state) {
     size_t n;
     faults_init(&f, 0, 0, false);
     check_allocator_init(&c, 1, true);
-    assert_int_equal(qkv_io_read_file(&f.io, &c.mem, "file", 100, &data, &n, error),
-                     QKV_IO_UNREADABLE);
+    assert_int_equal(qkv_io_read_file(&f.io, &c.mem, "file", 100, &data, &n, error), QKV_IO_FAILED);
     assert_string_equal(error, "cannot read 'file': Cannot allocate memory");
 }
 
@@ -108,11 +107,11 @@ static void what_is_no_file_is_not_read(void **state) {
     assert_int_equal(mkfifo("fifo", 0600), 0);
     faults_put("long", NEW, 11);
     expect_refusal("none", 10, QKV_IO_ABSENT, "cannot open 'none': No such file or directory");
-    expect_refusal("long/x", 10, QKV_IO_UNREADABLE, "cannot open 'long/x': Not a directory");
-    expect_refusal(".", 10, QKV_IO_UNREADABLE, "cannot read '.': Is a directory");
-    expect_refusal("fifo", 10, QKV_IO_UNREADABLE, "'fifo' is not a regular file");
-    expect_refusal("/dev/zero", 10, QKV_IO_UNREADABLE, "'/dev/zero' is not a regular file");
-    expect_refusal("/proc/self/stat", 10, QKV_IO_UNREADABLE,
+    expect_refusal("long/x", 10, QKV_IO_FAILED, "cannot open 'long/x': Not a directory");
+    expect_refusal(".", 10, QKV_IO_FAILED, "cannot read '.': Is a directory");
+    expect_refusal("fifo", 10, QKV_IO_FAILED, "'fifo' is not a regular file");
+    expect_refusal("/dev/zero", 10, QKV_IO_FAILED, "'/dev/zero' is not a regular file");
+    expect_refusal("/proc/self/stat", 10, QKV_IO_FAILED,
                    "'/proc/self/stat' changed while it was read");
     expect_refusal("long", 10, QKV_IO_DAMAGED, "'long' is longer than 10 bytes");
 }

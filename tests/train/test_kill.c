@@ -356,7 +356,7 @@ static void run_victim(void *ctx) {
                  v_unlink, v_mkdir, v_lock,  v_list, qkv_io_posix.target, v};
     qkv_run_options o = {
         .dir = v->dir, .threads = 1, .resume = v->resume, .save_every = 1, .keep = KEEP};
-    if (qkv_run_train(&v->io, &c, &spec, &o, &summary, error) == QKV_RUN_DONE) return;
+    if (qkv_run_train(&v->io, &c, &spec, &o, &summary, error) == QKV_IO_OK) return;
     fprintf(stderr, "%s\n", error);
     _exit(1);
 }

@@ -65,8 +65,7 @@ static void the_newest_good_one_is_the_latest(void **state) {
     int n;
     qkv_trainer *t = small_trainer(NULL, 1);
     expect_latest(QKV_IO_ABSENT, NULL, 0, "there is no checkpoint in '.'");
-    assert_int_equal(qkv_run_latest(&qkv_io_posix, NULL, "none", found, &n, error),
-                     QKV_IO_UNREADABLE);
+    assert_int_equal(qkv_run_latest(&qkv_io_posix, NULL, "none", found, &n, error), QKV_IO_FAILED);
     assert_string_equal(error, "cannot list 'none': No such file or directory");
     save(t, 0);
     expect_latest(QKV_IO_OK, "./step-00000000.safetensors", 0, "");
@@ -94,7 +93,7 @@ static void the_newest_good_one_is_the_latest(void **state) {
     damage("step-00000000.safetensors");
     expect_latest(QKV_IO_DAMAGED, NULL, 4, "'./step-1000000000.safetensors' is damaged: it has ");
     assert_true(qkv_io_make_directory(&qkv_io_posix, "step-00000005.safetensors", error));
-    expect_latest(QKV_IO_UNREADABLE, NULL, 3,
+    expect_latest(QKV_IO_FAILED, NULL, 3,
                   "cannot read './step-00000005.safetensors': Is a directory");
     qkv_trainer_free(t);
 }
@@ -173,7 +172,7 @@ static void prune_scenario(faults *f, void *ctx) {
     if (!done) assert_true(error[0] != '\0');
     f->unlink_failed = false;  // no temporary file was there
     qkv_io_status status = qkv_run_latest(&f->io, NULL, ".", path, &skipped, error);
-    assert_true(status == QKV_IO_OK || status == QKV_IO_UNREADABLE);
+    assert_true(status == QKV_IO_OK || status == QKV_IO_FAILED);
     if (status == QKV_IO_OK) assert_string_equal(path, "./step-00000005.safetensors");
     if (status != QKV_IO_OK) assert_true(f->failed && error[0] != '\0');
 }
@@ -200,11 +199,11 @@ static void a_directory_is_looked_at_under_its_lock(void **state) {
     qkv_io io = qkv_io_posix;
     qkv_run_options o = {.dir = "run"};
     (void)state;
-    assert_int_equal(qkv_run_open_directory(&io, &o, dir, &lock, error), QKV_RUN_DONE);
+    assert_int_equal(qkv_run_open_directory(&io, &o, dir, &lock, error), QKV_IO_OK);
     assert_string_equal(dir, "run");
     qkv_run_close_directory(&io, lock);
     io.lock = lock_after_another;
-    assert_int_equal(qkv_run_open_directory(&io, &o, dir, &lock, error), QKV_RUN_FAILED);
+    assert_int_equal(qkv_run_open_directory(&io, &o, dir, &lock, error), QKV_IO_FAILED);
     assert_non_null(strstr(error, "'run' is not empty"));
     assert_int_equal(lock, -1);
 }
@@ -226,7 +225,7 @@ static void a_directory_that_cannot_be_made_ends(void **state) {
     assert_false(qkv_io_make_directory(&io, "/a/b/c/d", error));
     assert_string_equal(error, "cannot make the directory '/a/b/c/d': No such file or directory");
     qkv_run_options o = {.prefix = "/a/b/c/d"};
-    assert_int_equal(qkv_run_open_directory(&io, &o, dir, &lock, error), QKV_RUN_FAILED);
+    assert_int_equal(qkv_run_open_directory(&io, &o, dir, &lock, error), QKV_IO_FAILED);
 }
 
 /* ---- what is NULL ---- */
@@ -249,16 +248,16 @@ static void null_is_the_system_or_a_sentence(void **state) {
     assert_string_equal(error, "qkv_run_save() was called with NULL for 'p'");
     assert_false(qkv_run_save(NULL, t, &p, NULL, error));
     assert_string_equal(error, "qkv_run_save() was called with NULL for 'path'");
-    assert_int_equal(qkv_run_restore(NULL, NULL, &p, "f", error), QKV_IO_UNREADABLE);
+    assert_int_equal(qkv_run_restore(NULL, NULL, &p, "f", error), QKV_IO_FAILED);
     assert_string_equal(error, "qkv_run_restore() was called with NULL for 't'");
-    assert_int_equal(qkv_run_restore(NULL, t, &p, NULL, error), QKV_IO_UNREADABLE);
+    assert_int_equal(qkv_run_restore(NULL, t, &p, NULL, error), QKV_IO_FAILED);
     qkv_run_options o = {.dir = "run", .threads = 1, .keep = 2};
     qkv_run_summary out = {0};
     assert_int_equal(
         qkv_run_train(NULL, qkv_trainer_config(t), qkv_trainer_spec(t), &o, &out, error),
-        QKV_RUN_DONE);
+        QKV_IO_OK);
     qkv_run_opening opening = {.dir = "run", .threads = 1, .at = QKV_RUN_NEWEST};
-    qkv_run_status status;
+    qkv_io_status status;
     qkv_trainer *again = qkv_run_open_at(NULL, &opening, &p, &status, error);
     assert_non_null(again);
     qkv_trainer_free(again);
@@ -323,7 +322,7 @@ static void restore_scenario(faults *f, void *ctx) {
     assert_int_equal(progress.step, status == QKV_IO_OK);
     if (!f->failed && !p->memory.fail_at) assert_int_equal(status, QKV_IO_OK);
     if (status == QKV_IO_OK) return;
-    assert_int_equal(status, QKV_IO_UNREADABLE);
+    assert_int_equal(status, QKV_IO_FAILED);
     assert_non_null(strstr(error, "step-00000001.safetensors'"));
 }
 

@@ -153,7 +153,7 @@ static void rows_are_those_of_a_run(void **state) {
     c.steps = 33;
     assert_true(qkv_config_resolve(&c, &spec, error));
     qkv_run_options o = {.dir = dir, .threads = 1, .keep = 2};
-    assert_int_equal(qkv_run_train(&qkv_io_posix, &c, &spec, &o, &summary, error), QKV_RUN_DONE);
+    assert_int_equal(qkv_run_train(&qkv_io_posix, &c, &spec, &o, &summary, error), QKV_IO_OK);
     assert_true(qkv_io_path(path, dir, "metrics.csv", error));
     assert_int_equal(qkv_io_read_file(&qkv_io_posix, NULL, path, 1 << 20, &text, &n, error),
                      QKV_IO_OK);

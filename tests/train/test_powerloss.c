@@ -322,7 +322,7 @@ static void run_to_the_end(disk *d, bool resume) {
         .dir = "RUN", .threads = 1, .resume = resume, .save_every = 1, .keep = KEEP};
     io.rename = rename_and_note;
     io.sync = sync_and_promise;
-    if (qkv_run_train(&io, &c, &spec, &o, &summary, error) != QKV_RUN_DONE) fail_msg("%s", error);
+    if (qkv_run_train(&io, &c, &spec, &o, &summary, error) != QKV_IO_OK) fail_msg("%s", error);
 }
 
 /* The bytes of a metrics file without the wall clock, its last column. */

@@ -286,7 +286,7 @@ static bool memory_scenario(const tensor_allocator *mem, void *ctx) {
     qkv_io_status status = read_small(&plain->io, mem, &same, error);
     if (status == QKV_IO_OK) return done && same;
     assert_string_equal(error, "cannot read 'f': Cannot allocate memory");
-    assert_int_equal(status, QKV_IO_UNREADABLE);
+    assert_int_equal(status, QKV_IO_FAILED);
     return false;
 }
 
@@ -298,7 +298,7 @@ static void read_scenario(faults *f, void *ctx) {
     if (status == QKV_IO_OK) assert_true(same);
     if (!f->failed) assert_int_equal(status, QKV_IO_OK);
     if (status == QKV_IO_OK) return;
-    assert_int_equal(status, QKV_IO_UNREADABLE);
+    assert_int_equal(status, QKV_IO_FAILED);
     assert_non_null(strstr(error, "'f'"));
 }
 

@@ -150,7 +150,7 @@ static void the_built_in_ones_are_sound(void **state) {
             assert_int_not_equal(s->band[b].set, QKV_STUDY_SET_UNSAID);
         char error[QKV_IO_ERROR] = "";
         qkv_study_options o = {.threads = 1};
-        if (qkv_study_check(s, NULL, &o, error) != QKV_RUN_DONE) fail_msg("%s: %s", s->name, error);
+        if (qkv_study_check(s, NULL, &o, error) != QKV_IO_OK) fail_msg("%s: %s", s->name, error);
         qkv_study_free(s);
     }
 }
@@ -445,8 +445,8 @@ static void checked(const char *text, const char *words) {
     char error[QKV_IO_ERROR] = "";
     qkv_study *s = parse(text);
     qkv_study_options o = {.threads = 1};
-    qkv_run_status status = qkv_study_check(s, NULL, &o, error);
-    if (status != (words ? QKV_RUN_USAGE : QKV_RUN_DONE) || (words && !strstr(error, words)))
+    qkv_io_status status = qkv_study_check(s, NULL, &o, error);
+    if (status != (words ? QKV_IO_USAGE : QKV_IO_OK) || (words && !strstr(error, words)))
         fail_msg("%s\n  gives %d, '%s', not '%s'", text, status, error, words ? words : "");
     qkv_study_free(s);
 }
@@ -526,7 +526,7 @@ static void stop_after_two(void *ctx, int done, int total, double seconds) {
 }
 
 static qkv_study_results run(const qkv_study *s, const char *dir, int jobs, bool stops,
-                             qkv_run_status expected) {
+                             qkv_io_status expected) {
     char error[QKV_IO_ERROR];
     qkv_study_options o = {.dir = dir,
                            .jobs = jobs,
@@ -536,7 +536,7 @@ static qkv_study_results run(const qkv_study *s, const char *dir, int jobs, bool
                            .progress = stops ? stop_after_two : NULL};
     qkv_study_results r = {.arena = tensor_arena_new(NULL)};
     stop = 0;
-    qkv_run_status status = qkv_study_run(&qkv_io_posix, s, &o, &r, error);
+    qkv_io_status status = qkv_study_run(&qkv_io_posix, s, &o, &r, error);
     if (status != expected) fail_msg("status %d, expected %d: %s", status, expected, error);
     return r;
 }
@@ -561,13 +561,13 @@ static void same_results(const qkv_study *s, const qkv_study_results *a,
 static void an_interrupted_study_goes_on(void **state) {
     (void)state;
     qkv_study *s = parse(tiny);
-    qkv_study_results whole = run(s, "whole", 1, false, QKV_RUN_DONE);
-    qkv_study_results some = run(s, "pieces", 1, true, QKV_RUN_STOPPED);
+    qkv_study_results whole = run(s, "whole", 1, false, QKV_IO_OK);
+    qkv_study_results some = run(s, "pieces", 1, true, QKV_IO_STOPPED);
     assert_int_equal(some.n, 2);
-    qkv_study_results rest = run(s, "pieces", 2, false, QKV_RUN_DONE);
+    qkv_study_results rest = run(s, "pieces", 2, false, QKV_IO_OK);
     same_results(s, &whole, &rest);
     // Nothing is left but the broken one.
-    qkv_study_results again = run(s, "pieces", 2, false, QKV_RUN_DONE);
+    qkv_study_results again = run(s, "pieces", 2, false, QKV_IO_OK);
     same_results(s, &whole, &again);
     tensor_arena_free(whole.arena);
     tensor_arena_free(some.arena);
@@ -579,7 +579,7 @@ static void an_interrupted_study_goes_on(void **state) {
 static void a_broken_variant_does_not_lose_the_others(void **state) {
     (void)state;
     qkv_study *s = parse(tiny);
-    qkv_study_results r = run(s, "broken", 2, false, QKV_RUN_DONE);
+    qkv_study_results r = run(s, "broken", 2, false, QKV_IO_OK);
     assert_int_equal(r.n, 6);
     assert_int_equal(qkv_study_summarise(s, &r, 0, "loss").n, 2);
     assert_int_equal(qkv_study_summarise(s, &r, 1, "loss").n, 2);

@@ -56,7 +56,7 @@ bool cli_plugin_fits(const char *command, const char *shown, const struct qkv_co
 extern const cli_option cli_train_options[], cli_data_options[];
 
 /* The exit code for what the library said. */
-int cli_code(qkv_run_status s);
+int cli_code(qkv_io_status s);
 
 /* The name nearest to a misspelt one (at most a third of it wrong), or NULL. names end with NULL. */
 const char *cli_nearest(const char *name, const char *const *names);

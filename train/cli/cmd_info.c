@@ -150,8 +150,8 @@ static int open_run(const char *run, const cli_state *state, info *out) {
     qkv_config c;
     data_spec spec;
     int skipped;
-    qkv_run_status status = qkv_run_open_config(&cli_files, &o, &c, &spec, error);
-    if (status != QKV_RUN_DONE) return cli_error(cli_code(status), "info", "%s", error);
+    qkv_io_status status = qkv_run_open_config(&cli_files, &o, &c, &spec, error);
+    if (status != QKV_IO_OK) return cli_error(cli_code(status), "info", "%s", error);
     qkv_io_status f = qkv_run_latest(&cli_files, NULL, run, path, &skipped, error);
     bool readable = f == QKV_IO_OK || f == QKV_IO_ABSENT;
     if (readable) out->t = qkv_trainer_new(NULL, &c, &spec, 1, error);
@@ -162,7 +162,7 @@ static int open_run(const char *run, const cli_state *state, info *out) {
     if (out->trained) f = qkv_run_restore(&cli_files, out->t, &out->progress, path, error);
     if (out->trained && f == QKV_IO_OK && *error) cli_error(CLI_OK, "info", "note: %s", error);
     if (f == QKV_IO_OK || f == QKV_IO_ABSENT) return CLI_OK;
-    return cli_error(f == QKV_IO_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "info", "%s", error);
+    return cli_error(cli_code(f), "info", "%s", error);
 }
 
 static void print_text(const info *i) {

@@ -227,8 +227,8 @@ int cli_ledger(int argc, char **argv) {
     tensor_arena *arena = tensor_arena_new(NULL);
     if (!arena) return cli_error(CLI_FAILED, "ledger", "out of memory");
     cli_progress_begin("ledger", r.json);
-    const qkv_run_status s = qkv_run_ledger_of(&cli_files, &opening, &o, arena, &l, error);
-    if (s != QKV_RUN_DONE) code = cli_error(cli_code(s), "ledger", "%s", error);
+    const qkv_io_status s = qkv_run_ledger_of(&cli_files, &opening, &o, arena, &l, error);
+    if (s != QKV_IO_OK) code = cli_error(cli_code(s), "ledger", "%s", error);
     if (code == CLI_OK && *error) cli_error(CLI_OK, "ledger", "note: %s", error);
     cli_progress_end();
     const char *to = r.out ? r.out : path;

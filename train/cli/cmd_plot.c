@@ -107,29 +107,22 @@ static void begin_drawing(void) {
     cli_progress_at(0, 0, "drawing");
 }
 
-static void report(void *ctx, const char *name, qkv_plot_status status, const char *text) {
+static void report(void *ctx, const char *name, qkv_io_status status, const char *text) {
     request *r = ctx;
     char shown[1024];
     cli_progress_end();
     qkv_io_printable(text, shown, sizeof shown);
-    if (status == QKV_PLOT_NO_GNUPLOT && r->said_no_gnuplot) return;
-    r->said_no_gnuplot |= status == QKV_PLOT_NO_GNUPLOT;
-    if (status == QKV_PLOT_OK && r->style.format == QKV_PLOT_TXT)
+    if (status == QKV_IO_NO_GNUPLOT && r->said_no_gnuplot) return;
+    r->said_no_gnuplot |= status == QKV_IO_NO_GNUPLOT;
+    if (status == QKV_IO_OK && r->style.format == QKV_PLOT_TXT)
         copy_to_stdout(text);
-    else if (status == QKV_PLOT_OK)
+    else if (status == QKV_IO_OK)
         printf("%s\n", shown);
     else
-        fprintf(stderr, "qkv plot: %s%s: %s\n", name, status == QKV_PLOT_SKIPPED ? " skipped" : "",
+        fprintf(stderr, "qkv plot: %s%s: %s\n", name, status == QKV_IO_SKIPPED ? " skipped" : "",
                 shown);
     fflush(stdout);
     begin_drawing();  // the next one
-}
-
-static int code_of(qkv_plot_status s) {
-    return s == QKV_PLOT_NO_GNUPLOT ? CLI_NO_GNUPLOT
-           : s == QKV_PLOT_FAILED   ? CLI_FAILED
-           : s == QKV_PLOT_DAMAGED  ? CLI_DAMAGED
-                                    : CLI_OK;
 }
 
 /* Loads the prompt, or a held-out example. */
@@ -154,7 +147,7 @@ static int plot_example(request *r, const char *run) {
     qkv_trainer_free(t);
     if (code != CLI_OK) return code;
     if (!written) return cli_error(CLI_FAILED, "plot", "%s", error);
-    return code_of(qkv_plot_example(r->out ? r->out : run, r->out, &r->style, report, r));
+    return cli_code(qkv_plot_example(r->out ? r->out : run, r->out, &r->style, report, r));
 }
 
 static void say_frames(void *ctx, int done, int total) {
@@ -168,19 +161,19 @@ static int plot_animation(request *r, const char *run) {
     const qkv_run_opening o = cli_opening(run, &r->state);
     const char *to = r->out ? r->out : run;
     cli_progress_begin("plot", false);
-    qkv_run_status status =
+    qkv_io_status status =
         qkv_run_write_frames(&cli_files, &o, (int)r->frames, to, say_frames, NULL, error);
-    if (status != QKV_RUN_DONE) return cli_error(cli_code(status), "plot", "%s", error);
+    if (status != QKV_IO_OK) return cli_error(cli_code(status), "plot", "%s", error);
     if (*error) cli_error(CLI_OK, "plot", "note: %s", error);
     begin_drawing();
-    return code_of(qkv_plot_animation(to, r->out, &r->style, report, r));
+    return cli_code(qkv_plot_animation(to, r->out, &r->style, report, r));
 }
 
 /* What qkv ledger left. One that is not there is an error: it was asked for. */
 static int plot_ledger(request *r, const char *run) {
     begin_drawing();
-    const qkv_plot_status s = qkv_plot_ledger(run, r->out, &r->style, report, r);
-    return s == QKV_PLOT_SKIPPED ? CLI_FAILED : code_of(s);
+    const qkv_io_status s = qkv_plot_ledger(run, r->out, &r->style, report, r);
+    return s == QKV_IO_SKIPPED ? CLI_FAILED : code_of(s);
 }
 
 /* Several runs in one picture. */
@@ -190,7 +183,7 @@ static int plot_comparison(request *r, const char *const *runs, int n) {
     if (!qkv_io_make_directory(&cli_files, out, error))
         return cli_error(CLI_FAILED, "plot", "%s", error);
     begin_drawing();
-    return code_of(qkv_plot_compare(runs, n, out, &r->style, report, r));
+    return cli_code(qkv_plot_compare(runs, n, out, &r->style, report, r));
 }
 
 /* Is it the directory of a run, and its config.json whole? The task may be one of a plugin that is not
@@ -201,8 +194,8 @@ static int check_run(const char *run, bool curves) {
     size_t n;
     if (!qkv_io_path(path, run, "metrics.csv", error))
         return cli_error(CLI_USAGE, "plot", "%s", error);
-    qkv_run_status s = qkv_run_config_text(&cli_files, run, &json, &n, error);
-    if (s != QKV_RUN_DONE) return cli_error(cli_code(s), "plot", "%s", error);
+    qkv_io_status s = qkv_run_config_text(&cli_files, run, &json, &n, error);
+    if (s != QKV_IO_OK) return cli_error(cli_code(s), "plot", "%s", error);
     bool whole = qkv_config_is_object(json, n, error);
     tensor_malloc.release(NULL, json);
     if (!whole)
@@ -234,11 +227,11 @@ int cli_plot(int argc, char **argv) {
     if (r.ledger) return plot_ledger(&r, runs[0]);
     if (n > 1) return plot_comparison(&r, runs, n);
     begin_drawing();
-    qkv_plot_status s = qkv_plot_run(runs[0], r.out, &r.style, r.only, report, &r);
-    if (s == QKV_PLOT_OK && r.style.format != QKV_PLOT_TXT && !r.only && isatty(STDOUT_FILENO)) {
+    qkv_io_status s = qkv_plot_run(runs[0], r.out, &r.style, r.only, report, &r);
+    if (s == QKV_IO_OK && r.style.format != QKV_PLOT_TXT && !r.only && isatty(STDOUT_FILENO)) {
         r.style = (qkv_plot_style){QKV_PLOT_TXT, 0, 0, 0, NULL};  // a first look in the terminal
         qkv_plot_run(runs[0], r.out, &r.style, "loss", report, &r);
         qkv_plot_run(runs[0], r.out, &r.style, "learning", report, &r);
     }
-    return code_of(s);
+    return cli_code(s);
 }

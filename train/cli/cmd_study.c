@@ -95,7 +95,7 @@ static qkv_study *open_study(const char *name, const struct qkv_config_plugin *p
     void *text;
     qkv_io_status read = qkv_io_read_file(&cli_files, NULL, name, 1 << 22, &text, &n, error);
     if (read != QKV_IO_OK) {
-        *code = cli_error(read == QKV_IO_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "study", "%s", error);
+        *code = cli_error(cli_code(read), "study", "%s", error);
         return NULL;
     }
     qkv_study *s = qkv_study_parse(text, n, error);
@@ -190,12 +190,12 @@ static void print_json(const qkv_study *s, const qkv_study_results *r, const cha
     cli_print_json(o);
 }
 
-static void report_picture(void *ctx, const char *name, qkv_plot_status status, const char *text) {
+static void report_picture(void *ctx, const char *name, qkv_io_status status, const char *text) {
     const request *r = ctx;
     char shown[1024];
     qkv_io_printable(text, shown, sizeof shown);
-    if (status == QKV_PLOT_OK && !r->quiet && !r->json) printf("Picture  %s\n", shown);
-    if (status != QKV_PLOT_OK && status != QKV_PLOT_SKIPPED)
+    if (status == QKV_IO_OK && !r->quiet && !r->json) printf("Picture  %s\n", shown);
+    if (status != QKV_IO_OK && status != QKV_IO_SKIPPED)
         fprintf(stderr, "qkv study: %s: %s\n", name, shown);
 }
 
@@ -223,21 +223,19 @@ static int conclude(const request *r, const qkv_study *s, const qkv_study_result
     return verdict == QKV_STUDY_HOLDS || verdict == QKV_STUDY_WITHOUT_BANDS ? CLI_OK : NOT_HELD;
 }
 
-static int refuse(qkv_run_status status, const char *study, const char *error) {
-    return status == QKV_RUN_USAGE ? cli_error(CLI_USAGE, "study", "'%s': %s", study, error)
-                                   : cli_error(cli_code(status), "study", "%s", error);
+static int refuse(qkv_io_status status, const char *study, const char *error) {
+    return status == QKV_IO_USAGE ? cli_error(CLI_USAGE, "study", "'%s': %s", study, error)
+                                  : cli_error(cli_code(status), "study", "%s", error);
 }
 
 /* Can it be had as it is written? What was measured already need not be looked for. */
-static qkv_run_status check(const qkv_study *s, const qkv_study_options *o, char *error) {
+static qkv_io_status check(const qkv_study *s, const qkv_study_options *o, char *error) {
     char path[QKV_IO_PATH];
     qkv_study_results known = {.arena = tensor_arena_new(NULL)};
-    qkv_io_status read = known.arena && qkv_io_path(path, o->dir, "results.jsonl", error)
-                             ? qkv_study_results_read(&cli_files, path, s, &known, error)
-                             : QKV_IO_UNREADABLE;
-    qkv_run_status status = read == QKV_IO_OK        ? qkv_study_check(s, &known, o, error)
-                            : read == QKV_IO_DAMAGED ? QKV_RUN_DAMAGED
-                                                     : QKV_RUN_FAILED;
+    qkv_io_status status = known.arena && qkv_io_path(path, o->dir, "results.jsonl", error)
+                               ? qkv_study_results_read(&cli_files, path, s, &known, error)
+                               : QKV_IO_FAILED;
+    if (status == QKV_IO_OK) status = qkv_study_check(s, &known, o, error);
     if (!known.arena) qkv_io_fail(error, "out of memory");
     tensor_arena_free(known.arena);
     return status;
@@ -264,13 +262,13 @@ static int run_study(const request *r, const char *name) {
                            .stop = &cli_stop,
                            .progress = show_progress};
     qkv_study_results results = {.arena = tensor_arena_new(NULL)};
-    qkv_run_status status = check(s, &o, error);
-    if (status == QKV_RUN_DONE)
-        status = results.arena ? qkv_study_run(&cli_files, s, &o, &results, error) : QKV_RUN_FAILED;
+    qkv_io_status status = check(s, &o, error);
+    if (status == QKV_IO_OK)
+        status = results.arena ? qkv_study_run(&cli_files, s, &o, &results, error) : QKV_IO_FAILED;
     cli_progress_end();
-    if (status == QKV_RUN_STOPPED && cli_stop)
+    if (status == QKV_IO_STOPPED && cli_stop)
         code = cli_error(CLI_SIGNAL + cli_stop, "study", "%s", error);
-    else if (status != QKV_RUN_DONE)
+    else if (status != QKV_IO_OK)
         code = refuse(status, name, error);
     else
         code = conclude(r, s, &results, o.dir);
@@ -303,15 +301,13 @@ static int merge(const request *r, int n, char **operands) {
         const char *dir = i == 0 ? r->out : operands[i];
         qkv_io_status read = qkv_io_path(path, dir, "results.jsonl", error)
                                  ? qkv_study_results_read(&cli_files, path, s, &all, error)
-                                 : QKV_IO_UNREADABLE;
-        if (read != QKV_IO_OK)
-            code =
-                cli_error(read == QKV_IO_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "study", "%s", error);
+                                 : QKV_IO_FAILED;
+        if (read != QKV_IO_OK) code = cli_error(cli_code(read), "study", "%s", error);
     }
     const qkv_study_options o = {.plugin = r->plugin, .threads = 1, .stop = &cli_stop};
     if (code == CLI_OK) {
-        qkv_run_status status = qkv_study_check(s, &all, &o, error);
-        if (status != QKV_RUN_DONE) code = refuse(status, operands[0], error);
+        qkv_io_status status = qkv_study_check(s, &all, &o, error);
+        if (status != QKV_IO_OK) code = refuse(status, operands[0], error);
     }
     for (int i = 0; i < all.n && code == CLI_OK; i++) {
         char *line = qkv_study_result_line(s, &all.at[i]);

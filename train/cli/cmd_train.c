@@ -85,11 +85,11 @@ static int read_base(const request *r, char **json, size_t *n, char path[QKV_IO_
     char error[QKV_IO_ERROR], shown[QKV_IO_PATH];
     void *text = NULL;
     size_t length;
-    qkv_run_status status = QKV_RUN_DONE;
+    qkv_io_status status = QKV_IO_OK;
     if (r->resume) {
         snprintf(path, QKV_IO_PATH, "%s/config.json", r->out);
         status = qkv_run_config_text(&cli_files, r->out, json, n, error);
-        if (status == QKV_RUN_DONE && !qkv_config_same_numbers(*json, *n))
+        if (status == QKV_IO_OK && !qkv_config_same_numbers(*json, *n))
             return cli_error(CLI_USAGE, "train",
                              "the run was trained by a version whose gradients differ in the last "
                              "bit: resumed, it would not be what its config.json says. Begin a new "
@@ -97,8 +97,7 @@ static int read_base(const request *r, char **json, size_t *n, char path[QKV_IO_
                              qkv_io_printable(r->out, shown, sizeof shown));
     } else if (r->config_file) {
         snprintf(path, QKV_IO_PATH, "%s", r->config_file);
-        qkv_io_status s = qkv_io_read_file(&cli_files, NULL, path, 1 << 20, &text, n, error);
-        if (s != QKV_IO_OK) status = s == QKV_IO_DAMAGED ? QKV_RUN_DAMAGED : QKV_RUN_FAILED;
+        status = qkv_io_read_file(&cli_files, NULL, path, 1 << 20, &text, n, error);
         *json = text;
     } else if (r->from) {
         qkv_config_from_step(r->from, &length);
@@ -108,7 +107,7 @@ static int read_base(const request *r, char **json, size_t *n, char path[QKV_IO_
             snprintf(path, QKV_IO_PATH, "%.*s/config.json", (int)length, r->from);
         status = qkv_run_source_config(&cli_files, r->from, json, n, error);
     }
-    return status == QKV_RUN_DONE ? CLI_OK : cli_error(cli_code(status), "train", "%s", error);
+    return status == QKV_IO_OK ? CLI_OK : cli_error(cli_code(status), "train", "%s", error);
 }
 
 static int damaged(const char *path, const char *why) {
@@ -264,12 +263,12 @@ static int train(const request *r, const qkv_config *c, const data_spec *spec) {
                          .warn = warn,
                          .ctx = &progress};
     cli_catch_signals();
-    qkv_run_status status = qkv_run_train(&cli_files, c, spec, &o, &summary, error);
+    qkv_io_status status = qkv_run_train(&cli_files, c, spec, &o, &summary, error);
     cli_release_signals();
     end_bar(&progress);
     end_warnings(&progress);
-    if (status == QKV_RUN_STOPPED) return cli_error(CLI_SIGNAL + cli_stop, "train", "%s", error);
-    if (status != QKV_RUN_DONE) return cli_error(cli_code(status), "train", "%s", error);
+    if (status == QKV_IO_STOPPED) return cli_error(CLI_SIGNAL + cli_stop, "train", "%s", error);
+    if (status != QKV_IO_OK) return cli_error(cli_code(status), "train", "%s", error);
     if (r->json)
         cli_summary_json(&summary, c, spec);
     else if (!r->quiet && summary.nothing_to_do)

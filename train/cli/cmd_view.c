@@ -155,14 +155,14 @@ static json_t *metrics_of(const char *dir) {
     char path[QKV_IO_PATH], error[QKV_IO_ERROR], shown[QKV_IO_PATH];
     void *text = NULL;
     size_t n = 0;
-    qkv_io_status s = QKV_IO_UNREADABLE;
+    qkv_io_status s = QKV_IO_FAILED;
     if (qkv_io_path(path, dir, "metrics.csv", error))
         s = qkv_io_read_file(&cli_files, NULL, path, (size_t)1 << 28, &text, &n, error);
     if (s == QKV_IO_ABSENT) return json_string("");
     json_t *whole = s == QKV_IO_OK ? json_stringn(text, n) : NULL;
     if (text) tensor_malloc.release(NULL, text);
     if (s != QKV_IO_OK)
-        cli_error(s == QKV_IO_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "view", "%s", error);
+        cli_error(cli_code(s), "view", "%s", error);
     else if (!whole)
         cli_error(CLI_FAILED, "view", "'%s' is no UTF-8 text",
                   qkv_io_printable(path, shown, sizeof shown));
@@ -252,7 +252,7 @@ int cli_view(int argc, char **argv) {
     int code = cli_read_run(argc, argv, options, &r, &run, &done);
     if (code != CLI_OK || done) return code;
     qkv_run_progress progress;
-    qkv_run_status status;
+    qkv_io_status status;
     cli_progress_begin("view", false);
     const qkv_run_opening o = cli_opening(run, &r.state);
     qkv_trainer *t = qkv_run_open_at(&cli_files, &o, &progress, &status, error);

@@ -27,10 +27,10 @@ void cli_map_cell(cli_maps *m, int row, int col, double x, const char *row_label
     qkv_io_text_add(to, "\n");
 }
 
-static void report(void *ctx, const char *name, qkv_plot_status status, const char *text) {
+static void report(void *ctx, const char *name, qkv_io_status status, const char *text) {
     char shown[1024];
     (void)name;
-    if (status != QKV_PLOT_OK) return;
+    if (status != QKV_IO_OK) return;
     printf("%s%s\n", (const char *)ctx, qkv_io_printable(text, shown, sizeof shown));
 }
 

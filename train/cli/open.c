@@ -28,7 +28,7 @@ qkv_run_opening cli_opening(const char *run, const cli_state *s) {
 qkv_trainer *cli_open_run(const char *command, const char *run, const cli_state *s, bool finite,
                           qkv_run_progress *progress, int *code) {
     char error[QKV_IO_ERROR], shown[QKV_IO_PATH];
-    qkv_run_status status;
+    qkv_io_status status;
     qkv_run_opening o = cli_opening(run, s);
     cli_progress_begin(command, s->silent);
     qkv_trainer *t = qkv_run_open_at(&cli_files, &o, progress, &status, error);

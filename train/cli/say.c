@@ -33,16 +33,17 @@ int cli_error(int code, const char *command, const char *format, ...) {
     return code;
 }
 
-int cli_code(qkv_run_status s) {
-    switch (s) {
-        case QKV_RUN_DONE: return CLI_OK;
-        case QKV_RUN_USAGE: return CLI_USAGE;
-        case QKV_RUN_DAMAGED: return CLI_DAMAGED;
-        case QKV_RUN_DIVERGED: return CLI_DIVERGED;
-        case QKV_RUN_FAILED:
-        case QKV_RUN_STOPPED: break;
-    }
-    return CLI_FAILED;
+int cli_code(qkv_io_status s) {
+    static const int codes[] = {[QKV_IO_OK] = CLI_OK,
+                                [QKV_IO_FAILED] = CLI_FAILED,
+                                [QKV_IO_ABSENT] = CLI_FAILED,
+                                [QKV_IO_USAGE] = CLI_USAGE,
+                                [QKV_IO_DAMAGED] = CLI_DAMAGED,
+                                [QKV_IO_DIVERGED] = CLI_DIVERGED,
+                                [QKV_IO_NO_GNUPLOT] = CLI_NO_GNUPLOT,
+                                [QKV_IO_SKIPPED] = CLI_OK,
+                                [QKV_IO_STOPPED] = CLI_FAILED};
+    return codes[s];
 }
 
 bool cli_terminal(int fd) {

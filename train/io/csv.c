@@ -88,7 +88,7 @@ qkv_io_status qkv_io_table_read(qkv_io_table *t, const qkv_io *io, tensor_arena 
     for (const char *p = begin; *p && *p != '\n'; p++) t->cols += *p == ',';
     if (t->cols > MOST_COLUMNS) return damaged(path, "has more than 4096 columns", error);
     t->cell = tensor_arena_take(arena, lines * (size_t)t->cols, sizeof *t->cell);
-    if (!t->cell) return qkv_io_fail(error, "out of memory"), QKV_IO_UNREADABLE;
+    if (!t->cell) return qkv_io_fail(error, "out of memory"), QKV_IO_FAILED;
     return read_rows(t, (char *)text + (begin - (const char *)text), path, error);
 }
 

@@ -76,11 +76,11 @@ static bool fail(char *error, const char *doing, const char *path) {
 /* O_NONBLOCK: opening a pipe that nobody writes would wait for ever, before its size is asked. */
 qkv_io_status qkv_io_open_file(const qkv_io *io, const char *path, int *fd, uint64_t *size,
                                char *error) {
-    if (!QKV_IO_GIVEN(error, path, fd, size)) return QKV_IO_UNREADABLE;
+    if (!QKV_IO_GIVEN(error, path, fd, size)) return QKV_IO_FAILED;
     io = qkv_io_of(io);
     *fd = qkv_io_open(io, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0) {
-        qkv_io_status status = errno == ENOENT ? QKV_IO_ABSENT : QKV_IO_UNREADABLE;
+        qkv_io_status status = errno == ENOENT ? QKV_IO_ABSENT : QKV_IO_FAILED;
         return fail(error, "open", path), status;
     }
     if (io->size(io->ctx, *fd, size) == 0) return QKV_IO_OK;
@@ -92,7 +92,7 @@ qkv_io_status qkv_io_open_file(const qkv_io *io, const char *path, int *fd, uint
         fail(error, "read", path);
     qkv_io_close(io, *fd);
     *fd = -1;
-    return QKV_IO_UNREADABLE;
+    return QKV_IO_FAILED;
 }
 
 /* Reads the n bytes that the file has, into room for one more, to see that these are all. */
@@ -100,17 +100,17 @@ static qkv_io_status read_content(const qkv_io *io, int fd, const char *path, ch
                                   char *error) {
     char shown[256];
     ssize_t got = qkv_io_read_up_to(io, fd, to, n + 1);
-    if (got < 0) return fail(error, "read", path), QKV_IO_UNREADABLE;
+    if (got < 0) return fail(error, "read", path), QKV_IO_FAILED;
     to[n] = '\0';
     if ((size_t)got == n) return QKV_IO_OK;
     qkv_io_fail(error, "'%s' changed while it was read",
                 qkv_io_printable(path, shown, sizeof shown));
-    return QKV_IO_UNREADABLE;
+    return QKV_IO_FAILED;
 }
 
 qkv_io_status qkv_io_read_file(const qkv_io *io, const tensor_allocator *mem, const char *path,
                                size_t most, void **data, size_t *n, char *error) {
-    if (!QKV_IO_GIVEN(error, path, data, n)) return QKV_IO_UNREADABLE;
+    if (!QKV_IO_GIVEN(error, path, data, n)) return QKV_IO_FAILED;
     int fd;
     uint64_t size;
     char shown[256];
@@ -126,7 +126,7 @@ qkv_io_status qkv_io_read_file(const qkv_io *io, const tensor_allocator *mem, co
         status = QKV_IO_DAMAGED;
     } else if (!(text = mem->alloc(mem->ctx, (size_t)size + 1))) {
         qkv_io_error(error, "read", path, ENOMEM);
-        status = QKV_IO_UNREADABLE;
+        status = QKV_IO_FAILED;
     } else {
         status = read_content(io, fd, path, text, (size_t)size, error);
     }

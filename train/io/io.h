@@ -75,12 +75,17 @@ static inline const qkv_io *qkv_io_of(const qkv_io *io) { return io ? io : &qkv_
 /* How tasks read files: whole, up to 4 GiB. */
 extern const data_files qkv_io_data;
 
-/* What became of reading a file. */
+/* What became of something that leaves a sentence if it fails. */
 typedef enum {
     QKV_IO_OK,
-    QKV_IO_ABSENT,      // there is none (exit 1)
-    QKV_IO_UNREADABLE,  // the system refused, or memory is out (exit 1)
-    QKV_IO_DAMAGED      // its content is not what it should be (exit 3)
+    QKV_IO_FAILED,      // the system refused, or memory is out (exit 1)
+    QKV_IO_ABSENT,      // there is no such file (exit 1)
+    QKV_IO_USAGE,       // what was asked for does not go together (exit 2)
+    QKV_IO_DAMAGED,     // a file's content is not what it should be (exit 3)
+    QKV_IO_DIVERGED,    // a number is not finite; the last checkpoint is good (exit 4)
+    QKV_IO_NO_GNUPLOT,  // script and data are written, to be drawn elsewhere (exit 6)
+    QKV_IO_SKIPPED,     // the run has not what the picture shows
+    QKV_IO_STOPPED      // asked to stop; the state is saved
 } qkv_io_status;
 
 /* ---- the clock ---- */

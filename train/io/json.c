@@ -236,14 +236,14 @@ static qkv_io_status damaged(const reader *r, const char *text, char *error) {
 
 qkv_io_status qkv_io_json_read(tensor_arena *arena, const char *text, size_t n,
                                const qkv_io_json **root, char *error) {
-    if (!QKV_IO_GIVEN(error, text, root)) return QKV_IO_UNREADABLE;
+    if (!QKV_IO_GIVEN(error, text, root)) return QKV_IO_FAILED;
     const size_t values = most_values(text, n);
     reader r = {.text = tensor_arena_take(arena, n + 1, 1),
                 .node = tensor_arena_take(arena, values, sizeof *r.node),
                 .member = tensor_arena_take(arena, values, sizeof *r.member)};
     if (!r.text || !r.node || !r.member) {
         qkv_io_fail(error, "out of memory");
-        return QKV_IO_UNREADABLE;
+        return QKV_IO_FAILED;
     }
     memcpy(r.text, text, n);
     r.at = r.text;

@@ -43,7 +43,7 @@ typedef struct qkv_io_json {
 } qkv_io_json;
 
 /* The value that n bytes of text are. All of it lives in the arena. QKV_IO_DAMAGED: the sentence names
- * line and column; QKV_IO_UNREADABLE: out of memory. */
+ * line and column; QKV_IO_FAILED: out of memory. */
 qkv_io_status qkv_io_json_read(tensor_arena *arena, const char *text, size_t n,
                                const qkv_io_json **root, char *error);
 

@@ -118,7 +118,7 @@ static qkv_io_status read(qkv_io_safetensors *file, ag_params *p, const qkv_io_s
 qkv_io_status qkv_io_params_read(qkv_io_safetensors *file, ag_params *p, qkv_io_besides_fn *besides,
                                  char *error) {
     qkv_io_stored *want = stored(p, file->mem);
-    if (!want) return qkv_io_fail(error, "out of memory"), QKV_IO_UNREADABLE;
+    if (!want) return qkv_io_fail(error, "out of memory"), QKV_IO_FAILED;
     qkv_io_status status = read(file, p, want, besides, error);
     file->mem->release(file->mem->ctx, want);
     return status;
@@ -126,7 +126,7 @@ qkv_io_status qkv_io_params_read(qkv_io_safetensors *file, ag_params *p, qkv_io_
 
 qkv_io_status qkv_io_params_load(const qkv_io *io, const tensor_allocator *mem, const char *path,
                                  ag_params *p, char *error) {
-    if (!QKV_IO_GIVEN(error, path, p)) return QKV_IO_UNREADABLE;
+    if (!QKV_IO_GIVEN(error, path, p)) return QKV_IO_FAILED;
     qkv_io_safetensors file;
     qkv_io_status status = qkv_io_safetensors_open(&file, io, mem, path, error);
     if (status != QKV_IO_OK) return status;

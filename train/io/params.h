@@ -36,7 +36,7 @@ bool qkv_io_params_save(const qkv_io *io, const tensor_allocator *mem, const cha
  * only F64 can hold (1e300) is refused, infinities and NaN are taken as they are. A checksum is
  * compared if there is one: a program that changes a file must leave out the note "crc32".
  *
- * Otherwise: QKV_IO_ABSENT, QKV_IO_UNREADABLE (no memory, too), or QKV_IO_DAMAGED if the file is not
+ * Otherwise: QKV_IO_ABSENT, QKV_IO_FAILED (no memory, too), or QKV_IO_DAMAGED if the file is not
  * whole or does not fit these parameters: then the sentence names what is missing, what there is besides,
  * and what has another shape. Unless QKV_IO_OK no parameter was changed. */
 qkv_io_status qkv_io_params_load(const qkv_io *io, const tensor_allocator *mem, const char *path,

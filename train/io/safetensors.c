@@ -80,7 +80,7 @@ static qkv_io_status damaged(const qkv_io_safetensors *s, char *error, const cha
 
 static qkv_io_status unreadable(const qkv_io_safetensors *s, char *error, int why) {
     qkv_io_error(error, "read", s->path, why);
-    return QKV_IO_UNREADABLE;
+    return QKV_IO_FAILED;
 }
 
 /* Reads up to `most` bytes, which must turn out to be n: the file was asked for its size. */
@@ -92,7 +92,7 @@ static qkv_io_status read_exactly(const qkv_io_safetensors *s, void *to, size_t 
     if ((size_t)got == n) return QKV_IO_OK;
     qkv_io_fail(error, "'%s' changed while it was read",
                 qkv_io_printable(s->path, shown, sizeof shown));
-    return QKV_IO_UNREADABLE;
+    return QKV_IO_FAILED;
 }
 
 /* Reads the length and the header into s->head. */

@@ -36,7 +36,7 @@ static bool wrong(reader *r, const qkv_io_stored *t, const char *what) {
 
 static void no_memory(reader *r) {
     qkv_io_error(r->error, "read", r->s->path, ENOMEM);
-    r->status = QKV_IO_UNREADABLE;
+    r->status = QKV_IO_FAILED;
 }
 
 static void *take(reader *r, size_t count, size_t size) {

@@ -112,18 +112,17 @@ static bool check_rows(const qkv_plot_columns *c, const char *run, char *why) {
     return true;
 }
 
-qkv_plot_status qkv_plot_columns_read(qkv_plot_columns *c, tensor_arena *arena, const char *run,
-                                      const char *source, char *why) {
+qkv_io_status qkv_plot_columns_read(qkv_plot_columns *c, tensor_arena *arena, const char *run,
+                                    const char *source, char *why) {
     *c = (qkv_plot_columns){.n = 0};
-    qkv_plot_status status = qkv_plot_table_read(&c->table, arena, run, "metrics", why);
-    if (status != QKV_PLOT_OK) return status;
+    qkv_io_status status = qkv_plot_table_read(&c->table, arena, run, "metrics", why);
+    if (status != QKV_IO_OK) return status;
     c->step = qkv_io_table_column(&c->table, "step");
     if (c->step < 0)
         return qkv_io_fail(why, "'%.200s/metrics.csv' has no column named step", run),
-               QKV_PLOT_DAMAGED;
-    if (!check_rows(c, run, why)) return QKV_PLOT_DAMAGED;
-    return find(c, arena, source) ? QKV_PLOT_OK
-                                  : (qkv_io_fail(why, "out of memory"), QKV_PLOT_FAILED);
+               QKV_IO_DAMAGED;
+    if (!check_rows(c, run, why)) return QKV_IO_DAMAGED;
+    return find(c, arena, source) ? QKV_IO_OK : (qkv_io_fail(why, "out of memory"), QKV_IO_FAILED);
 }
 
 long qkv_plot_columns_write(qkv_io_text *out, const qkv_plot_columns *c) {

@@ -21,8 +21,8 @@ typedef struct {
 
 /* Reads run/metrics.csv, and finds the columns that a source such as "+accuracy val_loss|loss
  * grad.*" (see plots.def) means in it. */
-qkv_plot_status qkv_plot_columns_read(qkv_plot_columns *c, tensor_arena *arena, const char *run,
-                                      const char *source, char *why);
+qkv_io_status qkv_plot_columns_read(qkv_plot_columns *c, tensor_arena *arena, const char *run,
+                                    const char *source, char *why);
 
 /* Adds the rows that have a step; what is neither a finite number nor "nan" becomes an empty field.
  * Returns how many numbers there were, without those that only help. */

@@ -23,33 +23,33 @@ typedef struct {
     int n, groups;
 } members;
 
-static qkv_plot_status read_config(member *m, char *why) {
+static qkv_io_status read_config(member *m, char *why) {
     char *text = NULL, ignored[QKV_IO_ERROR];
     size_t n = 0;
-    if (qkv_run_config_text(&qkv_io_posix, m->path, &text, &n, ignored) == QKV_RUN_DONE) {
+    if (qkv_run_config_text(&qkv_io_posix, m->path, &text, &n, ignored) == QKV_IO_OK) {
         m->config = json_loadb(text, n, 0, NULL);
         tensor_malloc.release(NULL, text);
     }
     if (!json_is_object(m->config))
         return qkv_io_fail(why, "the config.json of '%.200s' cannot be read", m->path),
-               QKV_PLOT_DAMAGED;
+               QKV_IO_DAMAGED;
     m->seed = (long)json_integer_value(json_object_get(m->config, "seed"));
     json_object_del(m->config, "seed");
-    return QKV_PLOT_OK;
+    return QKV_IO_OK;
 }
 
-static qkv_plot_status read_one(members *all, const char *run, const char *source,
-                                tensor_arena *arena, char *why) {
+static qkv_io_status read_one(members *all, const char *run, const char *source,
+                              tensor_arena *arena, char *why) {
     member *m = &all->of[all->n];
     *m = (member){.path = run, .group = all->groups};
-    qkv_plot_status status = read_config(m, why);
+    qkv_io_status status = read_config(m, why);
     all->n += m->config != NULL;  // to be freed
-    if (status == QKV_PLOT_OK) status = qkv_plot_columns_read(&m->c, arena, run, source, why);
-    if (status != QKV_PLOT_OK) return status == QKV_PLOT_SKIPPED ? QKV_PLOT_FAILED : status;
+    if (status == QKV_IO_OK) status = qkv_plot_columns_read(&m->c, arena, run, source, why);
+    if (status != QKV_IO_OK) return status == QKV_IO_SKIPPED ? QKV_IO_FAILED : status;
     for (member *other = all->of; other < m && m->group == all->groups; other++)
         if (json_equal(other->config, m->config)) m->group = other->group;
     all->groups += m->group == all->groups;
-    return QKV_PLOT_OK;
+    return QKV_IO_OK;
 }
 
 /* ---- names ---- */
@@ -161,25 +161,24 @@ static void add_group(const members *all, int group, qkv_io_text *out) {
             add_mean(all, group, step, out);
 }
 
-static qkv_plot_status add_run(const member *m, qkv_io_text *out, char *why) {
+static qkv_io_status add_run(const member *m, qkv_io_text *out, char *why) {
     char shown[256];
     qkv_io_text_add(out, "\n\n");
     qkv_plot_label(out, qkv_io_printable(m->path, shown, sizeof shown), NAME);
     qkv_io_text_add(out, ",run,%d\n", m->group);
-    if (qkv_plot_columns_write(out, &m->c)) return QKV_PLOT_OK;
-    return qkv_io_fail(why, "'%.200s' has no numbers for it in metrics.csv", shown),
-           QKV_PLOT_FAILED;
+    if (qkv_plot_columns_write(out, &m->c)) return QKV_IO_OK;
+    return qkv_io_fail(why, "'%.200s' has no numbers for it in metrics.csv", shown), QKV_IO_FAILED;
 }
 
-qkv_plot_status qkv_plot_several(qkv_io_text *out, const char *const *runs, int n,
-                                 const char *source, char *why) {
+qkv_io_status qkv_plot_several(qkv_io_text *out, const char *const *runs, int n, const char *source,
+                               char *why) {
     members all = {.n = 0};
-    qkv_plot_status status =
-        n <= MOST_RUNS ? qkv_plot_shared_levels(out, runs, n, why) : QKV_PLOT_FAILED;
-    for (int i = 0; i < n && status == QKV_PLOT_OK; i++)
+    qkv_io_status status =
+        n <= MOST_RUNS ? qkv_plot_shared_levels(out, runs, n, why) : QKV_IO_FAILED;
+    for (int i = 0; i < n && status == QKV_IO_OK; i++)
         status = read_one(&all, runs[i], source, out->arena, why);
-    for (int g = 0; g < all.groups && status == QKV_PLOT_OK; g++) add_group(&all, g, out);
-    for (int i = 0; i < all.n && status == QKV_PLOT_OK; i++) status = add_run(&all.of[i], out, why);
+    for (int g = 0; g < all.groups && status == QKV_IO_OK; g++) add_group(&all, g, out);
+    for (int i = 0; i < all.n && status == QKV_IO_OK; i++) status = add_run(&all.of[i], out, why);
     for (int i = 0; i < all.n; i++) json_decref(all.of[i].config);
     return status;
 }

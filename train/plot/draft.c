@@ -14,9 +14,9 @@
 #define DRAFT ".drawing-"
 enum { DIRECTORY = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW };
 
-static qkv_plot_status failed(char *why, const char *doing, const char *path) {
+static qkv_io_status failed(char *why, const char *doing, const char *path) {
     qkv_io_error(why, doing, path, errno);
-    return QKV_PLOT_FAILED;
+    return QKV_IO_FAILED;
 }
 
 /* A second reader of a directory that is open already; NULL if it cannot be read. */
@@ -51,12 +51,12 @@ static void remove_stale(int plots) {
 
 /* While a draft is made, and not yet locked, the lock of the pictures' directory keeps others from
  * removing it. A file system without locks: nothing is removed. */
-qkv_plot_status qkv_plot_draft_open(qkv_plot_draft *d, const char *dir, char *why) {
+qkv_io_status qkv_plot_draft_open(qkv_plot_draft *d, const char *dir, char *why) {
     *d = (qkv_plot_draft){.plots = -1, .fd = -1};
     if (mkdir(dir, 0777) && errno != EEXIST) return failed(why, "make the directory", dir);
     d->plots = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d->plots < 0) return failed(why, "open the directory", dir);
-    if (!qkv_io_path(d->path, dir, DRAFT "XXXXXX", why)) return *d->path = '\0', QKV_PLOT_FAILED;
+    if (!qkv_io_path(d->path, dir, DRAFT "XXXXXX", why)) return *d->path = '\0', QKV_IO_FAILED;
     if (flock(d->plots, LOCK_EX) == 0) remove_stale(d->plots);
     if (mkdtemp(d->path))
         d->fd = open(d->path, DIRECTORY);
@@ -66,7 +66,7 @@ qkv_plot_status qkv_plot_draft_open(qkv_plot_draft *d, const char *dir, char *wh
     if (d->fd >= 0) flock(d->fd, LOCK_EX | LOCK_NB);
     flock(d->plots, LOCK_UN);
     errno = reason;
-    return d->fd < 0 ? failed(why, "write in the directory", dir) : QKV_PLOT_OK;
+    return d->fd < 0 ? failed(why, "write in the directory", dir) : QKV_IO_OK;
 }
 
 void qkv_plot_draft_close(qkv_plot_draft *d) {
@@ -77,26 +77,26 @@ void qkv_plot_draft_close(qkv_plot_draft *d) {
     *d = (qkv_plot_draft){.plots = -1, .fd = -1};
 }
 
-static qkv_plot_status append(const qkv_plot_draft *d, const char *name, int flags,
-                              const char *text, size_t n, char *why) {
+static qkv_io_status append(const qkv_plot_draft *d, const char *name, int flags, const char *text,
+                            size_t n, char *why) {
     const qkv_io *io = &qkv_io_posix;
     char path[QKV_IO_PATH];
-    if (!qkv_io_path(path, d->path, name, why)) return QKV_PLOT_FAILED;
+    if (!qkv_io_path(path, d->path, name, why)) return QKV_IO_FAILED;
     int fd = qkv_io_open(io, path, O_WRONLY | flags);
     bool ok = fd >= 0 && qkv_io_write_all(io, fd, text, n);
     int reason = errno;
     if (fd >= 0 && qkv_io_close(io, fd) && ok) ok = false, reason = errno;
     errno = reason;
-    return ok ? QKV_PLOT_OK : failed(why, "write", path);
+    return ok ? QKV_IO_OK : failed(why, "write", path);
 }
 
-qkv_plot_status qkv_plot_draft_write(qkv_plot_draft *d, const char *name, const qkv_io_text *text,
-                                     char *why) {
-    if (text->failed) return qkv_io_fail(why, "out of memory"), QKV_PLOT_FAILED;
+qkv_io_status qkv_plot_draft_write(qkv_plot_draft *d, const char *name, const qkv_io_text *text,
+                                   char *why) {
+    if (text->failed) return qkv_io_fail(why, "out of memory"), QKV_IO_FAILED;
     return append(d, name, O_CREAT | O_EXCL, text->at, text->n, why);
 }
 
-qkv_plot_status qkv_plot_draft_end_line(qkv_plot_draft *d, const char *name, char *why) {
+qkv_io_status qkv_plot_draft_end_line(qkv_plot_draft *d, const char *name, char *why) {
     return append(d, name, O_APPEND, "\n", 1, why);
 }
 
@@ -124,20 +124,19 @@ static bool differs(const qkv_plot_draft *d, const char *name) {
 }
 
 /* A file of the draft into a place that is not a plain file's: through a link, or into a device. */
-static qkv_plot_status copy(const qkv_plot_draft *d, const char *name, const char *place,
-                            char *why) {
+static qkv_io_status copy(const qkv_plot_draft *d, const char *name, const char *place, char *why) {
     char path[QKV_IO_PATH];
     void *bytes;
     size_t n;
     if (!qkv_io_path(path, d->path, name, why) ||
         qkv_io_read_file(&qkv_io_posix, NULL, path, SIZE_MAX / 4, &bytes, &n, why) != QKV_IO_OK)
-        return QKV_PLOT_FAILED;
+        return QKV_IO_FAILED;
     bool ok = qkv_io_write_file(&qkv_io_posix, place, bytes, n, why);
     tensor_malloc.release(NULL, bytes);
-    return ok ? QKV_PLOT_OK : QKV_PLOT_FAILED;
+    return ok ? QKV_IO_OK : QKV_IO_FAILED;
 }
 
-qkv_plot_status qkv_plot_draft_keep(qkv_plot_draft *d, const char *name, bool backup, char *why) {
+qkv_io_status qkv_plot_draft_keep(qkv_plot_draft *d, const char *name, bool backup, char *why) {
     char kept[64], place[QKV_IO_PATH], to[QKV_IO_PATH];
     snprintf(kept, sizeof kept, "%s~", name);
     snprintf(place, sizeof place, "%.*s/%s", (int)(strrchr(d->path, '/') - d->path), d->path, name);
@@ -147,5 +146,5 @@ qkv_plot_status qkv_plot_draft_keep(qkv_plot_draft *d, const char *name, bool ba
     if (backup && differs(d, name) && renameat(d->plots, name, d->plots, kept))
         return failed(why, "keep an edited", name);
     if (renameat(d->fd, name, d->plots, name)) return failed(why, "replace", name);
-    return QKV_PLOT_OK;
+    return QKV_IO_OK;
 }

@@ -95,8 +95,8 @@ static void first_complaint(char *text, char *why) {
     snprintf(why, QKV_IO_ERROR, "%.500s", best);
 }
 
-qkv_plot_status qkv_plot_gnuplot_run(const char *gnuplot, int dir, const char *const *arguments,
-                                     char *why) {
+qkv_io_status qkv_plot_gnuplot_run(const char *gnuplot, int dir, const char *const *arguments,
+                                   char *why) {
     enum { MOST = 12 };
     char *arg[MOST] = {(char *)(uintptr_t) "gnuplot", (char *)(uintptr_t) "-d",
                        (char *)(uintptr_t) "-c"};
@@ -113,12 +113,12 @@ qkv_plot_status qkv_plot_gnuplot_run(const char *gnuplot, int dir, const char *c
         while (waitpid(pid, &code, 0) < 0 && errno == EINTR) continue;
     }
     if (ends[0] >= 0) close(ends[0]);
-    if (err) return qkv_io_error(why, "run", gnuplot, err), QKV_PLOT_FAILED;
+    if (err) return qkv_io_error(why, "run", gnuplot, err), QKV_IO_FAILED;
     first_complaint(text, why);
-    if (code == 0) return QKV_PLOT_OK;
+    if (code == 0) return QKV_IO_OK;
     if (WIFSIGNALED(code))
         qkv_io_fail(why, "gnuplot was ended by signal %d", WTERMSIG(code));
     else if (!*why)
         qkv_io_fail(why, "gnuplot ended with exit code %d", WEXITSTATUS(code));
-    return QKV_PLOT_FAILED;
+    return QKV_IO_FAILED;
 }

@@ -12,8 +12,8 @@ char *qkv_plot_gnuplot_find(void);
  * directory `dir`, with nothing to read and its output
  * thrown away, and waits for its end. OK says only that it ended with exit code 0, which gnuplot
  * does on a full disk as well: look at the picture. `why` then holds its first complaint, or "". */
-qkv_plot_status qkv_plot_gnuplot_run(const char *gnuplot, int dir, const char *const *arguments,
-                                     char *why);
+qkv_io_status qkv_plot_gnuplot_run(const char *gnuplot, int dir, const char *const *arguments,
+                                   char *why);
 
 /* Does the file `name` in the directory `dir` end as a whole picture of its format must (the IEND
  * chunk, </svg>, %%EOF; for text, twenty lines)? */

@@ -40,13 +40,13 @@ typedef struct {
     bool there[GROUPS];
 } book;
 
-static qkv_plot_status damaged(const char *run, int row, const char *what, char *why) {
+static qkv_io_status damaged(const char *run, int row, const char *what, char *why) {
     qkv_io_fail(why, "row %d of '%.200s/ledger.csv' is damaged: its %.40s", row + 1, run, what);
-    return QKV_PLOT_DAMAGED;
+    return QKV_IO_DAMAGED;
 }
 
 /* Steps follow each other, and everything is a number. */
-static qkv_plot_status check_rows(const book *b, const char *run, char *why) {
+static qkv_io_status check_rows(const book *b, const char *run, char *why) {
     double first, next, before = -1, x;
     for (int row = 0; row < b->t.rows; row++) {
         if (!qkv_io_table_number(&b->t, row, b->step, &first) ||
@@ -58,7 +58,7 @@ static qkv_plot_status check_rows(const book *b, const char *run, char *why) {
             if (!qkv_io_table_number(&b->t, row, c, &x))
                 return damaged(run, row, qkv_io_table_cell(&b->t, -1, c), why);
     }
-    return QKV_PLOT_OK;
+    return QKV_IO_OK;
 }
 
 static double number(const book *b, int row, int col) {
@@ -79,11 +79,11 @@ static int rows_shown(const book *b) {
     return row < b->t.rows && least < 0 ? row : b->t.rows;
 }
 
-static qkv_plot_status read_book(book *b, tensor_arena *arena, const char *run, char *why) {
-    const qkv_plot_status status = qkv_plot_table_read(&b->t, arena, run, "ledger", why);
-    if (status == QKV_PLOT_SKIPPED)
+static qkv_io_status read_book(book *b, tensor_arena *arena, const char *run, char *why) {
+    const qkv_io_status status = qkv_plot_table_read(&b->t, arena, run, "ledger", why);
+    if (status == QKV_IO_SKIPPED)
         qkv_io_fail(why, "'%.200s' has no ledger.csv; qkv ledger writes it", run);
-    if (status != QKV_PLOT_OK) return status;
+    if (status != QKV_IO_OK) return status;
     b->step = qkv_io_table_column(&b->t, "step");
     b->next = qkv_io_table_column(&b->t, "next");
     b->loss = qkv_io_table_column(&b->t, "loss");
@@ -91,9 +91,9 @@ static qkv_plot_status read_book(book *b, tensor_arena *arena, const char *run, 
     b->left = qkv_io_table_column(&b->t, "left");
     if (b->step != 0 || b->next != 1 || b->loss != 2 || b->change != 3 || b->left < 4)
         return qkv_io_fail(why, "'%.200s/ledger.csv' is not a table of qkv ledger", run),
-               QKV_PLOT_DAMAGED;
+               QKV_IO_DAMAGED;
     if (b->t.rows == 0)
-        return qkv_io_fail(why, "'%.200s/ledger.csv' is empty", run), QKV_PLOT_DAMAGED;
+        return qkv_io_fail(why, "'%.200s/ledger.csv' is empty", run), QKV_IO_DAMAGED;
     for (int c = b->change + 1; c < b->left; c++)
         b->there[group_of(qkv_io_table_cell(&b->t, -1, c))] = true;
     b->there[GROUPS - 1] = true;
@@ -130,11 +130,11 @@ static void put_header(const book *b, qkv_io_text *out, const char *total) {
     qkv_io_text_add(out, "\n");
 }
 
-qkv_plot_status qkv_plot_ledger_data(qkv_io_text *out, const char *run, char *why) {
+qkv_io_status qkv_plot_ledger_data(qkv_io_text *out, const char *run, char *why) {
     book b = {.left = -1};
     double sum[GROUPS] = {0};
-    const qkv_plot_status status = read_book(&b, out->arena, run, why);
-    if (status != QKV_PLOT_OK) return status;
+    const qkv_io_status status = read_book(&b, out->arena, run, why);
+    if (status != QKV_IO_OK) return status;
     const int bins = b.shown < BINS ? b.shown : BINS;
     put_header(&b, out, "change");
     for (int i = 0; i < bins; i++) {
@@ -156,5 +156,5 @@ qkv_plot_status qkv_plot_ledger_data(qkv_io_text *out, const char *run, char *wh
         put_row(&b, out, number(&b, end - 1, b.next),
                 number(&b, end - 1, b.loss) + number(&b, end - 1, b.change), sum, 1);
     }
-    return out->failed ? (qkv_io_fail(why, "out of memory"), QKV_PLOT_FAILED) : QKV_PLOT_OK;
+    return out->failed ? (qkv_io_fail(why, "out of memory"), QKV_IO_FAILED) : QKV_IO_OK;
 }

@@ -57,62 +57,61 @@ static bool measure(qkv_plot_map *m, int row, int col, char *why) {
 }
 
 /* Finds the cells: each must be there once. */
-static qkv_plot_status arrange(qkv_plot_map *m, tensor_arena *arena, char *why) {
+static qkv_io_status arrange(qkv_plot_map *m, tensor_arena *arena, char *why) {
     const qkv_io_table *t = &m->table;
     int row = qkv_io_table_column(t, "row"), col = qkv_io_table_column(t, "col");
-    if (!measure(m, row, col, why)) return QKV_PLOT_DAMAGED;
+    if (!measure(m, row, col, why)) return QKV_IO_DAMAGED;
     m->at = tensor_arena_take(arena, (size_t)t->rows, sizeof *m->at);
     m->x = tensor_arena_take(arena, (size_t)t->rows, sizeof *m->x);
-    if (!m->at || !m->x) return qkv_io_fail(why, "out of memory"), QKV_PLOT_FAILED;
+    if (!m->at || !m->x) return qkv_io_fail(why, "out of memory"), QKV_IO_FAILED;
     memset(m->at, -1, (size_t)t->rows * sizeof *m->at);
     for (int i = 0; i < t->rows; i++) {
         int k = place(t, i, row) * m->cols + place(t, i, col);
         if (m->at[k] >= 0) {
             qkv_io_fail(why, "row %d of %s.csv fills a cell a second time", i + 1, m->file);
-            return QKV_PLOT_DAMAGED;
+            return QKV_IO_DAMAGED;
         }
         m->at[k] = i;
         qkv_io_table_number(t, i, m->value, &m->x[k]);
     }
-    return QKV_PLOT_OK;
+    return QKV_IO_OK;
 }
 
 /* Why there are no maps: what the run has noted, or that it has none. */
-static qkv_plot_status missing(tensor_arena *arena, const char *probe, const char *first,
-                               char *why) {
+static qkv_io_status missing(tensor_arena *arena, const char *probe, const char *first, char *why) {
     qkv_io_table t;
     size_t stem = strcspn(first, "-");
-    qkv_plot_status status = qkv_plot_table_read(&t, arena, probe, "missing", why);
-    if (status != QKV_PLOT_OK && status != QKV_PLOT_SKIPPED) return status;
+    qkv_io_status status = qkv_plot_table_read(&t, arena, probe, "missing", why);
+    if (status != QKV_IO_OK && status != QKV_IO_SKIPPED) return status;
     qkv_io_fail(why, "the run has written no such maps");
     for (int i = 0; i < t.rows; i++) {
         const char *maps = qkv_io_table_cell(&t, i, qkv_io_table_column(&t, "maps"));
         if (strncmp(maps, first, stem) == 0 && !maps[stem])
             qkv_io_fail(why, "%s", qkv_io_table_cell(&t, i, qkv_io_table_column(&t, "why")));
     }
-    return QKV_PLOT_SKIPPED;
+    return QKV_IO_SKIPPED;
 }
 
-qkv_plot_status qkv_plot_maps_read(qkv_plot_maps *m, tensor_arena *arena, const char *run,
-                                   const char *source, char *why) {
+qkv_io_status qkv_plot_maps_read(qkv_plot_maps *m, tensor_arena *arena, const char *run,
+                                 const char *source, char *why) {
     char probe[QKV_IO_PATH], *save = NULL;
     char *words = tensor_arena_take(arena, strlen(source) + 1, 1);
     *m = (qkv_plot_maps){.n = 0};
-    if (!words) return qkv_io_fail(why, "out of memory"), QKV_PLOT_FAILED;
-    if (!qkv_io_path(probe, run, "probe", why)) return QKV_PLOT_FAILED;
+    if (!words) return qkv_io_fail(why, "out of memory"), QKV_IO_FAILED;
+    if (!qkv_io_path(probe, run, "probe", why)) return QKV_IO_FAILED;
     int panel = 0;
     for (char *w = strtok_r(strcpy(words, source), " ", &save); w && m->n < QKV_PLOT_MAPS;
          w = strtok_r(NULL, " ", &save)) {
         qkv_plot_map *map = &m->map[m->n];
         *map = (qkv_plot_map){.file = w, .panel = panel};
         panel++;
-        qkv_plot_status status = qkv_plot_table_read(&map->table, arena, probe, w, why);
-        if (status == QKV_PLOT_SKIPPED) continue;
-        if (status == QKV_PLOT_OK) status = arrange(map, arena, why);
-        if (status != QKV_PLOT_OK) return status;
+        qkv_io_status status = qkv_plot_table_read(&map->table, arena, probe, w, why);
+        if (status == QKV_IO_SKIPPED) continue;
+        if (status == QKV_IO_OK) status = arrange(map, arena, why);
+        if (status != QKV_IO_OK) return status;
         m->n++;
     }
-    return m->n ? QKV_PLOT_OK : missing(arena, probe, source, why);
+    return m->n ? QKV_IO_OK : missing(arena, probe, source, why);
 }
 
 /* For a map named ...-swapped: the one named ...-after, of the same size, with which to compare

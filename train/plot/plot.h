@@ -11,6 +11,8 @@
 #ifndef QKV_PLOT_PLOT_H
 #define QKV_PLOT_PLOT_H
 
+#include "train/io/io.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -43,17 +45,9 @@ enum {
 int qkv_plot_size_parse(const char *text, qkv_plot_style *style);
 int qkv_plot_font_parse(const char *text, qkv_plot_style *style);
 
-typedef enum {
-    QKV_PLOT_OK,
-    QKV_PLOT_SKIPPED,     // the run has not what the picture shows
-    QKV_PLOT_NO_GNUPLOT,  // script and data are written, to be drawn elsewhere
-    QKV_PLOT_FAILED,
-    QKV_PLOT_DAMAGED,  // a table of the run is not what it should be
-} qkv_plot_status;
-
 /* Told about each picture as it is done. `text` is the path of the picture, or one sentence that
  * says why there is none; it and `name` live until the function returns. */
-typedef void qkv_plot_report(void *ctx, const char *name, qkv_plot_status status, const char *text);
+typedef void qkv_plot_report(void *ctx, const char *name, qkv_io_status status, const char *text);
 
 /* What there is to draw, in the order of drawing; a NULL name ends the list. */
 typedef enum {
@@ -82,32 +76,32 @@ const char *qkv_plot_format_name(qkv_plot_format format);
  * NULL. Returns the worst that was reported (DAMAGED, FAILED, NO_GNUPLOT), else OK if a picture was
  * drawn, else SKIPPED (also
  * for an `only` that is none of them). */
-qkv_plot_status qkv_plot_run(const char *run, const char *out, const qkv_plot_style *style,
-                             const char *only, qkv_plot_report *report, void *ctx);
+qkv_io_status qkv_plot_run(const char *run, const char *out, const qkv_plot_style *style,
+                           const char *only, qkv_plot_report *report, void *ctx);
 
 /* Draws n runs (1 to 32) into one picture, compare.png and so on, in the directory `dir`, which is
  * made if need be. Runs whose config.json differs in the seed alone have one colour: a thin line each,
  * and their mean. The curves are named by what differs in config.json, or by the runs' paths as given.
  * One run without numbers fails the picture. */
-qkv_plot_status qkv_plot_compare(const char *const *runs, int n, const char *dir,
-                                 const qkv_plot_style *style, qkv_plot_report *report, void *ctx);
+qkv_io_status qkv_plot_compare(const char *const *runs, int n, const char *dir,
+                               const qkv_plot_style *style, qkv_plot_report *report, void *ctx);
 
 /* Draws example.* (in `out`, or run/plots) from run/probe/example-*.csv: an example's attention. */
-qkv_plot_status qkv_plot_example(const char *run, const char *out, const qkv_plot_style *style,
-                                 qkv_plot_report *report, void *ctx);
+qkv_io_status qkv_plot_example(const char *run, const char *out, const qkv_plot_style *style,
+                               qkv_plot_report *report, void *ctx);
 
 /* Draws animation.gif (in `out`, or run/plots) from run/probe/frames.csv: attention and circuits over the
  * steps. The style's format has no say. */
-qkv_plot_status qkv_plot_animation(const char *run, const char *out, const qkv_plot_style *style,
-                                   qkv_plot_report *report, void *ctx);
+qkv_io_status qkv_plot_animation(const char *run, const char *out, const qkv_plot_style *style,
+                                 qkv_plot_report *report, void *ctx);
 
 /* Draws ledger.* (in `out`, or run/plots) from run/ledger.csv. */
-qkv_plot_status qkv_plot_ledger(const char *run, const char *out, const qkv_plot_style *style,
+qkv_io_status qkv_plot_ledger(const char *run, const char *out, const qkv_plot_style *style,
                                 qkv_plot_report *report, void *ctx);
 
 /* Draws a study's picture, "bars" or "lines", from dir/bars.csv or dir/lines.csv into `dir`/plots. */
-qkv_plot_status qkv_plot_study(const char *dir, const char *name, const qkv_plot_style *style,
-                               qkv_plot_report *report, void *ctx);
+qkv_io_status qkv_plot_study(const char *dir, const char *name, const qkv_plot_style *style,
+                             qkv_plot_report *report, void *ctx);
 
 #ifdef __cplusplus
 }

@@ -18,13 +18,13 @@ static int by_loss(const void *a, const void *b) {
 }
 
 /* A run without levels.csv has none. */
-static qkv_plot_status read_levels(level out[LEVELS], int *n, tensor_arena *arena, const char *run,
-                                   char *why) {
+static qkv_io_status read_levels(level out[LEVELS], int *n, tensor_arena *arena, const char *run,
+                                 char *why) {
     qkv_io_table t;
     double x;
-    qkv_plot_status status = qkv_plot_table_read(&t, arena, run, "levels", why);
+    qkv_io_status status = qkv_plot_table_read(&t, arena, run, "levels", why);
     *n = 0;
-    if (status != QKV_PLOT_OK) return status == QKV_PLOT_SKIPPED ? QKV_PLOT_OK : status;
+    if (status != QKV_IO_OK) return status == QKV_IO_SKIPPED ? QKV_IO_OK : status;
     int loss = qkv_io_table_column(&t, "loss"), label = qkv_io_table_column(&t, "label"),
         accuracy = qkv_io_table_column(&t, "accuracy"),
         measure = qkv_io_table_column(&t, "measure");
@@ -36,7 +36,7 @@ static qkv_plot_status read_levels(level out[LEVELS], int *n, tensor_arena *aren
         out[(*n)++].label = qkv_io_table_cell(&t, row, label);
     }
     qsort(out, (size_t)*n, sizeof *out, by_loss);
-    return QKV_PLOT_OK;
+    return QKV_IO_OK;
 }
 
 static void write_levels(qkv_io_text *out, const level *l, int n) {
@@ -51,29 +51,29 @@ static void write_levels(qkv_io_text *out, const level *l, int n) {
     }
 }
 
-static qkv_plot_status no_numbers(const char *run, qkv_plot_status status, char *why) {
+static qkv_io_status no_numbers(const char *run, qkv_io_status status, char *why) {
     char shown[256];
     qkv_io_fail(why, "'%s' has no numbers for it in metrics.csv",
                 qkv_io_printable(run, shown, sizeof shown));
     return status;
 }
 
-qkv_plot_status qkv_plot_series(qkv_io_text *out, const char *run, const char *source, char *why) {
+qkv_io_status qkv_plot_series(qkv_io_text *out, const char *run, const char *source, char *why) {
     qkv_plot_columns c;
     level l[LEVELS];
     int levels;
-    qkv_plot_status status = qkv_plot_columns_read(&c, out->arena, run, source, why);
-    if (status != QKV_PLOT_OK) return status;
+    qkv_io_status status = qkv_plot_columns_read(&c, out->arena, run, source, why);
+    if (status != QKV_IO_OK) return status;
     qkv_io_text_add(out, "step");
     for (size_t i = 0; i < c.n; i++) {
         qkv_io_text_add(out, ",");
         qkv_plot_label(out, c.at[i].heading, QKV_PLOT_HEADING);
     }
     qkv_io_text_add(out, "\n");
-    if (!qkv_plot_columns_write(out, &c)) return no_numbers(run, QKV_PLOT_SKIPPED, why);
-    if (!strstr(source, "@levels")) return QKV_PLOT_OK;
+    if (!qkv_plot_columns_write(out, &c)) return no_numbers(run, QKV_IO_SKIPPED, why);
+    if (!strstr(source, "@levels")) return QKV_IO_OK;
     status = read_levels(l, &levels, out->arena, run, why);
-    if (status == QKV_PLOT_OK && levels) {
+    if (status == QKV_IO_OK && levels) {
         qkv_io_text_add(out, "\n\n");
         write_levels(out, l, levels);
     }
@@ -96,17 +96,16 @@ static int common(level *l, int n, const level *other, int others) {
     return kept;
 }
 
-qkv_plot_status qkv_plot_shared_levels(qkv_io_text *out, const char *const *runs, int n,
-                                       char *why) {
+qkv_io_status qkv_plot_shared_levels(qkv_io_text *out, const char *const *runs, int n, char *why) {
     level kept[LEVELS], other[LEVELS];
     int levels = 0, others;
     for (int i = 0; i < n; i++) {
-        qkv_plot_status status =
+        qkv_io_status status =
             read_levels(i ? other : kept, i ? &others : &levels, out->arena, runs[i], why);
-        if (status != QKV_PLOT_OK) return status;
+        if (status != QKV_IO_OK) return status;
         if (i) levels = common(kept, levels, other, others);
     }
     write_levels(out, kept, levels);
     if (!levels) qkv_io_text_add(out, ",,,\n");  // a block needs a row
-    return QKV_PLOT_OK;
+    return QKV_IO_OK;
 }

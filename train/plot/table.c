@@ -5,22 +5,19 @@
 #include "train/io/number.h"
 #include "train/plot/data.h"
 
-qkv_plot_status qkv_plot_table_read(qkv_io_table *t, tensor_arena *arena, const char *dir,
-                                    const char *name, char *why) {
-    static const qkv_plot_status meaning[] = {[QKV_IO_OK] = QKV_PLOT_OK,
-                                              [QKV_IO_ABSENT] = QKV_PLOT_SKIPPED,
-                                              [QKV_IO_UNREADABLE] = QKV_PLOT_FAILED,
-                                              [QKV_IO_DAMAGED] = QKV_PLOT_DAMAGED};
+qkv_io_status qkv_plot_table_read(qkv_io_table *t, tensor_arena *arena, const char *dir,
+                                  const char *name, char *why) {
     char stem[QKV_IO_PATH], path[QKV_IO_PATH], shown[256];
     *t = (qkv_io_table){.rows = 0};
     if (!qkv_io_path(stem, dir, name, why) ||
         snprintf(path, sizeof path, "%s.csv", stem) >= (int)sizeof path)
-        return QKV_PLOT_FAILED;
-    qkv_plot_status status = meaning[qkv_io_table_read(t, &qkv_io_posix, arena, path, why)];
-    if (status != QKV_PLOT_OK || !t->torn || strcmp(name, "metrics") == 0) return status;
-    if (t->last_row) return t->rows++, QKV_PLOT_OK;  // written whole, or not at all
+        return QKV_IO_FAILED;
+    qkv_io_status status = qkv_io_table_read(t, &qkv_io_posix, arena, path, why);
+    if (status == QKV_IO_ABSENT) return QKV_IO_SKIPPED;
+    if (status != QKV_IO_OK || !t->torn || strcmp(name, "metrics") == 0) return status;
+    if (t->last_row) return t->rows++, QKV_IO_OK;  // written whole, or not at all
     return qkv_io_fail(why, "'%s' ends within a row", qkv_io_printable(path, shown, sizeof shown)),
-           QKV_PLOT_DAMAGED;
+           QKV_IO_DAMAGED;
 }
 
 /* gnuplot 5.4 ends a text at a comma even within quotes: U+201A looks the same. */
@@ -56,10 +53,10 @@ static void write_row(qkv_io_text *out, const qkv_io_table *t, int row) {
     qkv_io_text_add(out, "\n");
 }
 
-qkv_plot_status qkv_plot_copy(qkv_io_text *out, const char *dir, const char *source, char *why) {
+qkv_io_status qkv_plot_copy(qkv_io_text *out, const char *dir, const char *source, char *why) {
     qkv_io_table t;
-    qkv_plot_status status = qkv_plot_table_read(&t, out->arena, dir, source, why);
-    for (int row = -1; status == QKV_PLOT_OK && row < t.rows; row++) write_row(out, &t, row);
+    qkv_io_status status = qkv_plot_table_read(&t, out->arena, dir, source, why);
+    for (int row = -1; status == QKV_IO_OK && row < t.rows; row++) write_row(out, &t, row);
     return status;
 }
 
@@ -70,19 +67,19 @@ static bool begins_block(const qkv_io_table *t, int row, int step, int panel) {
             strcmp(qkv_io_table_cell(t, row, panel), qkv_io_table_cell(t, row - 1, panel)));
 }
 
-qkv_plot_status qkv_plot_frames(qkv_io_text *out, const char *run, const char *source, char *why) {
+qkv_io_status qkv_plot_frames(qkv_io_text *out, const char *run, const char *source, char *why) {
     char probe[QKV_IO_PATH];
     qkv_io_table t;
-    if (!qkv_io_path(probe, run, "probe", why)) return QKV_PLOT_FAILED;
-    qkv_plot_status status = qkv_plot_table_read(&t, out->arena, probe, source, why);
-    if (status != QKV_PLOT_OK) return status;
+    if (!qkv_io_path(probe, run, "probe", why)) return QKV_IO_FAILED;
+    qkv_io_status status = qkv_plot_table_read(&t, out->arena, probe, source, why);
+    if (status != QKV_IO_OK) return status;
     int step = qkv_io_table_column(&t, "step"), panel = qkv_io_table_column(&t, "panel");
     if (step < 0 || panel < 0)
-        return qkv_io_fail(why, "%s.csv lacks a column: step, or panel", source), QKV_PLOT_DAMAGED;
+        return qkv_io_fail(why, "%s.csv lacks a column: step, or panel", source), QKV_IO_DAMAGED;
     qkv_io_text_add(out, "# ");  // the names of the columns
     for (int row = -1; row < t.rows; row++) {
         if (begins_block(&t, row, step, panel)) qkv_io_text_add(out, "\n\n");
         write_row(out, &t, row);
     }
-    return QKV_PLOT_OK;
+    return QKV_IO_OK;
 }

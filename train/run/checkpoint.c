@@ -152,7 +152,7 @@ qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress
 
 qkv_io_status qkv_run_restore_as(const qkv_io *io, qkv_trainer *t, qkv_run_progress *p,
                                  const char *path, bool any_real, char *error) {
-    if (!QKV_IO_GIVEN(error, t, p, path)) return QKV_IO_UNREADABLE;
+    if (!QKV_IO_GIVEN(error, t, p, path)) return QKV_IO_FAILED;
     qkv_io_safetensors file;
     qkv_io_status status = open_checkpoint(&file, io, qkv_trainer_allocator(t), path, error);
     if (status != QKV_IO_OK) return status;
@@ -160,7 +160,7 @@ qkv_io_status qkv_run_restore_as(const qkv_io *io, qkv_trainer *t, qkv_run_progr
     qkv_run_layout l;
     if (!qkv_run_layout_init(&l, t, &s)) {
         qkv_io_error(error, "read", path, ENOMEM);
-        status = QKV_IO_UNREADABLE;
+        status = QKV_IO_FAILED;
     }
     if (status == QKV_IO_OK)
         status = check_layout(&file, l.tensor, l.n, any_real, NULL, path, error);
@@ -182,7 +182,7 @@ qkv_io_status qkv_run_restore_as(const qkv_io *io, qkv_trainer *t, qkv_run_progr
 qkv_io_status qkv_run_checkpoint_config(const qkv_io *io, const tensor_allocator *mem,
                                         const char *path, const struct qkv_config_plugin *plugin,
                                         qkv_config *c, char *error) {
-    if (!QKV_IO_GIVEN(error, path, c)) return QKV_IO_UNREADABLE;
+    if (!QKV_IO_GIVEN(error, path, c)) return QKV_IO_FAILED;
     qkv_io_safetensors file;
     qkv_config read;
     char why[QKV_IO_ERROR];
@@ -206,7 +206,7 @@ qkv_io_status qkv_run_checkpoint_config(const qkv_io *io, const tensor_allocator
 
 qkv_io_status qkv_run_checkpoint_read(const qkv_io *io, const tensor_allocator *mem,
                                       const char *path, qkv_run_progress *p, char *error) {
-    if (!QKV_IO_GIVEN(error, path, p)) return QKV_IO_UNREADABLE;
+    if (!QKV_IO_GIVEN(error, path, p)) return QKV_IO_FAILED;
     qkv_io_safetensors file;
     qkv_run_layout_state s;
     qkv_io_status status = open_checkpoint(&file, io, mem, path, error);

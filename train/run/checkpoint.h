@@ -74,7 +74,7 @@ long qkv_run_checkpoint_step(const char *name);
 
 /* The newest checkpoint that validates, into `path`; *skipped newer ones are damaged (the first's
  * sentence is in `error`, or ""). QKV_IO_ABSENT: there is none at all. QKV_IO_DAMAGED: all
- * are damaged. One that cannot be read ends the search (QKV_IO_UNREADABLE): to go back further
+ * are damaged. One that cannot be read ends the search (QKV_IO_FAILED): to go back further
  * might be to lose steps for a passing reason. */
 qkv_io_status qkv_run_latest(const qkv_io *io, const tensor_allocator *mem, const char *dir,
                              char path[QKV_IO_PATH], int *skipped, char *error);

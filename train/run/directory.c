@@ -168,23 +168,23 @@ static bool make_numbered(const qkv_io *io, const char *prefix, char dir[QKV_IO_
     return false;
 }
 
-qkv_run_status qkv_run_open_directory(const qkv_io *io, const qkv_run_options *o,
-                                      char dir[QKV_IO_PATH], int *lock, char *error) {
+qkv_io_status qkv_run_open_directory(const qkv_io *io, const qkv_run_options *o,
+                                     char dir[QKV_IO_PATH], int *lock, char *error) {
     io = qkv_io_of(io);
     *lock = -1;
-    if (!o->dir && !QKV_IO_GIVEN(error, o->prefix)) return QKV_RUN_FAILED;
-    if (!o->dir && !make_numbered(io, o->prefix, dir, error)) return QKV_RUN_FAILED;
+    if (!o->dir && !QKV_IO_GIVEN(error, o->prefix)) return QKV_IO_FAILED;
+    if (!o->dir && !make_numbered(io, o->prefix, dir, error)) return QKV_IO_FAILED;
     if (o->dir &&
         (!qkv_io_path(dir, o->dir, "", error) || !qkv_io_make_directory(io, o->dir, error)))
-        return QKV_RUN_FAILED;
+        return QKV_IO_FAILED;
     if (o->dir) snprintf(dir, QKV_IO_PATH, "%s", o->dir);
     // once more under the lock: somebody may have begun and ended in between
     bool ok = is_free(io, o, dir, error) && qkv_run_lock(io, dir, "run", lock, error) &&
               is_free(io, o, dir, error) && (!o->force || o->resume || clear(io, o, dir, error));
-    if (ok) return QKV_RUN_DONE;
+    if (ok) return QKV_IO_OK;
     qkv_run_close_directory(io, *lock);
     *lock = -1;
-    return QKV_RUN_FAILED;
+    return QKV_IO_FAILED;
 }
 
 void qkv_run_close_directory(const qkv_io *io, int lock) {

@@ -7,8 +7,8 @@
 /* Makes the directory of the options, which is copied to `dir`, and locks it. One with a run in it is
  * refused unless force (what qkv wrote is removed) or resume. The lock is *lock's descriptor until
  * qkv_run_close_directory(). */
-qkv_run_status qkv_run_open_directory(const qkv_io *io, const qkv_run_options *o,
-                                      char dir[QKV_IO_PATH], int *lock, char *error);
+qkv_io_status qkv_run_open_directory(const qkv_io *io, const qkv_run_options *o,
+                                     char dir[QKV_IO_PATH], int *lock, char *error);
 void qkv_run_close_directory(const qkv_io *io, int lock);
 
 /* Locks a directory that is there; `who` ("run", "study") is what else may be writing to it. */
@@ -16,9 +16,6 @@ bool qkv_run_lock(const qkv_io *io, const char *dir, const char *who, int *lock,
 
 /* Is it a name that the two functions below give to files? */
 bool qkv_run_is_probe(const char *name);
-
-/* The status of a run whose file was read so. */
-qkv_run_status qkv_run_status_of(qkv_io_status s);
 
 /* config.json, which says how the run saves, levels.csv and data.csv. */
 bool qkv_run_write_descriptions(const qkv_io *io, qkv_trainer *t, const qkv_config_saving *saving,
@@ -41,9 +38,8 @@ bool qkv_run_write_example(const qkv_io *io, qkv_trainer *t, const char *dir, in
  * circuits over keys and over values. A row a cell, with step, last, the held-out accuracy then, kind
  * ("attention", "qk", "ov") and panel. On success error is empty, or says that these may not be the bits
  * of then. progress may be NULL. */
-qkv_run_status qkv_run_write_frames(const qkv_io *io, const qkv_run_opening *o, int frames,
-                                    const char *to,
-                                    void (*progress)(void *ctx, int done, int total), void *ctx,
-                                    char *error);
+qkv_io_status qkv_run_write_frames(const qkv_io *io, const qkv_run_opening *o, int frames,
+                                   const char *to, void (*progress)(void *ctx, int done, int total),
+                                   void *ctx, char *error);
 
 #endif

@@ -80,7 +80,7 @@ static bool add_frame(frame *f) {
 }
 
 /* Trains from step to step, and adds a frame at each. */
-static qkv_run_status add_all(frame *f, int first, int frames) {
+static qkv_io_status add_all(frame *f, int first, int frames) {
     const qkv_trainer_calls none = {.updated = NULL};
     f->step = first;
     qkv_io_text_add(f->out,
@@ -91,28 +91,28 @@ static qkv_run_status add_all(frame *f, int first, int frames) {
         if (i && at == f->step) continue;  // fewer steps than frames
         qkv_trainer_outcome end = qkv_trainer_train(f->t, &f->step, at, NULL, &none, f->error);
         if (end != QKV_TRAINER_ENDED)
-            return end == QKV_TRAINER_DIVERGED ? QKV_RUN_DIVERGED : QKV_RUN_FAILED;
-        if (!add_frame(f)) return QKV_RUN_FAILED;
+            return end == QKV_TRAINER_DIVERGED ? QKV_IO_DIVERGED : QKV_IO_FAILED;
+        if (!add_frame(f)) return QKV_IO_FAILED;
         if (f->progress) f->progress(f->ctx, i + 1, frames);
     }
-    return QKV_RUN_DONE;
+    return QKV_IO_OK;
 }
 
-static qkv_run_status write_frames(const qkv_io *io, const char *run, const qkv_io_text *text,
-                                   char *error) {
+static qkv_io_status write_frames(const qkv_io *io, const char *run, const qkv_io_text *text,
+                                  char *error) {
     char dir[QKV_IO_PATH], path[QKV_IO_PATH];
     bool ok = qkv_io_path(dir, run, "probe", error) && qkv_io_make_directory(io, dir, error) &&
               qkv_io_path(path, dir, "frames.csv", error) &&
               qkv_io_write_file(io, path, text->at, text->n, error);
-    return ok ? QKV_RUN_DONE : QKV_RUN_FAILED;
+    return ok ? QKV_IO_OK : QKV_IO_FAILED;
 }
 
-qkv_run_status qkv_run_write_frames(const qkv_io *io, const qkv_run_opening *o, int frames,
-                                    const char *to, void (*told)(void *ctx, int done, int total),
-                                    void *ctx, char *error) {
+qkv_io_status qkv_run_write_frames(const qkv_io *io, const qkv_run_opening *o, int frames,
+                                   const char *to, void (*told)(void *ctx, int done, int total),
+                                   void *ctx, char *error) {
     qkv_run_opening at = *o;
     qkv_run_progress progress;
-    qkv_run_status status;
+    qkv_io_status status;
     char note[QKV_IO_ERROR];
     frame f = {.error = error, .progress = told, .ctx = ctx};
     f.t = qkv_run_open_at(io, &at, &progress, &status, error);
@@ -130,13 +130,13 @@ qkv_run_status qkv_run_write_frames(const qkv_io *io, const qkv_run_opening *o, 
     qkv_io_text text = {.arena = arena, .failed = !arena};
     f.maps = tensor_arena_new(NULL);
     f.out = &text;
-    status = QKV_RUN_FAILED;
+    status = QKV_IO_FAILED;
     qkv_io_fail(error, "out of memory");
     if (arena && f.maps) status = add_all(&f, first, frames);
     qkv_trainer_free(f.t);
     tensor_arena_free(f.maps);
-    if (status == QKV_RUN_DONE) status = write_frames(io, to, &text, error);
+    if (status == QKV_IO_OK) status = write_frames(io, to, &text, error);
     tensor_arena_free(arena);
-    if (status == QKV_RUN_DONE) snprintf(error, QKV_IO_ERROR, "%s", note);
+    if (status == QKV_IO_OK) snprintf(error, QKV_IO_ERROR, "%s", note);
     return status;
 }

@@ -60,15 +60,15 @@ static bool next_older(const qkv_io *io, const char *dir, long *step, char path[
 
 qkv_io_status qkv_run_latest_until(const qkv_io *io, const tensor_allocator *mem, const char *dir,
                                    int most, char path[QKV_IO_PATH], int *skipped, char *error) {
-    if (!QKV_IO_GIVEN(error, dir, path, skipped)) return QKV_IO_UNREADABLE;
+    if (!QKV_IO_GIVEN(error, dir, path, skipped)) return QKV_IO_FAILED;
     char first[QKV_IO_ERROR] = "", why[QKV_IO_ERROR];
     *skipped = 0;
     for (long step = (long)most + 1;;) {
-        if (!next_older(io, dir, &step, path, error)) return QKV_IO_UNREADABLE;
+        if (!next_older(io, dir, &step, path, error)) return QKV_IO_FAILED;
         if (step < 0) break;
         qkv_io_status status = qkv_run_checkpoint_check(io, mem, path, why);
         if (status == QKV_IO_OK) return strcpy(error, first), QKV_IO_OK;
-        if (status != QKV_IO_DAMAGED) return strcpy(error, why), QKV_IO_UNREADABLE;
+        if (status != QKV_IO_DAMAGED) return strcpy(error, why), QKV_IO_FAILED;
         if (!(*skipped)++) strcpy(first, why);
     }
     char shown[200];
@@ -95,7 +95,7 @@ bool qkv_run_prune(const qkv_io *io, const tensor_allocator *mem, const char *di
         if (!next_older(io, dir, &step, path, error)) return false;
         if (step < 0) break;
         qkv_io_status status = qkv_run_checkpoint_check(io, mem, path, error);
-        if (status == QKV_IO_UNREADABLE || status == QKV_IO_ABSENT) return false;
+        if (status == QKV_IO_FAILED || status == QKV_IO_ABSENT) return false;
         valid += status == QKV_IO_OK;
     }
     while (step >= 0) {

@@ -48,7 +48,7 @@ static bool copy_columns(const qkv_probe_ledger *l, job *j) {
 /* ---- before anything is trained ---- */
 
 /* Has the run these steps, and the model such columns? Notes where the ledger ends. */
-static qkv_run_status check(qkv_trainer *t, const qkv_run_opening *o, int newest, job *j) {
+static qkv_io_status check(qkv_trainer *t, const qkv_run_opening *o, int newest, job *j) {
     size_t length;
     char shown[200];
     const char *from = qkv_trainer_config(t)->from;
@@ -59,40 +59,40 @@ static qkv_run_status check(qkv_trainer *t, const qkv_run_opening *o, int newest
     if (j->last > newest || j->first >= newest || (j->o->from > 0 && j->o->from < begun))
         return qkv_io_fail(j->error, "'%s' has steps %d to %d; there is none from %d to %d", shown,
                            begun, newest, j->o->from, j->last),
-               QKV_RUN_USAGE;
+               QKV_IO_USAGE;
     if (j->first >= j->last)
         return qkv_io_fail(j->error, "from step %d to step %d there is nothing", j->first, j->last),
-               QKV_RUN_USAGE;
+               QKV_IO_USAGE;
     qkv_probe_ledger *l = qkv_probe_ledger_new(t, &j->o->books, j->error);
-    if (!l) return QKV_RUN_USAGE;
+    if (!l) return QKV_IO_USAGE;
     const int every = j->o->every > 0 ? j->o->every : 1;
     const double rows = (double)(j->last - j->first) / every + 2;
     const bool fits = rows * qkv_probe_ledger_columns(l) < MOST_NUMBERS,
                copied = copy_columns(l, j);
     qkv_probe_ledger_free(l);
-    if (!copied) return QKV_RUN_FAILED;
-    if (fits) return QKV_RUN_DONE;
+    if (!copied) return QKV_IO_FAILED;
+    if (fits) return QKV_IO_OK;
     return qkv_io_fail(j->error,
                        "the ledger would have %.0f rows of %d columns; --every makes fewer", rows,
                        j->out->columns),
-           QKV_RUN_USAGE;
+           QKV_IO_USAGE;
 }
 
 /* The newest state: is there what is asked for, and with which parameters must the ledger end? */
-static qkv_run_status look_ahead(const qkv_io *io, const qkv_run_opening *o, job *j) {
+static qkv_io_status look_ahead(const qkv_io *io, const qkv_run_opening *o, job *j) {
     qkv_run_progress progress;
-    qkv_run_status status;
+    qkv_io_status status;
     qkv_run_opening newest = *o;
     newest.at = QKV_RUN_NEWEST;
     qkv_trainer *t = qkv_run_open_at(io, &newest, &progress, &status, j->error);
     if (!t) return status;
     status = check(t, o, progress.step, j);
-    if (status == QKV_RUN_DONE && j->last == progress.step) {
+    if (status == QKV_IO_OK && j->last == progress.step) {
         ag_params *p = qkv_trainer_params(t);
         real *then = tensor_arena_reals(j->arena, ag_params_size(p));
         qkv_probe_ledger_copy(p, then, false);
         j->then = then;
-        if (!then) status = (qkv_io_fail(j->error, "out of memory"), QKV_RUN_FAILED);
+        if (!then) status = (qkv_io_fail(j->error, "out of memory"), QKV_IO_FAILED);
     }
     qkv_trainer_free(t);
     return status;
@@ -109,34 +109,34 @@ static bool are_those_of_then(ag_params *p, const real *then) {
     return same;
 }
 
-static qkv_run_status train(qkv_trainer *t, int step, job *j) {
+static qkv_io_status train(qkv_trainer *t, int step, job *j) {
     qkv_probe_ledger *l = qkv_probe_ledger_new(t, &j->o->books, j->error);
-    if (!l) return QKV_RUN_FAILED;
+    if (!l) return QKV_IO_FAILED;
     const qkv_trainer_outcome end =
         qkv_probe_ledger_train(l, &step, j->last, j->o->every, add_row, j, j->error);
     qkv_probe_ledger_free(l);
-    return end == QKV_TRAINER_ENDED      ? QKV_RUN_DONE
-           : end == QKV_TRAINER_DIVERGED ? QKV_RUN_DIVERGED
-                                         : QKV_RUN_FAILED;
+    return end == QKV_TRAINER_ENDED      ? QKV_IO_OK
+           : end == QKV_TRAINER_DIVERGED ? QKV_IO_DIVERGED
+                                         : QKV_IO_FAILED;
 }
 
-qkv_run_status qkv_run_ledger_of(const qkv_io *io, const qkv_run_opening *o,
+qkv_io_status qkv_run_ledger_of(const qkv_io *io, const qkv_run_opening *o,
                                  const qkv_run_ledger_options *options, tensor_arena *arena,
                                  qkv_run_ledger *out, char *error) {
-    if (!QKV_IO_GIVEN(error, o, options, arena, out)) return QKV_RUN_FAILED;
+    if (!QKV_IO_GIVEN(error, o, options, arena, out)) return QKV_IO_FAILED;
     job j = {.o = options, .arena = arena, .out = out, .error = error};
     qkv_run_opening begin = *o;
     qkv_run_progress progress;
     char note[QKV_IO_ERROR];
     begin.weights = NULL;
-    qkv_run_status status = look_ahead(io, &begin, &j);
-    if (status != QKV_RUN_DONE) return status;
+    qkv_io_status status = look_ahead(io, &begin, &j);
+    if (status != QKV_IO_OK) return status;
     begin.at = j.first;
     qkv_trainer *t = qkv_run_open_at(io, &begin, &progress, &status, error);
     if (!t) return status;
     snprintf(note, sizeof note, "%s", error);
     status = train(t, progress.step, &j);
-    if (status == QKV_RUN_DONE) {
+    if (status == QKV_IO_OK) {
         const bool other = j.then && !are_those_of_then(qkv_trainer_params(t), j.then);
         snprintf(error, QKV_IO_ERROR, "%s",
                  *note   ? note

@@ -57,17 +57,17 @@ static bool not_yet_set(const data_option *o, int step, const char *there) {
 }
 
 /* Is the checkpoint of this configuration? A config.json that was changed by hand is another run's. */
-static qkv_run_status same_config(const qkv_io *io, const qkv_config *c, const char *checkpoint,
-                                  const qkv_run_progress *p, char *error) {
+static qkv_io_status same_config(const qkv_io *io, const qkv_config *c, const char *checkpoint,
+                                 const qkv_run_progress *p, char *error) {
     qkv_config of;
     char here[QKV_CONFIG_TEXT_SIZE], there[QKV_CONFIG_TEXT_SIZE], shown[160];
     qkv_io_status s = qkv_run_checkpoint_config(io, NULL, checkpoint, c->plugin, &of, error);
-    if (s != QKV_IO_OK) return qkv_run_status_of(s);
+    if (s != QKV_IO_OK) return s;
     const data_option *o;
     if (strcmp(c->task, of.task) != 0)
         return qkv_io_fail(error, "'%s' is of the task %.60s, and config.json of %.60s",
                            qkv_io_printable(checkpoint, shown, sizeof shown), of.task, c->task),
-               QKV_RUN_DAMAGED;
+               QKV_IO_DAMAGED;
     for (int i = 0; (o = qkv_config_option_at(c, i)); i++) {
         if (o->kind == DATA_KIND_SECTION || strcmp(o->field, "steps") == 0) continue;
         if (o->kind == DATA_KIND_FILE)
@@ -80,30 +80,30 @@ static qkv_run_status same_config(const qkv_io *io, const qkv_config *c, const c
                     "with other "
                     "options is a new one, --from this",
                     qkv_io_printable(checkpoint, shown, sizeof shown), o->option, there, here);
-        return QKV_RUN_DAMAGED;
+        return QKV_IO_DAMAGED;
     }
-    return QKV_RUN_DONE;
+    return QKV_IO_OK;
 }
 
 /* A file of the directory as text; what is not there is empty. */
-static qkv_run_status text_of(const qkv_io *io, const char *dir, const char *name,
-                              char path[QKV_IO_PATH], char **text, size_t *n, char *error) {
+static qkv_io_status text_of(const qkv_io *io, const char *dir, const char *name,
+                             char path[QKV_IO_PATH], char **text, size_t *n, char *error) {
     void *data = NULL;
     *n = 0;
-    if (!qkv_io_path(path, dir, name, error)) return QKV_RUN_FAILED;
+    if (!qkv_io_path(path, dir, name, error)) return QKV_IO_FAILED;
     qkv_io_status s = qkv_io_read_file(io, NULL, path, LONGEST, &data, n, error);
     *text = data;
-    return s == QKV_IO_ABSENT ? QKV_RUN_DONE : qkv_run_status_of(s);
+    return s == QKV_IO_ABSENT ? QKV_IO_OK : s;
 }
 
-static qkv_run_status read_metrics(const qkv_io *io, qkv_trainer *t, const char *dir, int step,
-                                   qkv_run_past *past, char *error) {
+static qkv_io_status read_metrics(const qkv_io *io, qkv_trainer *t, const char *dir, int step,
+                                  qkv_run_past *past, char *error) {
     char path[QKV_IO_PATH], why[QKV_IO_ERROR], shown[200], *text;
     size_t n, length;
     const char *from = qkv_trainer_config(t)->from;
     int first = *from ? qkv_config_from_step(from, &length) : 0;
-    qkv_run_status s = text_of(io, dir, "metrics.csv", path, &text, &n, error);
-    if (s != QKV_RUN_DONE) return s;
+    qkv_io_status s = text_of(io, dir, "metrics.csv", path, &text, &n, error);
+    if (s != QKV_IO_OK) return s;
     bool ok = qkv_run_metrics_read(t, text ? text : "", n, first, step, past, why);
     qkv_io_printable(path, shown, sizeof shown);
     if (!ok && !text)
@@ -114,33 +114,33 @@ static qkv_run_status read_metrics(const qkv_io *io, qkv_trainer *t, const char 
     else if (!ok)
         qkv_io_fail(error, "'%s' is damaged: %.280s", shown, why);
     if (text) tensor_malloc.release(NULL, text);
-    return ok ? QKV_RUN_DONE : QKV_RUN_DAMAGED;
+    return ok ? QKV_IO_OK : QKV_IO_DAMAGED;
 }
 
-static qkv_run_status read_clock(const qkv_io *io, const char *dir, int step, qkv_run_past *past,
-                                 char *error) {
+static qkv_io_status read_clock(const qkv_io *io, const char *dir, int step, qkv_run_past *past,
+                                char *error) {
     char path[QKV_IO_PATH], why[QKV_IO_ERROR], shown[200], *text;
     size_t n;
-    qkv_run_status s = text_of(io, dir, "clock.csv", path, &text, &n, error);
-    if (s != QKV_RUN_DONE || !text) return s;
+    qkv_io_status s = text_of(io, dir, "clock.csv", path, &text, &n, error);
+    if (s != QKV_IO_OK || !text) return s;
     if (!qkv_run_clock_read(text, n, step, past, why)) {
         qkv_io_fail(error, "'%s' is damaged: %.280s", qkv_io_printable(path, shown, sizeof shown),
                     why);
-        s = QKV_RUN_DAMAGED;
+        s = QKV_IO_DAMAGED;
     }
     tensor_malloc.release(NULL, text);
     return s;
 }
 
-qkv_run_status qkv_run_past_read(const qkv_io *io, qkv_trainer *t, const char *dir,
-                                 const char *checkpoint, const qkv_run_progress *p,
-                                 qkv_run_past *past, char *error) {
+qkv_io_status qkv_run_past_read(const qkv_io *io, qkv_trainer *t, const char *dir,
+                                const char *checkpoint, const qkv_run_progress *p,
+                                qkv_run_past *past, char *error) {
     char best[QKV_IO_PATH];
-    qkv_run_status s = same_config(io, qkv_trainer_config(t), checkpoint, p, error);
-    if (s == QKV_RUN_DONE) s = read_metrics(io, t, dir, p->step, past, error);
-    if (s == QKV_RUN_DONE) s = read_clock(io, dir, p->step, past, error);
-    if (s != QKV_RUN_DONE || p->best_step < 0) return s;
-    if (!qkv_io_path(best, dir, QKV_RUN_BEST, error)) return QKV_RUN_FAILED;
+    qkv_io_status s = same_config(io, qkv_trainer_config(t), checkpoint, p, error);
+    if (s == QKV_IO_OK) s = read_metrics(io, t, dir, p->step, past, error);
+    if (s == QKV_IO_OK) s = read_clock(io, dir, p->step, past, error);
+    if (s != QKV_IO_OK || p->best_step < 0) return s;
+    if (!qkv_io_path(best, dir, QKV_RUN_BEST, error)) return QKV_IO_FAILED;
     qkv_io_status f = qkv_run_checkpoint_check(io, NULL, best, error);
-    return f == QKV_IO_ABSENT ? QKV_RUN_DAMAGED : qkv_run_status_of(f);
+    return f == QKV_IO_ABSENT ? QKV_IO_DAMAGED : f;
 }

@@ -23,8 +23,8 @@ bool qkv_run_record_close(qkv_run_record *r, char *error);
 /* Reads the past of a run that goes on from the checkpoint at `checkpoint`, and refuses what is
  * missing or damaged, or belongs to another configuration than the trainer's (--steps apart).
  * Nothing is written. */
-qkv_run_status qkv_run_past_read(const qkv_io *io, qkv_trainer *t, const char *dir,
-                                 const char *checkpoint, const qkv_run_progress *p,
-                                 qkv_run_past *past, char *error);
+qkv_io_status qkv_run_past_read(const qkv_io *io, qkv_trainer *t, const char *dir,
+                                const char *checkpoint, const qkv_run_progress *p,
+                                qkv_run_past *past, char *error);
 
 #endif

@@ -27,15 +27,15 @@ typedef struct {
     qkv_trainer_course course;
     qkv_run_record record;
     bool resumed;
-    qkv_run_status left;  // why a call of the loop left it
-    qkv_io_watch watch;   // of all the run's legs
+    qkv_io_status left;  // why a call of the loop left it
+    qkv_io_watch watch;  // of all the run's legs
     char *error;
 } run;
 
 static double seconds(run *r) { return qkv_io_watch_read(&r->watch); }
 
 /* Leaves the loop. */
-static bool leave(run *r, qkv_run_status why) { return r->left = why, false; }
+static bool leave(run *r, qkv_io_status why) { return r->left = why, false; }
 
 static void warn(const run *r, const char *sentence) {
     if (r->o->warn && *sentence) r->o->warn(r->o->ctx, sentence);
@@ -60,8 +60,8 @@ static bool sound(run *r, int step) {
 }
 
 /* What a failed save means. */
-static qkv_run_status unsaved(const run *r) {
-    return r->step.diverged ? QKV_RUN_DIVERGED : QKV_RUN_FAILED;
+static qkv_io_status unsaved(const run *r) {
+    return r->step.diverged ? QKV_IO_DIVERGED : QKV_IO_FAILED;
 }
 
 static bool save_as(run *r, const char *name) {
@@ -94,14 +94,14 @@ static bool save(run *r, int step) {
 
 /* The last probes, then the last checkpoint: a run that has its last checkpoint has all its files.
  * A probe that cannot be written costs no trained weights. */
-static qkv_run_status conclude(run *r, int step) {
+static qkv_io_status conclude(run *r, int step) {
     char why[QKV_IO_ERROR];
     const qkv_probe_circuits *c = r->now.has_circuits ? &r->now.circuits : NULL;
     bool probed = qkv_run_write_probes(r->io, r->t, c, r->dir, "after", r->error);
     snprintf(why, sizeof why, "%s", r->error);
     if (!save(r, step)) return unsaved(r);
     if (!probed) qkv_io_fail(r->error, "%s", why);
-    return probed ? QKV_RUN_DONE : QKV_RUN_FAILED;
+    return probed ? QKV_IO_OK : QKV_IO_FAILED;
 }
 
 /* ---- what is done on the way ---- */
@@ -123,7 +123,7 @@ static bool measured(void *ctx, int step, const qkv_trainer_step *s) {
     qkv_run_metrics_row(r->t, &r->now, &row);
     if (row.failed) qkv_io_fail(r->error, "out of memory");
     return (!row.failed && qkv_io_append(&r->record.metrics, row.at, row.n, r->error)) ||
-           leave(r, QKV_RUN_FAILED);
+           leave(r, QKV_IO_FAILED);
 }
 
 /* Is a checkpoint due after so many steps? */
@@ -141,15 +141,15 @@ static bool updated(void *ctx, int done, const qkv_trainer_step *s) {
     if (r->o->stop && *r->o->stop) {
         if (!save(r, done)) return leave(r, unsaved(r));
         qkv_io_fail(r->error, "stopped after step %d; the state is saved, --resume goes on", done);
-        return leave(r, QKV_RUN_STOPPED);
+        return leave(r, QKV_IO_STOPPED);
     }
     if (!is_due(r, done) || save(r, done)) return true;
-    if (r->step.diverged) return leave(r, QKV_RUN_DIVERGED);
+    if (r->step.diverged) return leave(r, QKV_IO_DIVERGED);
     warn(r, r->error);  // training goes on: the next save may succeed
     return true;
 }
 
-static qkv_run_status train(run *r) {
+static qkv_io_status train(run *r) {
     const qkv_trainer_calls calls = {evaluated, measured, updated, r};
     int step = r->progress.step;
     qkv_trainer_outcome end =
@@ -157,33 +157,33 @@ static qkv_run_status train(run *r) {
     switch (end) {
         case QKV_TRAINER_ENDED: return conclude(r, step);
         case QKV_TRAINER_LEFT: return r->left;
-        case QKV_TRAINER_DIVERGED: return QKV_RUN_DIVERGED;
+        case QKV_TRAINER_DIVERGED: return QKV_IO_DIVERGED;
         case QKV_TRAINER_FAILED: break;
     }
-    return QKV_RUN_FAILED;
+    return QKV_IO_FAILED;
 }
 
 /* ---- beginning, or going on ---- */
 
 /* Loads the state at which a resumed run stands, and looks whether all that it left is whole. */
-static qkv_run_status go_on(run *r, qkv_run_past *past) {
+static qkv_io_status go_on(run *r, qkv_run_past *past) {
     char path[QKV_IO_PATH];
     int skipped = 0;
     qkv_io_status s = qkv_run_latest(r->io, NULL, r->dir, path, &skipped, r->error);
     if (s == QKV_IO_OK && skipped) warn(r, r->error);
     bool none = s == QKV_IO_ABSENT;
-    if (none && !*r->c->from) return QKV_RUN_DONE;  // it was stopped before its first checkpoint
-    if (none && !qkv_io_path(path, r->dir, QKV_RUN_START, r->error)) return QKV_RUN_FAILED;
+    if (none && !*r->c->from) return QKV_IO_OK;  // it was stopped before its first checkpoint
+    if (none && !qkv_io_path(path, r->dir, QKV_RUN_START, r->error)) return QKV_IO_FAILED;
     if (none || s == QKV_IO_OK) s = qkv_run_restore(r->io, r->t, &r->progress, path, r->error);
     if (s == QKV_IO_OK) warn(r, r->error);
-    if (s != QKV_IO_OK) return qkv_run_status_of(s);
+    if (s != QKV_IO_OK) return s;
     r->resumed = !none;
-    if (none) return QKV_RUN_DONE;
+    if (none) return QKV_IO_OK;
     const ag_param_entry *bad = qkv_trainer_first_bad_parameter(qkv_trainer_params(r->t));
     if (bad)
         return qkv_io_fail(r->error, "step %d: the parameter '%.100s' is not finite",
                            r->progress.step, bad->name),
-               QKV_RUN_DIVERGED;
+               QKV_IO_DIVERGED;
     return qkv_run_past_read(r->io, r->t, r->dir, path, &r->progress, past, r->error);
 }
 
@@ -195,15 +195,15 @@ static bool replaces_its_source(const run *r) {
 }
 
 /* Before anything is written. */
-static qkv_run_status begin(run *r) {
+static qkv_io_status begin(run *r) {
     r->progress = qkv_run_progress_start();
     r->course = qkv_trainer_course_start();
-    if (r->o->resume || !*r->c->from) return QKV_RUN_DONE;
+    if (r->o->resume || !*r->c->from) return QKV_IO_OK;
     if (replaces_its_source(r))
         return qkv_io_fail(r->error, "--from: a run cannot replace the one that it begins from"),
-               QKV_RUN_USAGE;
-    qkv_run_status s = qkv_run_begin_from(r->io, r->t, r->o->threads, &r->progress, r->error);
-    if (s == QKV_RUN_DONE) warn(r, r->error);
+               QKV_IO_USAGE;
+    qkv_io_status s = qkv_run_begin_from(r->io, r->t, r->o->threads, &r->progress, r->error);
+    if (s == QKV_IO_OK) warn(r, r->error);
     return s;
 }
 
@@ -237,61 +237,61 @@ static bool look_at_the_end(run *r, int step, qkv_run_summary *out) {
     return true;
 }
 
-static qkv_run_status train_and_probe(run *r, const qkv_run_past *past, qkv_run_summary *out) {
+static qkv_io_status train_and_probe(run *r, const qkv_run_past *past, qkv_run_summary *out) {
     bool starts_anew = !r->resumed && *r->c->from && !r->o->resume;
     const qkv_config_saving saving = {r->o->save_every, r->o->keep < 1 ? 1 : r->o->keep};
     if ((starts_anew && !save_as(r, QKV_RUN_START)) ||
         !qkv_run_write_descriptions(r->io, r->t, &saving, r->dir, r->error) ||
         !qkv_run_record_open(&r->record, r->io, r->t, r->dir, past, r->error))
-        return QKV_RUN_FAILED;
-    if (!r->resumed && !write_beginning(r)) return QKV_RUN_FAILED;
+        return QKV_IO_FAILED;
+    if (!r->resumed && !write_beginning(r)) return QKV_IO_FAILED;
     if (r->o->begun) r->o->begun(r->o->ctx);
-    qkv_run_status s = train(r);
+    qkv_io_status s = train(r);
     char ignored[QKV_IO_ERROR];
-    bool closed = qkv_run_record_close(&r->record, s == QKV_RUN_DONE ? r->error : ignored);
-    if (s != QKV_RUN_DONE) return s;
-    return closed && look_at_the_end(r, r->progress.step, out) ? QKV_RUN_DONE : QKV_RUN_FAILED;
+    bool closed = qkv_run_record_close(&r->record, s == QKV_IO_OK ? r->error : ignored);
+    if (s != QKV_IO_OK) return s;
+    return closed && look_at_the_end(r, r->progress.step, out) ? QKV_IO_OK : QKV_IO_FAILED;
 }
 
-static qkv_run_status run_in(run *r, qkv_run_summary *out) {
+static qkv_io_status run_in(run *r, qkv_run_summary *out) {
     qkv_run_past past = {.before = qkv_trainer_course_start()};
-    qkv_run_status s = r->o->resume ? go_on(r, &past) : QKV_RUN_DONE;
-    if (s != QKV_RUN_DONE) return s;
+    qkv_io_status s = r->o->resume ? go_on(r, &past) : QKV_IO_OK;
+    if (s != QKV_IO_OK) return s;
     r->watch.sum += past.seconds;
     r->course = past.before;
     bool ended = r->resumed && (r->progress.step >= r->c->steps || past.with.enough);
     if (!ended) return train_and_probe(r, &past, out);
     r->course = past.with;
-    if (!look_at_the_end(r, r->progress.step, out)) return QKV_RUN_FAILED;
+    if (!look_at_the_end(r, r->progress.step, out)) return QKV_IO_FAILED;
     out->nothing_to_do = true;
     out->seconds = past.seconds;
-    return QKV_RUN_DONE;
+    return QKV_IO_OK;
 }
 
 /* Makes what the run needs in memory, before anything is written. */
-static qkv_run_status prepare(run *r, const qkv_config *c, const data_spec *spec) {
+static qkv_io_status prepare(run *r, const qkv_config *c, const data_spec *spec) {
     r->arena = tensor_arena_new(NULL);
     r->row_arena = tensor_arena_new(NULL);
-    if (!r->arena || !r->row_arena) return qkv_io_fail(r->error, "out of memory"), QKV_RUN_FAILED;
+    if (!r->arena || !r->row_arena) return qkv_io_fail(r->error, "out of memory"), QKV_IO_FAILED;
     r->t = qkv_trainer_new(NULL, c, spec, r->o->threads, r->error);
-    if (!r->t) return strstr(r->error, "out of memory") ? QKV_RUN_FAILED : QKV_RUN_USAGE;
+    if (!r->t) return strstr(r->error, "out of memory") ? QKV_IO_FAILED : QKV_IO_USAGE;
     r->c = qkv_trainer_config(r->t);
     qkv_trainer_detect_anomaly(r->t, r->o->detect_anomaly);
     r->now = qkv_run_moment_new(r->arena, r->t);
     return begin(r);
 }
 
-qkv_run_status qkv_run_train(const qkv_io *io, const qkv_config *c, const data_spec *spec,
-                             const qkv_run_options *o, qkv_run_summary *out, char *error) {
-    if (!QKV_IO_GIVEN(error, c, spec, o, out)) return QKV_RUN_FAILED;
+qkv_io_status qkv_run_train(const qkv_io *io, const qkv_config *c, const data_spec *spec,
+                            const qkv_run_options *o, qkv_run_summary *out, char *error) {
+    if (!QKV_IO_GIVEN(error, c, spec, o, out)) return QKV_IO_FAILED;
     io = qkv_io_of(io);
     run r = {.io = io, .o = o, .watch = qkv_io_watch_start(), .error = error};
     int lock = -1;
-    qkv_run_status s = prepare(&r, c, spec);
-    if (s == QKV_RUN_DONE) s = qkv_run_open_directory(io, o, r.dir, &lock, error);
-    if (s == QKV_RUN_DONE) s = run_in(&r, out);
-    if (s == QKV_RUN_DONE && !qkv_trainer_loss_levels(r.t, "test", TEST_EXAMPLES, &out->levels))
-        s = (qkv_trainer_fail(r.t, error), QKV_RUN_FAILED);
+    qkv_io_status s = prepare(&r, c, spec);
+    if (s == QKV_IO_OK) s = qkv_run_open_directory(io, o, r.dir, &lock, error);
+    if (s == QKV_IO_OK) s = run_in(&r, out);
+    if (s == QKV_IO_OK && !qkv_trainer_loss_levels(r.t, "test", TEST_EXAMPLES, &out->levels))
+        s = (qkv_trainer_fail(r.t, error), QKV_IO_FAILED);
     qkv_trainer_free(r.t);
     tensor_arena_free(r.row_arena);
     tensor_arena_free(r.arena);

@@ -24,15 +24,6 @@
 extern "C" {
 #endif
 
-typedef enum {
-    QKV_RUN_DONE,
-    QKV_RUN_FAILED,
-    QKV_RUN_USAGE,     // options that do not belong together
-    QKV_RUN_DAMAGED,   // a file of the run is damaged
-    QKV_RUN_DIVERGED,  // a number is not finite; the last checkpoint is good
-    QKV_RUN_STOPPED    // asked to stop; the state is saved
-} qkv_run_status;
-
 enum { QKV_RUN_SAVE_LOG = QKV_CONFIG_SAVE_LOG };  // after 1, 2, 4, 8 ... steps
 
 /* What does not change a result. */
@@ -49,7 +40,7 @@ typedef struct {
     int keep;        // how many of them stay
     bool detect_anomaly;  // look at every number of every step (qkv_trainer_detect_anomaly)
     const volatile sig_atomic_t
-        *stop;  // not 0: finish the step, save, return QKV_RUN_STOPPED; may be NULL
+        *stop;  // not 0: finish the step, save, return QKV_IO_STOPPED; may be NULL
     void (*begun)(
         void *ctx);  // before the first step, once the directory is the run's; may be NULL
     void (*progress)(void *ctx, int step, int steps, double loss,
@@ -72,15 +63,15 @@ typedef struct {
 
 /* Runs a resolved configuration to its end; one with `from` begins with that state, and its
  * config.json says at which step and with what checksum. A sentence in error (QKV_IO_ERROR) unless
- * QKV_RUN_DONE. */
-qkv_run_status qkv_run_train(const qkv_io *io, const qkv_config *c, const data_spec *spec,
-                             const qkv_run_options *options, qkv_run_summary *out, char *error);
+ * QKV_IO_OK. */
+qkv_io_status qkv_run_train(const qkv_io *io, const qkv_config *c, const data_spec *spec,
+                            const qkv_run_options *options, qkv_run_summary *out, char *error);
 
 /* ---- opening a run ---- */
 
 /* config.json of a run directory, as text (released by tensor_malloc.release). */
-qkv_run_status qkv_run_config_text(const qkv_io *io, const char *dir, char **text, size_t *n,
-                                   char *error);
+qkv_io_status qkv_run_config_text(const qkv_io *io, const char *dir, char **text, size_t *n,
+                                  char *error);
 
 enum { QKV_RUN_NEWEST = -1 };
 
@@ -96,24 +87,24 @@ typedef struct {
 } qkv_run_opening;
 
 /* config.json, resolved; every option must stand in it. */
-qkv_run_status qkv_run_open_config(const qkv_io *io, const qkv_run_opening *o, qkv_config *c,
-                                   data_spec *spec, char *error);
+qkv_io_status qkv_run_open_config(const qkv_io *io, const qkv_run_opening *o, qkv_config *c,
+                                  data_spec *spec, char *error);
 
 /* A trainer with a run's state: of the newest checkpoint, or of any step that it has behind it, by
  * the nearest earlier checkpoint, or none, and training on from there. NULL with status and error.
  * On success error is empty, or a sentence worth saying: these may not be the bits of then. */
 qkv_trainer *qkv_run_open_at(const qkv_io *io, const qkv_run_opening *o, qkv_run_progress *progress,
-                             qkv_run_status *status, char *error);
+                             qkv_io_status *status, char *error);
 
 /* The same for the newest checkpoint. */
 qkv_trainer *qkv_run_open(const qkv_io *io, const char *dir, const struct qkv_config_plugin *plugin,
-                          int threads, qkv_run_progress *progress, qkv_run_status *status,
+                          int threads, qkv_run_progress *progress, qkv_io_status *status,
                           char *error);
 
 /* The configuration that a run --from `from` has where it says nothing else, as JSON (released by
  * tensor_malloc.release): the other run's, or that of a checkpoint; NULL for a file of weights. */
-qkv_run_status qkv_run_source_config(const qkv_io *io, const char *from, char **json, size_t *n,
-                                     char *error);
+qkv_io_status qkv_run_source_config(const qkv_io *io, const char *from, char **json, size_t *n,
+                                    char *error);
 
 #ifdef __cplusplus
 }

@@ -13,24 +13,24 @@
 #include "train/trainer/anomaly.h"
 
 /* The configuration stored in a file, if it is a checkpoint. */
-static qkv_run_status config_of_file(const qkv_io *io, const char *path, char **json, size_t *n,
-                                     char *error) {
+static qkv_io_status config_of_file(const qkv_io *io, const char *path, char **json, size_t *n,
+                                    char *error) {
     qkv_io_safetensors file;
     qkv_io_status s = qkv_io_safetensors_open(&file, io, NULL, path, error);
-    if (s != QKV_IO_OK) return qkv_run_status_of(s);
+    if (s != QKV_IO_OK) return s;
     const char *text = qkv_io_safetensors_note(&file, "config");
     *n = text ? strlen(text) : 0;
     if (text && (*json = tensor_malloc.alloc(NULL, *n + 1)))
         memcpy(*json, text, *n + 1);
     else if (text)
-        s = (qkv_io_fail(error, "out of memory"), QKV_IO_UNREADABLE);
+        s = (qkv_io_fail(error, "out of memory"), QKV_IO_FAILED);
     qkv_io_safetensors_close(&file);
-    return qkv_run_status_of(s);
+    return s;
 }
 
-qkv_run_status qkv_run_source_config(const qkv_io *io, const char *from, char **json, size_t *n,
-                                     char *error) {
-    if (!QKV_IO_GIVEN(error, from, json, n)) return QKV_RUN_FAILED;
+qkv_io_status qkv_run_source_config(const qkv_io *io, const char *from, char **json, size_t *n,
+                                    char *error) {
+    if (!QKV_IO_GIVEN(error, from, json, n)) return QKV_IO_FAILED;
     char dir[QKV_IO_PATH];
     size_t length;
     *json = NULL;
@@ -39,27 +39,27 @@ qkv_run_status qkv_run_source_config(const qkv_io *io, const char *from, char **
     char why[QKV_IO_ERROR];
     qkv_config_from_step(from, &length);
     snprintf(dir, sizeof dir, "%.*s", (int)length, from);
-    qkv_run_status s = qkv_run_config_text(io, dir, json, n, why);
-    if (s != QKV_RUN_DONE) qkv_io_fail(error, "--from RUN[@STEP]: %.400s", why);
+    qkv_io_status s = qkv_run_config_text(io, dir, json, n, why);
+    if (s != QKV_IO_OK) qkv_io_fail(error, "--from RUN[@STEP]: %.400s", why);
     return s;
 }
 
 /* ---- taking over ---- */
 
 /* "the state of 'RUN' does not fit: WHAT 'NAME'MORE" */
-static qkv_run_status unfit(char *error, const char *from, const char *what, const char *name,
-                            const char *more) {
+static qkv_io_status unfit(char *error, const char *from, const char *what, const char *name,
+                           const char *more) {
     char shown[160], which[100];
     qkv_io_fail(error, "--from: the state of '%s' does not fit: %s '%s'%s%s",
                 qkv_io_printable(from, shown, sizeof shown), what,
                 qkv_io_printable(name, which, sizeof which), more,
                 qkv_run_layout_is_moment(name) ? "; --no-moments begins the optimiser anew" : "");
-    return QKV_RUN_USAGE;
+    return QKV_IO_USAGE;
 }
 
 /* Copies all tensors that both have, after a look whether they have the same ones. */
-static qkv_run_status take_over(const char *name, const qkv_run_layout *from,
-                                const qkv_run_layout *to, bool moments, char *error) {
+static qkv_io_status take_over(const char *name, const qkv_run_layout *from,
+                               const qkv_run_layout *to, bool moments, char *error) {
     for (int i = QKV_RUN_LAYOUT_STATE; i < to->n; i++) {
         const qkv_io_stored *want = &to->tensor[i];
         if (!moments && qkv_run_layout_is_moment(want->name)) continue;
@@ -81,17 +81,17 @@ static qkv_run_status take_over(const char *name, const qkv_run_layout *from,
         memcpy((void *)(size_t)want->data,
                qkv_io_stored_find(from->tensor, from->n, i, want->name)->data, want->bytes);
     }
-    return QKV_RUN_DONE;
+    return QKV_IO_OK;
 }
 
 /* The state of another run. */
-static qkv_run_status from_run(const qkv_io *io, qkv_trainer *t, int threads, int *step,
-                               char *error) {
+static qkv_io_status from_run(const qkv_io *io, qkv_trainer *t, int threads, int *step,
+                              char *error) {
     const qkv_config *c = qkv_trainer_config(t);
     char dir[QKV_IO_PATH], note[QKV_IO_ERROR];
     size_t length;
     qkv_run_progress progress;
-    qkv_run_status status;
+    qkv_io_status status;
     qkv_run_layout_state none = {0};
     qkv_run_layout from = {0}, to = {0};
     qkv_run_opening o = {.dir = dir, .plugin = c->plugin, .threads = threads, .at = QKV_RUN_NEWEST};
@@ -106,8 +106,8 @@ static qkv_run_status from_run(const qkv_io *io, qkv_trainer *t, int threads, in
     if (room)
         status = take_over(c->from, &from, &to, c->moments, error);
     else
-        status = (qkv_io_fail(error, "out of memory"), QKV_RUN_FAILED);
-    if (status == QKV_RUN_DONE) snprintf(error, QKV_IO_ERROR, "%s", note);
+        status = (qkv_io_fail(error, "out of memory"), QKV_IO_FAILED);
+    if (status == QKV_IO_OK) snprintf(error, QKV_IO_ERROR, "%s", note);
     qkv_run_layout_free(&from);
     qkv_run_layout_free(&to);
     qkv_trainer_free(other);
@@ -115,7 +115,7 @@ static qkv_run_status from_run(const qkv_io *io, qkv_trainer *t, int threads, in
 }
 
 /* Compares the state's checksum with the one that the configuration wants, or notes it. */
-static qkv_run_status note_source(qkv_trainer *t, int step, char *error) {
+static qkv_io_status note_source(qkv_trainer *t, int step, char *error) {
     const qkv_config *c = qkv_trainer_config(t);
     char sum[16], from[QKV_CONFIG_TEXT_SIZE + 16], shown[200];
     size_t length;
@@ -124,45 +124,44 @@ static qkv_run_status note_source(qkv_trainer *t, int step, char *error) {
     bool ok = qkv_run_layout_init(&l, t, &none), file = qkv_config_from_is_file(c->from);
     if (ok) snprintf(sum, sizeof sum, "%08x", qkv_run_layout_checksum(&l, c->moments));
     qkv_run_layout_free(&l);
-    if (!ok) return qkv_io_fail(error, "out of memory"), QKV_RUN_FAILED;
+    if (!ok) return qkv_io_fail(error, "out of memory"), QKV_IO_FAILED;
     qkv_io_printable(c->from, shown, sizeof shown);
     if (*c->from_checksum && strcmp(c->from_checksum, sum) != 0)
         return qkv_io_fail(error,
                            "the state of '%s' has the checksum %s, not %s: it is another one",
                            shown, sum, c->from_checksum),
-               QKV_RUN_DAMAGED;
+               QKV_IO_DAMAGED;
     qkv_config_from_step(c->from, &length);
     if (file)
         snprintf(from, sizeof from, "%s", c->from);
     else
         snprintf(from, sizeof from, "%.*s@%d", (int)length, c->from, step);
     if (strlen(from) >= QKV_CONFIG_TEXT_SIZE)
-        return qkv_io_fail(error, "--from: '%s' is too long a name", shown), QKV_RUN_USAGE;
+        return qkv_io_fail(error, "--from: '%s' is too long a name", shown), QKV_IO_USAGE;
     qkv_trainer_note_source(t, from, sum);
-    return QKV_RUN_DONE;
+    return QKV_IO_OK;
 }
 
-qkv_run_status qkv_run_begin_from(const qkv_io *io, qkv_trainer *t, int threads,
-                                  qkv_run_progress *progress, char *error) {
+qkv_io_status qkv_run_begin_from(const qkv_io *io, qkv_trainer *t, int threads,
+                                 qkv_run_progress *progress, char *error) {
     const qkv_config *c = qkv_trainer_config(t);
     char note[QKV_IO_ERROR];
     int step = 0;
     *error = '\0';
-    qkv_run_status s = qkv_config_from_is_file(c->from)
-                           ? qkv_run_status_of(qkv_run_load_weights(io, t, c->from, error))
-                           : from_run(io, t, threads, &step, error);
-    if (s != QKV_RUN_DONE) return s;
+    qkv_io_status s = qkv_config_from_is_file(c->from) ? qkv_run_load_weights(io, t, c->from, error)
+                                                       : from_run(io, t, threads, &step, error);
+    if (s != QKV_IO_OK) return s;
     if (c->steps <= step)
         return qkv_io_fail(error, "--from begins at step %d: --steps %d is no more than that", step,
                            c->steps),
-               QKV_RUN_USAGE;
+               QKV_IO_USAGE;
     const ag_param_entry *bad = qkv_trainer_first_bad_parameter(qkv_trainer_params(t));
     if (bad)
         return qkv_io_fail(error, "--from: the parameter '%.100s' is not finite", bad->name),
-               QKV_RUN_DIVERGED;
+               QKV_IO_DIVERGED;
     snprintf(note, sizeof note, "%s", error);
     s = note_source(t, step, error);
-    if (s == QKV_RUN_DONE) snprintf(error, QKV_IO_ERROR, "%s", note);
+    if (s == QKV_IO_OK) snprintf(error, QKV_IO_ERROR, "%s", note);
     *progress = qkv_run_progress_start();
     progress->step = step;
     return s;

@@ -264,9 +264,9 @@ static bool all_is_right(checker *k) {
            text_is_right(k, "holds", k->s->holds) && text_is_right(k, "fails", k->s->fails);
 }
 
-qkv_run_status qkv_study_check(const qkv_study *s, const qkv_study_results *known,
-                               const qkv_study_options *o, char *error) {
-    if (!QKV_IO_GIVEN(error, s, o)) return QKV_RUN_FAILED;
+qkv_io_status qkv_study_check(const qkv_study *s, const qkv_study_results *known,
+                              const qkv_study_options *o, char *error) {
+    if (!QKV_IO_GIVEN(error, s, o)) return QKV_IO_FAILED;
     const size_t n = (size_t)s->n_variants;
     checker k = {.s = s, .known = known, .o = o, .error = error, .arena = tensor_arena_new(NULL)};
     if (k.arena) {
@@ -279,5 +279,5 @@ qkv_run_status qkv_study_check(const qkv_study *s, const qkv_study_results *know
     if (!room) qkv_io_fail(error, "out of memory");
     const bool ok = room && all_is_right(&k);
     tensor_arena_free(k.arena);
-    return ok ? QKV_RUN_DONE : room ? QKV_RUN_USAGE : QKV_RUN_FAILED;
+    return ok ? QKV_IO_OK : room ? QKV_IO_USAGE : QKV_IO_FAILED;
 }

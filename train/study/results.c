@@ -80,7 +80,7 @@ bool qkv_study_results_add_line(const qkv_study *s, const char *line, size_t n,
 
 qkv_io_status qkv_study_results_read(const qkv_io *io, const char *path, const qkv_study *s,
                                      qkv_study_results *out, char *error) {
-    if (!QKV_IO_GIVEN(error, path, s, out)) return QKV_IO_UNREADABLE;
+    if (!QKV_IO_GIVEN(error, path, s, out)) return QKV_IO_FAILED;
     void *text;
     size_t n;
     qkv_io_status status = qkv_io_read_file(io, NULL, path, (size_t)1 << 30, &text, &n, error);
@@ -98,5 +98,5 @@ qkv_io_status qkv_study_results_read(const qkv_io *io, const char *path, const q
     }
     tensor_malloc.release(NULL, text);
     if (!ok) qkv_io_fail(error, "out of memory");
-    return ok ? QKV_IO_OK : QKV_IO_UNREADABLE;
+    return ok ? QKV_IO_OK : QKV_IO_FAILED;
 }

@@ -92,17 +92,17 @@ static bool list_jobs(crew *c) {
 }
 
 /* With the directory locked. */
-static qkv_run_status run_in(const qkv_io *io, const qkv_study *s, const qkv_study_options *o,
-                             qkv_study_results *out, char *error) {
+static qkv_io_status run_in(const qkv_io *io, const qkv_study *s, const qkv_study_options *o,
+                            qkv_study_results *out, char *error) {
     crew c = {.s = s, .o = o, .out = out, .error = error, .watch = qkv_io_watch_start()};
     char path[QKV_IO_PATH], ignored[QKV_IO_ERROR];
     *error = '\0';
-    if (!qkv_io_path(path, o->dir, "results.jsonl", error)) return QKV_RUN_FAILED;
+    if (!qkv_io_path(path, o->dir, "results.jsonl", error)) return QKV_IO_FAILED;
     qkv_io_status read = qkv_study_results_read(io, path, s, out, error);
-    if (read != QKV_IO_OK) return read == QKV_IO_DAMAGED ? QKV_RUN_DAMAGED : QKV_RUN_FAILED;
-    if (!list_jobs(&c)) return qkv_io_fail(error, "out of memory"), QKV_RUN_FAILED;
-    if (c.n == 0) return QKV_RUN_DONE;
-    if (!qkv_io_append_open(&c.file, io, path, UINT64_MAX, error)) return QKV_RUN_FAILED;
+    if (read != QKV_IO_OK) return read;
+    if (!list_jobs(&c)) return qkv_io_fail(error, "out of memory"), QKV_IO_FAILED;
+    if (c.n == 0) return QKV_IO_OK;
+    if (!qkv_io_append_open(&c.file, io, path, UINT64_MAX, error)) return QKV_IO_FAILED;
     qkv_trainer_pool *pool = qkv_trainer_pool_new(NULL, o->jobs < c.n ? o->jobs : c.n);
     if (pool) {
         pthread_mutex_init(&c.mutex, NULL);
@@ -113,20 +113,20 @@ static qkv_run_status run_in(const qkv_io *io, const qkv_study *s, const qkv_stu
     }
     qkv_trainer_pool_free(pool);
     bool closed = qkv_io_append_close(&c.file, c.failed ? ignored : error);
-    if (!pool || c.failed || !closed) return QKV_RUN_FAILED;
-    if (c.done == c.n) return QKV_RUN_DONE;
+    if (!pool || c.failed || !closed) return QKV_IO_FAILED;
+    if (c.done == c.n) return QKV_IO_OK;
     qkv_io_fail(error, "stopped after %d of %d trainings; the same command goes on", c.done, c.n);
-    return QKV_RUN_STOPPED;
+    return QKV_IO_STOPPED;
 }
 
-qkv_run_status qkv_study_run(const qkv_io *io, const qkv_study *s, const qkv_study_options *o,
-                             qkv_study_results *out, char *error) {
-    if (!QKV_IO_GIVEN(error, s, o, out)) return QKV_RUN_FAILED;
+qkv_io_status qkv_study_run(const qkv_io *io, const qkv_study *s, const qkv_study_options *o,
+                            qkv_study_results *out, char *error) {
+    if (!QKV_IO_GIVEN(error, s, o, out)) return QKV_IO_FAILED;
     int lock;
     if (!qkv_io_make_directory(io, o->dir, error) ||
         !qkv_run_lock(io, o->dir, "study", &lock, error))
-        return QKV_RUN_FAILED;
-    qkv_run_status status = run_in(io, s, o, out, error);
+        return QKV_IO_FAILED;
+    qkv_io_status status = run_in(io, s, o, out, error);
     qkv_run_close_directory(io, lock);
     return status;
 }

@@ -176,11 +176,11 @@ typedef struct {
     void *ctx;
 } qkv_study_options;
 
-/* Runs the trainings that have no result yet, then leaves all results in *out. QKV_RUN_STOPPED: the
+/* Runs the trainings that have no result yet, then leaves all results in *out. QKV_IO_STOPPED: the
  * finished ones are kept, the same call goes on. One training that fails does not end the others:
  * its sentence is its result. */
-qkv_run_status qkv_study_run(const qkv_io *io, const qkv_study *s, const qkv_study_options *o,
-                             qkv_study_results *out, char *error);
+qkv_io_status qkv_study_run(const qkv_io *io, const qkv_study *s, const qkv_study_options *o,
+                            qkv_study_results *out, char *error);
 
 /* A training without a step: which numbers would be measured, whatever they are. False with a
  * sentence. */
@@ -189,10 +189,10 @@ bool qkv_study_rehearse(const qkv_study *s, int variant, const qkv_study_options
 
 /* Before anything is trained: do all options exist, fit together and have an effect, does every variant
  * measure what its bands, and some variant what columns, picture and sentences name? Variants that have
- * results (known may be NULL) are judged by them, others rehearsed. QKV_RUN_USAGE: no, with a
+ * results (known may be NULL) are judged by them, others rehearsed. QKV_IO_USAGE: no, with a
  * sentence. */
-qkv_run_status qkv_study_check(const qkv_study *s, const qkv_study_results *known,
-                               const qkv_study_options *o, char *error);
+qkv_io_status qkv_study_check(const qkv_study *s, const qkv_study_results *known,
+                              const qkv_study_options *o, char *error);
 
 /* ---- judging ---- */
 
