@@ -129,6 +129,16 @@ assert o["taught"]' && ran 0 tape of-$task --as-trained --train --example 3 || r
         refused 2 'holds 16' tape words --line 'the and the and the and the and the and '
 }
 
+# The graph as a picture: a frame for each map, a line for each input.
+a_picture() {
+    needs gnuplot || return
+    ran 0 plot plain --tape --out pic && [ -s pic/tape.png ] && [ "$(grep -c '^2,' pic/tape.csv)" -eq 38 ] &&
+        [ "$(grep -c '^3,' pic/tape.csv)" -eq 20 ] && ran 0 plot deep --tape --example 2 --at 1 --out pic --format svg &&
+        grep -q 'layer1.mlp.hidden' pic/tape.svg && refused 2 '--tape is of one run' plot plain deep --tape &&
+        refused 2 'ask for one' plot plain --tape --attention && refused 2 'there is no state at step 9' \
+            plot plain --tape --at 9
+}
+
 a_plugin() {
     train own --plugin "$root/examples/linear_attention.c" --block linear_attention &&
         ran 0 tape own --plugin "$root/examples/linear_attention.c" --path 'layer0.attn.q.w[0,1]' &&
@@ -156,7 +166,7 @@ what_is_wrong_is_said() {
         refused 2 'a batch has the examples 0 to 63' tape plain --train --example 64 &&
         refused 2 'there is no state at step 9' tape plain --at 9 &&
         refused 2 '--json does nothing with --csv' tape plain --json --csv &&
-        refused 2 "no readout" tape plain --answer xyz || return 1
+        refused 2 "there is no 'xyz'" tape plain --answer xyz || return 1
     "$QKV" tape plain --npy weights >/dev/null && "$QKV" export plain --npy exported >/dev/null || return 1
     cp plain/step-00000003.safetensors w.safetensors && ran 0 tape plain --weights w.safetensors &&
         refused 2 "needs the optimiser's moments" tape plain --weights w.safetensors --update || return 1
@@ -184,5 +194,5 @@ nothing_changed() {
 }
 
 find plain deep -type f -exec cksum {} + | sort >before
-suite the_list a_node terms_add_up a_path the_update three_commands other_runs a_plugin files \
+suite the_list a_node terms_add_up a_path the_update three_commands other_runs a_picture a_plugin files \
     what_is_wrong_is_said in_double as_pytorch_has_it nothing_changed

@@ -14,7 +14,7 @@
 typedef struct {
     qkv_plot_style style;
     const char *only, *out, *answer, *prompt, *change;
-    bool attention, animate, ledger;
+    bool attention, animate, ledger, tape;
     long example, frames;
     cli_state state;
     bool said_no_gnuplot;  // one line is enough
@@ -34,18 +34,20 @@ static int take_picture(const char *command, const cli_option *o, const char *va
 static const cli_option options[] = {
     CLI_OPTIONS_STYLE(request, style),
     CLI_OWN(request, only, take_picture, "only", "NAME", "one of the pictures of qkv list plots",
-            .without = "attention|animate"),
+            .without = "attention|animate|tape"),
     CLI_FLAG(request, animate, "animate",
              "attention and circuits over the steps, as one moving picture (a gif)",
              .without = "format"),
     CLI_INT(request, frames, "frames", "N", 40, 2, 500, "of so many steps, evenly apart",
             .needs = "animate"),
     CLI_FLAG(request, ledger, "ledger", "who took the loss down, from the table of qkv ledger",
-             .without = "animate|attention"),
+             .without = "animate|attention|tape"),
     CLI_FLAG(request, attention, "attention", "one example's attention, every layer and head",
              .without = "animate"),
+    CLI_FLAG(request, tape, "tape", "one example's graph: every node's value and gradient",
+             .without = "animate|attention"),
     CLI_INT(request, example, "example", "I", 0, 0, 2000000000, "which held-out example",
-            .needs = "attention", .without = "prompt"),
+            .needs = "attention|tape", .without = "prompt"),
     CLI_TEXT(request, prompt, "prompt", "TEXT", "this text instead, of a run on text",
              .needs = "attention"),
     CLI_TEXT(request, change, "change", "CHANGE",
@@ -53,13 +55,13 @@ static const cli_option options[] = {
              "layer before and after",
              .needs = "attention"),
     CLI_INT(request, state.at, "at", "STEP", QKV_RUN_NEWEST, 0, 1000000000,
-            "its state after so many steps; of an animation the last", .needs = "attention|animate",
-            .def = "the newest"),
+            "its state after so many steps; of an animation the last",
+            .needs = "attention|animate|tape", .def = "the newest"),
     CLI_TEXT(request, answer, "answer", "NAME", "which of several answers is framed",
              .needs = "attention"),
     CLI_FILE(request, state.data, "data",
              "where the file is now that the run read; a directory: all of them",
-             .needs = "attention|animate", .def = "where it was"),
+             .needs = "attention|animate|tape", .def = "where it was"),
     CLI_OPTION_PLUGIN(request, state.plugin, "the plugin with the run's task or block"),
     CLI_DIRECTORY(request, out, "out", "where the pictures go",
                   .def = "RUN/plots; of several runs runs/compare"),
@@ -72,17 +74,19 @@ static int check_runs(const request *r, int n) {
         [QKV_PLOT_OF_RUNS] = "is of several runs, one is given",
         [QKV_PLOT_OF_STUDY] = "is drawn by qkv study",
         [QKV_PLOT_OF_EXAMPLE] = "is drawn with --attention",
+        [QKV_PLOT_OF_GRAPH] = "is drawn with --tape",
         [QKV_PLOT_OF_STEPS] = "is drawn with --animate",
         [QKV_PLOT_OF_LEDGER] = "is drawn with --ledger"};
     if (n < 1) return cli_error(CLI_USAGE, "plot", "at least one run directory is needed");
     if (n > 32)
         return cli_error(CLI_USAGE, "plot", "at most 32 runs can be compared, %d are given", n);
-    if (n > 1 && (r->attention || r->animate || r->ledger))
-        return cli_error(CLI_USAGE, "plot", "--%s is of one run, %d are given",
-                         r->attention ? "attention"
-                         : r->ledger  ? "ledger"
-                                      : "animate",
-                         n);
+    const char *one = r->attention ? "attention"
+                      : r->ledger  ? "ledger"
+                      : r->tape    ? "tape"
+                      : r->animate ? "animate"
+                                   : NULL;
+    if (n > 1 && one)
+        return cli_error(CLI_USAGE, "plot", "--%s is of one run, %d are given", one, n);
     const qkv_plot_info *p = qkv_plot_list();
     while (r->only && p->name && strcmp(p->name, r->only)) p++;
     const qkv_plot_of drawn = r->ledger ? QKV_PLOT_OF_LEDGER
@@ -148,6 +152,30 @@ static int plot_example(request *r, const char *run) {
     if (code != CLI_OK) return code;
     if (!written) return cli_error(CLI_FAILED, "plot", "%s", error);
     return cli_code(qkv_plot_example(r->out ? r->out : run, r->out, &r->style, report, r));
+}
+
+/* The graph of one example of a run. */
+static int plot_tape(request *r, const char *run) {
+    char error[QKV_IO_ERROR], title[300], shown[200];
+    qkv_run_progress progress;
+    qkv_probe_tape tape;
+    int code;
+    const long example = r->example;
+    qkv_trainer *t = cli_open_run("plot", run, &r->state, true, &progress, &code);
+    if (!t) return code;
+    tensor_arena *arena = tensor_arena_new(NULL);
+    code = cli_has_example("plot", "example", t, r->example);
+    snprintf(title, sizeof title, "%s after %d steps, held-out example %ld",
+             qkv_io_printable(run, shown, sizeof shown), progress.step, example);
+    const bool written = code == CLI_OK && qkv_probe_tape_new(t, false, arena, &tape, error) &&
+                         qkv_probe_tape_load(&tape, "test", (uint64_t)example, error) &&
+                         qkv_probe_tape_run(&tape, true, error) &&
+                         qkv_run_write_tape(&cli_files, &tape, title, r->out ? r->out : run, error);
+    tensor_arena_free(arena);
+    qkv_trainer_free(t);
+    if (code != CLI_OK) return code;
+    if (!written) return cli_error(CLI_FAILED, "plot", "%s", error);
+    return cli_code(qkv_plot_tape(r->out ? r->out : run, r->out, &r->style, report, r));
 }
 
 static void say_frames(void *ctx, int done, int total) {
@@ -219,12 +247,13 @@ int cli_plot(int argc, char **argv) {
     code = check_runs(&r, n);
     if (code == CLI_OK) code = cli_check_style("plot", &r.style);
     if (code != CLI_OK) return code;
-    const bool curves = !r.animate && !r.attention && !r.ledger;
+    const bool curves = !r.animate && !r.attention && !r.ledger && !r.tape;
     for (int i = 0; i < n && code == CLI_OK; i++) code = check_run(runs[i], curves);
     if (code != CLI_OK) return code;
     if (r.animate) return plot_animation(&r, runs[0]);
     if (r.attention) return plot_example(&r, runs[0]);
     if (r.ledger) return plot_ledger(&r, runs[0]);
+    if (r.tape) return plot_tape(&r, runs[0]);
     if (n > 1) return plot_comparison(&r, runs, n);
     begin_drawing();
     qkv_io_status s = qkv_plot_run(runs[0], r.out, &r.style, r.only, report, &r);

@@ -55,6 +55,7 @@ typedef enum {
     QKV_PLOT_OF_RUNS,     // of several, by qkv_plot_compare
     QKV_PLOT_OF_STUDY,    // by qkv_plot_study
     QKV_PLOT_OF_EXAMPLE,  // by qkv_plot_example
+    QKV_PLOT_OF_GRAPH,    // by qkv_plot_tape
     QKV_PLOT_OF_STEPS,    // by qkv_plot_animation
     QKV_PLOT_OF_LEDGER    // by qkv_plot_ledger
 } qkv_plot_of;
@@ -90,6 +91,10 @@ qkv_io_status qkv_plot_compare(const char *const *runs, int n, const char *dir,
 qkv_io_status qkv_plot_example(const char *run, const char *out, const qkv_plot_style *style,
                                qkv_plot_report *report, void *ctx);
 
+/* Draws tape.* (in `out`, or run/plots) from run/probe/tape.csv: the graph of an example. */
+qkv_io_status qkv_plot_tape(const char *run, const char *out, const qkv_plot_style *style,
+                            qkv_plot_report *report, void *ctx);
+
 /* Draws animation.gif (in `out`, or run/plots) from run/probe/frames.csv: attention and circuits over the
  * steps. The style's format has no say. */
 qkv_io_status qkv_plot_animation(const char *run, const char *out, const qkv_plot_style *style,
@@ -97,7 +102,7 @@ qkv_io_status qkv_plot_animation(const char *run, const char *out, const qkv_plo
 
 /* Draws ledger.* (in `out`, or run/plots) from run/ledger.csv. */
 qkv_io_status qkv_plot_ledger(const char *run, const char *out, const qkv_plot_style *style,
-                                qkv_plot_report *report, void *ctx);
+                              qkv_plot_report *report, void *ctx);
 
 /* Draws a study's picture, "bars" or "lines", from dir/bars.csv or dir/lines.csv into `dir`/plots. */
 qkv_io_status qkv_plot_study(const char *dir, const char *name, const qkv_plot_style *style,
