@@ -132,7 +132,7 @@ def is_told_when_something_ends(b):
     assert len(told) <= 2 and told[-1].startswith('spoken: step 600 of 600. '), told
     b.click('swap-keys')
     b.until(lambda: 'Attention moved' in b.text('spoken'), 'a text', 10)
-    assert len(b.js('return told')) == len(told) + 1
+    assert len(b.js('return told')) == len(told) + 1, b.js('return told')
 
 
 def arrow_keys_walk_a_maps_cells(b):
