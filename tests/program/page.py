@@ -11,6 +11,7 @@ import sys
 import time
 import traceback
 import types
+import urllib.parse
 
 from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
@@ -680,6 +681,9 @@ def large_models_are_begun_only_on_purpose(b):
     alive(b)
     b.open('d-model=4096&steps=3')
     assert '67 million' in b.text('trouble') and b.text('answer')
+    b.open('d-model=256&d-ff=512&layers=2&heads=4&kv-heads=2&steps=1')
+    told, learn = b.js('return [qkvSize.numbers(qkv.state.given, {}), qkv.run.learned]')
+    assert 0.9 < told / learn <= 1, (told, learn)  # what it says beforehand is about what there is
     b.open('seed=2&step=20')
     b.js('qkv.session.start({"d-model": "2048", steps: "2"}, {agreed: true})')
     b.until(lambda: not b.by('wait').get_attribute('hidden') and '17 million' in b.text('wait'), 'a sign')
@@ -878,7 +882,45 @@ def documented_frames_work(b):
     b.quiet()
 
 
-TESTS = [only_what_is_asked_for_is_shown, documented_frames_work, two_runs_stand_side_by_side, a_branch_is_a_run_from_that_step, a_second_run_of_any_kind, a_fault_of_the_engine_is_said_and_mended, what_hangs_or_ends_is_stopped_by_a_button,
+def no_word_ends_or_swallows_the_page(b):
+    """Words and a run's name that HTML, a script or a template would read, through all that the page shows or writes."""
+    bad = ['<!--<script>', '</script>', ']]>', '"\'&amp;${1}', '\\u003c', '<b>x</b>']
+    lines = ['%s is %s and %s is %s %s => %s' % (x, u, y, v, w, x if w == u else y)
+             for x in bad for y in bad for u in ('big', 'old') for v in ('big', 'old') for w in (u, v) if x != y and u != v]
+    open(os.path.join(DIR, 'bad.txt'), 'w').write('\n'.join(lines) + '\n')
+    run = native_run(QKV, '<!--<script>', '--data', 'bad.txt', '--steps', '20')
+    assert qkv('view', run, '--page', PAGE, '--out', os.path.join(DIR, 'bad.html')).returncode == 0
+    b.open(page=os.path.join(DIR, 'bad.html'))
+    assert b.step() == 20 and '<!--<script>' in b.text('foot') and any(b.chip(0, 0).text == x for x in bad)
+    b.open('task=file&data=sentences.txt&step=3&text=' + urllib.parse.quote('\n'.join(lines[:40])))
+    assert b.step() == 3 and not b.text('trouble'), b.text('trouble')
+    import xml.dom.minidom
+    xml.dom.minidom.parse(b.download('save-svg'))
+    b.set('option-steps', '5')
+    assert b.js('return document.querySelectorAll("b").length') == b.js('return [...document.querySelectorAll("b")].filter((e) => e.textContent !== "x").length')
+    b.quiet()
+
+
+def nothing_piles_up(b):
+    """Second runs come and go, faults are mended: the workers end, and memory comes back."""
+    b.open('step=20')
+    b.js('window.alive = 0; const W = Worker; window.Worker = class extends W { constructor(...a) { super(...a); alive++; } terminate() { super.terminate(); alive--; } }')
+
+    def heap():
+        b.cdp('HeapProfiler.collectGarbage')
+        return b.js('return performance.memory.usedJSHeapSize')
+    before = None
+    for i in range(8):
+        b.js('location.hash = arguments[0]', 'step=20&beside=seed:%d' % (2 + i))
+        b.until(lambda: b.text('pair-name') == 'B (seed %d)' % (2 + i) and b.js('return qkv.pair.on'), 'the second run')
+        b.still()
+        b.click('pair-end')
+        before = before or heap()
+    assert b.js('return alive') == 0, b.js('return alive')
+    assert heap() < before + 3e6, (before, heap())
+
+
+TESTS = [no_word_ends_or_swallows_the_page, nothing_piles_up, only_what_is_asked_for_is_shown, documented_frames_work, two_runs_stand_side_by_side, a_branch_is_a_run_from_that_step, a_second_run_of_any_kind, a_fault_of_the_engine_is_said_and_mended, what_hangs_or_ends_is_stopped_by_a_button,
          what_refuses_a_worker_or_the_engine_is_named, an_error_while_drawing_is_no_end, large_models_are_begun_only_on_purpose,
          addresses_that_are_wrong_are_answered, text_that_was_not_trained_on_is_kept, loads_without_error_or_request, is_small, trains_the_default_task, trains_the_bits_of_a_native_build,
          exchanging_keys_moves_attention, exchanging_values_does_not, keys_exchange_by_keyboard_and_mouse,

@@ -56,10 +56,13 @@ def menus_and_lists_stay_on_the_page(b):
     for width in (320, 360, 390, 700, 1400):
         b.screen(width, 900)
         b.open('step=20')
-        b.js('document.getElementById("files").open = true')
-        box = b.js('const r = document.querySelector(".drop").getBoundingClientRect(); return [r.left, r.right]')
-        assert box[0] >= 0 and box[1] <= width, (width, box)
-        b.js('document.getElementById("files").open = false; document.querySelector("input[value=word]").click()')
+        for menu in ('files', 'beside'):
+            b.js('document.getElementById(arguments[0]).open = true', menu)
+            b.still()
+            box = b.js('const r = document.querySelector("details[open] .drop").getBoundingClientRect(); return [r.left, r.right]')
+            assert box[0] >= 0 and box[1] <= width, (width, menu, box)
+            b.js('document.getElementById(arguments[0]).open = false', menu)
+        b.js('document.querySelector("input[value=word]").click()')
         for place in (0, 5, 8):
             list, chip = b.js('''const chip = document.querySelectorAll(".card")[arguments[0]].querySelector(".chip"); chip.click();
                 const box = (e) => { const r = e.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; };
@@ -129,7 +132,7 @@ def is_told_when_something_ends(b):
     assert len(told) <= 2 and told[-1].startswith('spoken: step 600 of 600. '), told
     b.click('swap-keys')
     b.until(lambda: 'Attention moved' in b.text('spoken'), 'a text', 10)
-    assert len(b.js('return told')) == len(told) + 1
+    assert len(b.js('return told')) == len(told) + 1, b.js('return told')
 
 
 def arrow_keys_walk_a_maps_cells(b):

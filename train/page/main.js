@@ -23,6 +23,7 @@ const qkvPage = (root) => {
 
     /* A sentence at the top with what can be done: [label, act]. "": it is taken away. */
     page.trouble = (text, ...buttons) => {
+        if (!text && by("trouble").hidden) return;
         by("trouble").hidden = !text;
         by("trouble").replaceChildren(text || "", ...buttons.map(([label, act]) => make("button", {
                                                                      text: label,

@@ -141,7 +141,9 @@ const qkvPair = (page) => {
             make("select", {id}, ...choices.map((c) => make("option", {value: c, text: c}))) :
             make("input", {id, autocomplete: "off", size: 12});
         const now = page.run.options[option];
-        field.value = choices && choices.length > 1 ? choices.find((c) => c !== now) : now;
+        field.value = choices && choices.length > 1 ? choices.find((c) => c !== now) :
+            option === "seed"                       ? String(Number(now) + 1) :
+                                                      now;
         by("beside-value").replaceWith(field);
         setText(by("beside-help"), o.help + " (now " + (now || "nothing") + ")");
     }
