@@ -29,7 +29,8 @@ adds_up() {
 
 rows_add_up() {
     sums run >before && ran 0 ledger run && line 'steps 0 to 40: the loss of 128 held-out examples' &&
-        line 'layer0.attn.wv' && line 'left' && sums run | cmp - before && adds_up run/ledger.csv 40 || return 1
+        line 'layer0.attn.wv' && line 'left' && sums run | cmp - before &&
+        adds_up run/ledger.csv 40 || return 1
     # the loss is that of metrics.csv, of the same examples
     python 'import csv
 examples = json.load(open("run/config.json"))["eval_examples"]
@@ -69,43 +70,54 @@ for r in rows:
 }
 
 ways_and_symbols_add_up() {
-    ran 0 ledger run --through layer0.attn --symbols embed.value --out w.csv && line 'way.scores' && python 'import csv
+    ran 0 ledger run --through layer0.attn --symbols embed.value --out w.csv && line 'way.scores' || return 1
+    python 'import csv
 for r in csv.DictReader(open("w.csv")):
     x = {k: float(v) for k, v in r.items()}
-    size = sum(abs(x[n]) for n in x if n in ("embed.key", "embed.value", "unembed.value") or ".attn." in n)
+    tables = "embed.key", "embed.value", "unembed.value"
+    size = sum(abs(x[n]) for n in x if n in tables or ".attn." in n)
     near = lambda a, b: abs(a - b) < 1e-6 * size
     assert near(x["way.scores"] + x["way.values"] + x["way.past"], x["change"] - x["left"]), r
     assert near(sum(x["embed.value:" + w] for w in ("scores", "values", "past")), x["embed.value"])
     symbols = [n for n in x if n.startswith("embed.value[")]
     assert len(symbols) >= 32 and "embed.value[v31]" in symbols
-    assert near(sum(x[n] for n in symbols), x["embed.value"])' || return 1
-    train deep --layers 2 --heads 2 --d-model 16 --steps 10 && ran 0 ledger deep --through all && line way.both &&
+    assert near(sum(x[n] for n in symbols), x["embed.value"])'
+}
+
+deep_models_have_ways_through_both() {
+    train deep --layers 2 --heads 2 --d-model 16 --steps 10 && ran 0 ledger deep --through all &&
+        line way.both &&
         ran 0 ledger deep --through layer1.attn && ! grep -q way.both out || say "other ways"
 }
 
 # A ledger changes nothing of a training that goes on.
 a_run_goes_on_the_same() {
     cp -r run looked && cp -r run plain && ran 0 ledger looked --through all &&
-        "$QKV" train --out looked --resume --steps 60 --quiet && "$QKV" train --out plain --resume --steps 60 --quiet &&
+        "$QKV" train --out looked --resume --steps 60 --quiet &&
+        "$QKV" train --out plain --resume --steps 60 --quiet &&
         cmp looked/step-00000060.safetensors plain/step-00000060.safetensors &&
-        sed 's/,[^,]*$//' looked/metrics.csv >one && sed 's/,[^,]*$//' plain/metrics.csv | cmp - one && "$QKV" train --out looked --force --steps 3 --quiet &&
+        sed 's/,[^,]*$//' looked/metrics.csv >one && sed 's/,[^,]*$//' plain/metrics.csv | cmp - one &&
+        "$QKV" train --out looked --force --steps 3 --quiet &&
         [ ! -e looked/ledger.csv ]
 }
 
 a_run_from_another_has_its_steps() {
     "$QKV" train --from run@20 --steps 30 --out on --quiet && ran 0 ledger on && adds_up on/ledger.csv 10 &&
-        [ "$(sed -n 2p on/ledger.csv | cut -d , -f 1)" = 20 ] && refused 2 "has steps 20 to 30" ledger on --from 10
+        [ "$(sed -n 2p on/ledger.csv | cut -d , -f 1)" = 20 ] &&
+        refused 2 "has steps 20 to 30" ledger on --from 10
 }
 
 what_makes_no_sense_is_refused() {
     sums run >before
     refused 2 "--from 9 is not before --to 9" ledger run --from 9 --to 9 &&
-        refused 2 "has steps 0 to 40" ledger run --to 41 && refused 2 "has steps 0 to 40" ledger run --from 40 &&
+        refused 2 "has steps 0 to 40" ledger run --to 41 &&
+        refused 2 "has steps 0 to 40" ledger run --from 40 &&
         refused 2 "--every: 0 is not between 1 and" ledger run --every 0 &&
         refused 2 "--examples: 'x' is not a whole number" ledger run --examples x &&
         refused 2 "there are: layer0.attn, or all" ledger run --through layer1.attn &&
         refused 2 "no table of embeddings 'unembed.value'" ledger run --symbols unembed.value &&
-        refused 2 "one run directory is needed" ledger && refused 2 "one run directory is needed" ledger run run &&
+        refused 2 "one run directory is needed" ledger &&
+        refused 2 "one run directory is needed" ledger run run &&
         refused 1 "there is no directory 'nowhere'" ledger nowhere &&
         refused 1 "nowhere/x" ledger run --out nowhere/x && sums run | cmp - before || return 1
     train none --steps 0 && refused 2 "has steps 0 to 0" ledger none || return 1
@@ -114,7 +126,8 @@ what_makes_no_sense_is_refused() {
 }
 
 its_picture_is_drawn() {
-    cp -r run drawn && rm -rf drawn/ledger.csv drawn/plots && refused 1 "qkv ledger writes it" plot drawn --ledger &&
+    cp -r run drawn && rm -rf drawn/ledger.csv drawn/plots &&
+        refused 1 "qkv ledger writes it" plot drawn --ledger &&
         ran 0 ledger drawn && needs gnuplot || return
     ran 0 plot drawn --ledger --format svg && [ "$(cat out)" = drawn/plots/ledger.svg ] &&
         grep -q 'The loss falls by' drawn/plots/ledger.svg && grep -q 'unembedding' drawn/plots/ledger.svg &&
@@ -125,11 +138,12 @@ its_picture_is_drawn() {
     # its areas are the table's numbers
     python 'import csv
 blocks = open("drawn/plots/ledger.csv").read().split("\n\n\n")
-first, sums = ([dict(zip(b.split("\n")[0].split(","), map(float, l.split(",")))) for l in b.strip().split("\n")[1:]]
-               for b in blocks)
+first, sums = ([dict(zip(b.split("\n")[0].split(","), map(float, l.split(","))))
+                for l in b.strip().split("\n")[1:]] for b in blocks)
 rows = list(csv.DictReader(open("drawn/ledger.csv")))
+groups = ("W^V", ["layer0.attn.wv"]), ("embeddings", ["embed.key", "embed.value"]), ("left", ["left"])
 for shown, r in zip(first, rows):
-    for name, of in ("W^V", ["layer0.attn.wv"]), ("embeddings", ["embed.key", "embed.value"]), ("left", ["left"]):
+    for name, of in groups:
         assert abs(shown[name] - sum(float(r[n]) for n in of)) < 1e-9, (shown, r)
 assert len(first) >= 30 and len(sums) == len(first) + 1
 last = sums[-1]
@@ -141,15 +155,17 @@ assert abs(last["loss"] - sums[0]["loss"] - parts) < 1e-6' || return 1
     done
 }
 
-# By autograd, another rule of integration and other ways of telling ways apart: from checkpoints of every step,
-# in double.
+# By autograd, another rule of integration and other ways of telling ways apart: from checkpoints of every
+# step, in double.
 pytorch_finds_the_same() {
     python3 -c 'import torch, numpy' 2>/dev/null || cannot "no python3 with torch and numpy" || return
     double=$(dirname "$QKV")/qkv-double
     [ -x "$double" ] || cannot "no $double" || return
     for optimizer in adam sgd; do
-        "$double" train --out "d$optimizer" --steps 130 --optimizer "$optimizer" --save-every 1 --keep 1000 --quiet &&
-            "$double" ledger "d$optimizer" --from 1 --to 130 --every 8 --examples 32 --through layer0.attn >out &&
+        "$double" train --out "d$optimizer" --steps 130 --optimizer "$optimizer" --save-every 1 --keep \
+        1000 --quiet &&
+            "$double" ledger "d$optimizer" --from 1 --to 130 --every 8 --examples 32 --through layer0.attn \
+        >out &&
             python3 "$root/tests/ledger.py" "d$optimizer" "d$optimizer/ledger.csv" 32 1e-7 || return 1
     done
     # what is told apart wrongly is found
@@ -162,5 +178,6 @@ pytorch_finds_the_same() {
 }
 
 suite rows_add_up any_part_is_the_same what_is_frozen_gets_nothing scores_held_at_0_teach_nothing \
-    ways_and_symbols_add_up a_run_goes_on_the_same a_run_from_another_has_its_steps what_makes_no_sense_is_refused \
+    ways_and_symbols_add_up deep_models_have_ways_through_both a_run_goes_on_the_same \
+        a_run_from_another_has_its_steps what_makes_no_sense_is_refused \
     its_picture_is_drawn pytorch_finds_the_same
