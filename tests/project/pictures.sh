@@ -40,7 +40,10 @@ train() {
             "$QKV" train "$@" --out "$run" --force --quiet &&
                 "$QKV" plot "$run" --animate --frames 20 --dpi 72 &&
                 sed -i '1p; /"attention"/!d' "$run/plots/$plot.csv" ;; # the first map: the rest is large
-        study) "$QKV" "$@" --out "$run" --quiet ;;
+        ledger)
+            "$QKV" train --out "$run" --force --quiet && "$QKV" ledger "$run" &&
+                "$QKV" plot "$run" --ledger ;;
+        study) "$QKV" "$@" --out "$run" --quiet || [ -s "$run/plots/$plot.csv" ] ;; # its bands may fail
         page) from_page "$@" && "$QKV" plot "$run" --only "$plot" ;;
     esac >/dev/null
 }

@@ -201,7 +201,7 @@ static int plot_animation(request *r, const char *run) {
 static int plot_ledger(request *r, const char *run) {
     begin_drawing();
     const qkv_io_status s = qkv_plot_ledger(run, r->out, &r->style, report, r);
-    return s == QKV_IO_SKIPPED ? CLI_FAILED : code_of(s);
+    return s == QKV_IO_SKIPPED ? CLI_FAILED : cli_code(s);
 }
 
 /* Several runs in one picture. */

@@ -10,7 +10,7 @@
 #include "train/probe/look.h"
 
 /* Beside both ends and the middle: two for each stretch that is halved. */
-enum { HALVED = 8, POINTS = 3 + 2 * HALVED };
+enum { HALVED = 16, POINTS = 3 + 2 * HALVED };
 
 /* Of what was left, so much is left after two halvings where they are of no use: it is rounding. */
 static const double NO_USE = 0.8;

@@ -67,9 +67,9 @@ typedef struct {
     const double *part;  // [columns], valid until the next step
 } qkv_probe_ledger_row;
 
-/* The step between two flat vectors of parameters, as ag_param_entry.offset says. A step that begins where the
- * one before ended is cheaper. The trainer's parameters are put back. Of a frozen parameter the part is 0.
- * False with a sentence: a loss is not finite, or a graph's error. */
+/* The step between two flat vectors of parameters, as ag_param_entry.offset says. A step that begins where
+ * the one before ended is cheaper. The trainer's parameters are put back. Of a frozen parameter the part is
+ * 0. False with a sentence: a loss is not finite, or a graph's error. */
 bool qkv_probe_ledger_step(qkv_probe_ledger *l, const real *from, const real *to,
                            qkv_probe_ledger_row *out, char *error);
 

@@ -61,8 +61,8 @@ static bool find_sites(qkv_probe_ledger *l, const char *through, char *error) {
         if (!s->op || !v->op || read_by_others(l->w->graph, s, site[i].weights) ||
             read_by_others(l->w->graph, v, site[i].mix))
             return qkv_io_fail(error,
-                               "the scores and values of '%s' are read by other nodes, too: the "
-                               "ways through it cannot be told apart",
+                               "the ways through '%s' cannot be told apart: its scores or values "
+                               "reach other nodes, too",
                                site[i].name);
         l->scores[l->sites] = s;
         l->values[l->sites++] = v;

@@ -43,8 +43,9 @@ static bool updated(void *ctx, int done, const qkv_trainer_step *s) {
 
 qkv_trainer_outcome qkv_probe_ledger_train(qkv_probe_ledger *l, int *step, int end, int every,
                                            qkv_probe_ledger_fn *each, void *ctx, char *error) {
-    const void *receiver = each ? l : NULL;
-    if (!QKV_IO_GIVEN(error, l, step, receiver)) return QKV_TRAINER_FAILED;
+    if (!QKV_IO_GIVEN(error, l, step) ||
+        (!each && qkv_io_fail(error, "a ledger needs a function that takes its rows")))
+        return QKV_TRAINER_FAILED;
     tensor_arena *arena = tensor_arena_new(qkv_trainer_allocator(l->t));
     book b = {.l = l,
               .first = *step,

@@ -32,9 +32,9 @@ typedef struct {
     qkv_run_ledger_row *row;
 } qkv_run_ledger;
 
-/* Of the run that o names, in the arena; o->at and o->weights have no say. QKV_IO_USAGE: the run has no such
- * steps, attention or table, which is found before anything is trained. On success error is empty, or says that
- * these may not be the bits of then. */
+/* Of the run that o names, in the arena; o->at and o->weights have no say. QKV_IO_USAGE: the run has no
+ * such steps, attention or table, which is found before anything is trained. On success error is empty, or
+ * says that these may not be the bits of then. */
 qkv_io_status qkv_run_ledger_of(const qkv_io *io, const qkv_run_opening *o,
                                  const qkv_run_ledger_options *options, tensor_arena *arena,
                                  qkv_run_ledger *out, char *error);

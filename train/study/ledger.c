@@ -4,7 +4,7 @@
  * A number is how much the loss fell by somebody's steps, in nats; below 0: it rose by them.
  *   "ledger.fall"                         in all
  *   "ledger.q", .k, .v, .o                by W^Q ... of all layers; .embed, .unembed: by the tables
- *   "ledger.scores", .values, .past       by everybody's steps, through scores, through values, past attention
+ *   "ledger.scores", .values, .past       by everybody's, through scores, through values, past attention
  *   "ledger.v_half", .qk_half, .values_half, .scores_half
  *                                         the step at which half of it is done
  *   "ledger.v_start", .qk_start           while the loss fell by the first twentieth
