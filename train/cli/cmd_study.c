@@ -8,10 +8,10 @@
 
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
+#include "train/cli/part.h"
 #include "train/cli/progress.h"
 #include "train/cli/stop.h"
 #include "train/cli/style.h"
-#include "train/io/number.h"
 #include "train/io/words.h"
 #include "train/run/files.h"
 #include "train/study/study.h"
@@ -43,17 +43,6 @@ typedef struct {
     qkv_plot_style style;
 } request;
 
-static int take_part(request *r, const char *text) {
-    char first[32];
-    const char *slash = strchr(text, '/');
-    snprintf(first, sizeof first, "%.*s", slash ? (int)(slash - text) : 0, text);
-    if (slash && qkv_io_parse_int(first, &r->part) && qkv_io_parse_int(slash + 1, &r->parts) &&
-        r->part >= 1 && r->parts >= r->part && r->parts <= 100000)
-        return CLI_OK;
-    return cli_error(CLI_USAGE, "study", "--part: '%s' is not of the form I/N with 1 <= I <= N",
-                     text);
-}
-
 static int take_option(void *ctx, const char *name, const char *value) {
     request *r = ctx;
     if (strcmp(name, "seeds") == 0)
@@ -64,7 +53,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "threads") == 0)
         return cli_whole_number("study", name, value, 1, 64, &r->threads);
     if (strcmp(name, "out") == 0) return r->out = value, CLI_OK;
-    if (strcmp(name, "part") == 0) return take_part(r, value);
+    if (strcmp(name, "part") == 0) return cli_part("study", value, &r->part, &r->parts);
     if (strcmp(name, "merge") == 0) return r->merge = true, CLI_OK;
     if (strcmp(name, "plugin") == 0) return cli_load_plugin("study", value, &r->plugin);
     if (strcmp(name, "quiet") == 0) return r->quiet = true, CLI_OK;

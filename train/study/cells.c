@@ -9,7 +9,7 @@
 
 const char *qkv_study_cell_number(const qkv_study *s, const qkv_study_cell *cell,
                                   char out[QKV_STUDY_NUMBER]) {
-    snprintf(out, QKV_STUDY_NUMBER, "%012" PRIx64, qkv_study_cell_id(s, cell) >> 16);
+    snprintf(out, QKV_STUDY_NUMBER, "c%011" PRIx64, qkv_study_cell_id(s, cell) >> 20);
     return out;
 }
 
@@ -54,6 +54,7 @@ static void list_columns(const qkv_study *s, const qkv_study_cell *cells, int n,
                 strcmp(one->measures.at[k].name, "seconds") != 0)
                 add_name(measures, one->measures.at[k].name);
     }
+    add_name(measures, "steps99");  // though no cell may have come so far
 }
 
 static void add_field(qkv_io_text *out, const char *text) {

@@ -54,7 +54,7 @@ bool qkv_study_sweep_write(const qkv_io *io, const qkv_study_sweep *w, const qkv
 /* The cell whose number begins so; -1: none; -2: several. */
 int qkv_study_sweep_find(const qkv_study_sweep *w, const char *number);
 
-/* A cell's number: 12 digits that depend on its options alone. */
+/* A cell's number: c and 11 digits that depend on its options alone; no spreadsheet takes it for a number. */
 enum { QKV_STUDY_NUMBER = 16 };
 const char *qkv_study_cell_number(const qkv_study *s, const qkv_study_cell *cell,
                                   char out[QKV_STUDY_NUMBER]);

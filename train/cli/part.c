@@ -1,0 +1,19 @@
+/* part.c - "--part I/N": a machine's share of trainings. */
+#include "train/cli/part.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "train/cli/cli.h"
+#include "train/io/number.h"
+
+int cli_part(const char *command, const char *text, long *part, long *parts) {
+    char first[32];
+    const char *slash = strchr(text, '/');
+    snprintf(first, sizeof first, "%.*s", slash ? (int)(slash - text) : 0, text);
+    if (slash && qkv_io_parse_int(first, part) && qkv_io_parse_int(slash + 1, parts) &&
+        *part >= 1 && *parts >= *part && *parts <= 100000)
+        return CLI_OK;
+    return cli_error(CLI_USAGE, command, "--part: '%s' is not of the form I/N with 1 <= I <= N",
+                     text);
+}
