@@ -210,7 +210,7 @@ enum { NOT_HELD = -1, TRAINING_FAILED = -2 };
 static int conclude(const request *r, const qkv_study *s, const qkv_study_results *results,
                     const char *dir) {
     char error[QKV_IO_ERROR];
-    if (!qkv_study_write(&cli_files, s, results, dir, error))
+    if (!qkv_study_write(&cli_files, s, results, r->plugin, dir, error))
         return cli_error(CLI_FAILED, "study", "%s", error);
     tensor_arena *arena = tensor_arena_new(NULL);
     qkv_io_text text = {.arena = arena, .failed = !arena};

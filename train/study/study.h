@@ -262,9 +262,10 @@ qkv_study_verdict qkv_study_judge(const qkv_study *s, const qkv_study_results *r
 /* The table, the bands and three sentences (claim, seen, verdict: how many bands hold), as people read it. */
 void qkv_study_text(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out);
 
-/* DIR/table.csv, DIR/seeds.csv and the data of the picture (DIR/bars.csv or DIR/lines.csv). */
+/* DIR/table.csv, DIR/seeds.csv, DIR/cells.csv (a row for each training, with its options as columns) and the
+ * data of the picture (DIR/bars.csv or DIR/lines.csv). plugin may be NULL. */
 bool qkv_study_write(const qkv_io *io, const qkv_study *s, const qkv_study_results *r,
-                     const char *dir, char *error);
+                     const struct qkv_config_plugin *plugin, const char *dir, char *error);
 
 #ifdef __cplusplus
 }
