@@ -11,6 +11,7 @@
 #include "train/plot/plot.h"
 #include "train/probe/sample.h"
 #include "train/run/files.h"
+#include "train/study/rows_picture.h"
 
 enum { FRAMES = 40, MOST_FRAMES = 500 };
 
@@ -35,6 +36,21 @@ static const cli_option options[] = {
      "where the file is now that the run read; a directory: all of them (with --attention, "
      "--animate)",
      "where it was"},
+    {"x", "NAME",
+     "of a sweep, a study or a folder of runs: this option or measure from left to right (with "
+     "--y)",
+     NULL},
+    {"y", "NAME",
+     "an option: a map of cells; a measure: curves over an option, points over a measure (with "
+     "--x)",
+     NULL},
+    {"colour", "NAME",
+     "the measure of a map; the option that tells curves or points apart (with --x)",
+     "accuracy, of a map"},
+    {"panel", "NAME", "a panel for each value of this option (with --x)", NULL},
+    {"where", "TEXT", "only rows for which this is true: \"optimizer=adam lr<=0.01\" (with --x)",
+     NULL},
+    {"scatter", NULL, "a point for each training, instead of curves or a map (with --x)", NULL},
     CLI_OPTION_PLUGIN,
     {"out", "DIR", "where the pictures go", "RUN/plots; of several runs runs/compare"},
     {NULL, NULL, NULL, NULL}};
@@ -43,6 +59,8 @@ typedef struct {
     qkv_plot_style style;
     const char *only, *out, *answer, *prompt, *change, *format_name;
     bool attention, animate;
+    qkv_study_view view;
+    const char *where;
     long example, frames;  // -1: not given
     cli_state state;
     bool said_no_gnuplot;  // one line is enough
@@ -69,6 +87,12 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "answer") == 0) return r->answer = value, CLI_OK;
     if (strcmp(name, "attention") == 0) return r->attention = true, CLI_OK;
     if (strcmp(name, "animate") == 0) return r->animate = true, CLI_OK;
+    if (strcmp(name, "x") == 0) return r->view.x = value, CLI_OK;
+    if (strcmp(name, "y") == 0) return r->view.y = value, CLI_OK;
+    if (strcmp(name, "colour") == 0) return r->view.colour = value, CLI_OK;
+    if (strcmp(name, "panel") == 0) return r->view.panel = value, CLI_OK;
+    if (strcmp(name, "where") == 0) return r->where = value, CLI_OK;
+    if (strcmp(name, "scatter") == 0) return r->view.scatter = true, CLI_OK;
     if (strcmp(name, "frames") == 0) {
         if (qkv_io_parse_int(value, &r->frames) && r->frames >= 2 && r->frames <= MOST_FRAMES)
             return CLI_OK;
@@ -217,6 +241,35 @@ static int plot_comparison(request *r, const char *const *runs, int n) {
     return code_of(qkv_plot_compare(runs, n, out, &r->style, report, r));
 }
 
+/* The rows of a sweep, of a study, or of runs in one picture. */
+static int plot_rows(request *r, const char *const *dirs, int n) {
+    char error[QKV_IO_ERROR], path[QKV_IO_PATH];
+    const char *out = r->out ? r->out : dirs[0];
+    qkv_study_rows rows;
+    tensor_arena *arena = tensor_arena_new(NULL);
+    qkv_io_text text = {.arena = arena, .failed = !arena};
+    int code = arena ? CLI_OK : cli_error(CLI_FAILED, "plot", "out of memory");
+    if (code == CLI_OK) {
+        const qkv_io_status status = qkv_study_rows_read(&rows, &cli_files, arena, dirs, n, error);
+        if (status != QKV_IO_OK)
+            code =
+                cli_error(status == QKV_IO_DAMAGED ? CLI_DAMAGED : CLI_FAILED, "plot", "%s", error);
+    }
+    if (code == CLI_OK && r->where && !qkv_study_rows_filter(&rows, r->where, error))
+        code = cli_error(CLI_USAGE, "plot", "--where: %s", error);
+    if (code == CLI_OK && !rows.n) code = cli_error(CLI_FAILED, "plot", "no row is left to draw");
+    if (code == CLI_OK && !qkv_study_rows_picture(&rows, &r->view, &text, error))
+        code = cli_error(CLI_USAGE, "plot", "%s", error);
+    if (code == CLI_OK && (!qkv_io_make_directory(&cli_files, out, error) ||
+                           !qkv_io_path(path, out, "sweep.csv", error) ||
+                           !qkv_io_write_file(&cli_files, path, text.at, text.n, error)))
+        code = cli_error(CLI_FAILED, "plot", "%s", error);
+    tensor_arena_free(arena);
+    if (code != CLI_OK) return code;
+    begin_drawing();
+    return code_of(qkv_plot_study(out, "sweep", &r->style, report, r));
+}
+
 /* Is it the directory of a run, and its config.json whole? The task may be one of a plugin that is not
  * there: pictures do not need it. */
 static int check_run(const char *run, bool curves) {
@@ -247,9 +300,14 @@ int cli_plot(int argc, char **argv) {
     if (code != CLI_OK || done) return code;
     int n = argc - first;
     const char *const *runs = (const char *const *)argv + first;
-    code = check_options(&r, n);
+    const bool rows = r.view.x != NULL;
+    if (rows && n < 1) return cli_error(CLI_USAGE, "plot", "--x needs the folder of a sweep");
+    if (rows && (r.animate || r.attention || r.only))
+        return cli_error(CLI_USAGE, "plot", "--x draws rows; --animate, --attention and --only are of a run");
+    if (!rows) code = check_options(&r, n);
     if (code == CLI_OK) code = cli_check_style("plot", &r.style);
     if (code != CLI_OK) return code;
+    if (rows) return plot_rows(&r, runs, n);
     const bool curves = !r.animate && !r.attention;
     for (int i = 0; i < n && code == CLI_OK; i++) code = check_run(runs[i], curves);
     if (code != CLI_OK) return code;
