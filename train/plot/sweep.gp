@@ -39,7 +39,7 @@ eval SCALE
 # Points stand on white.
 if (kind eq "s") { set palette defined (0 '#9ecae1', 0.5 '#3182bd', 1 '#08306b') }
 set cbrange [low:high]
-set cblabel colour_of noenhanced
+set cblabel colour_of noenhanced offset 1.2, 0
 set cbtics scale 0.3
 if (!scale) { unset colorbox }
 
@@ -85,7 +85,7 @@ do for [p=0:panels-1] {
     set xlabel x_of noenhanced
     set ylabel y_of noenhanced
     if (kind eq "m") {
-        set xtics noenhanced; set ytics noenhanced
+        set xtics noenhanced font ",11"; set ytics noenhanced font ",11"
         plot DATA index first using 2:3:(0.485):(0.485):6 with boxxyerror fs solid 1 noborder fc palette, \
              '' index first using (valid(6) ? NaN : column(2)):3:(0.485):(0.485) with boxxyerror \
                  fs pattern 4 noborder fc rgb "#bbbbbb", \

@@ -29,6 +29,11 @@ bool qkv_study_grid_count(json_t *grid, int *n, char *error);
 /* The options of a cell, as a new object: a new reference; NULL: out of memory. */
 json_t *qkv_study_grid_cell(json_t *grid, int i);
 
+/* A list of objects {"name": ..., "set": ..., "grid": ...} with those that have a grid as one for each of
+ * its cells: what the cell says is added to "set", and stands in the name for "{lr}"; without a name it is
+ * "lr = 0.1, d_k = 4". A new reference; NULL with a sentence. list NULL: NULL without one. */
+json_t *qkv_study_grid_expand(json_t *list, char *error);
+
 /* A value as a person writes it. Returns out. */
 const char *qkv_study_grid_text(const json_t *value, char out[QKV_STUDY_VALUE]);
 

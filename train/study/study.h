@@ -6,7 +6,8 @@
  *   {"name": "partner", "claim": "one sentence", "seeds": 5,
  *    "base": {"task": "partner", "steps": 1500},
  *    "groups": [{"name": "...", "set": {...}}],
- *    "variants": [{"name": "tied Q=K", "set": {"tie": "qk"}, "in": ["group", ...]}],
+ *    "variants": [{"name": "tied Q=K", "set": {"tie": "qk"}, "in": ["group", ...]},
+ *                 {"grid": {"lr": [0.1, 0.01], "d_k": [1, 2]}}],
  *    "probes": ["interventions"],
  *    "columns": ["steps99", {"measure": "answer_attention", "as": "attention on the answer"}],
  *    "bands": [{"variant": "tied Q=K", "group": "...", "measure": "accuracy", "most": 0.55,
@@ -16,7 +17,8 @@
  *    "seen": "text with {variant|measure|format}", "holds": "...", "fails": "..."}
  *
  * "base" and "set" hold options as in config.json. There may be groups: then every variant is in
- * each of them, or in those it names. Probes are those of probes.def; groups and variants may add
+ * each of them, or in those it names. A variant or a group with a "grid" is one for each combination (grid.h),
+ * named "lr = 0.1, d_k = 1", or as its name says with {lr} in it; a "grid" of the study is such a variant. Probes are those of probes.def; groups and variants may add
  * some. "columns" are those of the table.
  *
  * Measures are accuracy, loss, answer_attention, distractor, in_context, all_right (of 2048 fresh
