@@ -623,7 +623,7 @@ static void tables_and_the_numbers_of_pictures(void **state) {
         "\"d_k\"}}");
     qkv_study_results r = {.arena = tensor_arena_new(NULL)};
     for (int v = 0; v < 4; v++) add_result(&r, v, 1, 0, v);
-    assert_true(qkv_study_write(&qkv_io_posix, s, &r, ".", error));
+    assert_true(qkv_study_write(&qkv_io_posix, s, &r, NULL, ".", error));
     wrote("table.csv",
           "group,variant,measure,n,mean,sd,least,most\n"
           "\"g, \"\"h\"\"\",\"four\",\"loss\",1,0,0,0,0\n\"g, "
@@ -635,12 +635,12 @@ static void tables_and_the_numbers_of_pictures(void **state) {
           "2,\"two\",1,0,1,1,,,\"T\",\"loss\"\n3.6,\"i\",,,,,,,,\n"
           "4.6,\"four\",2,0,2,2,,,\"T\",\"loss\"\n5.6,\"two\",3,0,3,3,,3,\"T\",\"loss\"\n");
     s->picture.kind = "lines";
-    assert_true(qkv_study_write(&qkv_io_posix, s, &r, ".", error));
+    assert_true(qkv_study_write(&qkv_io_posix, s, &r, NULL, ".", error));
     wrote("lines.csv",
           "\"d_k\",title,label,curves,\"g, \"\"h\"\"\",least,most,\"i\",least,most\n"
           "2,\"T\",\"loss\",2,1,1,1,3,3,3\n4,\"T\",\"loss\",2,0,0,0,2,2,2\n");
     r.n = 2;  // a group without a number is no curve
-    assert_true(qkv_study_write(&qkv_io_posix, s, &r, ".", error));
+    assert_true(qkv_study_write(&qkv_io_posix, s, &r, NULL, ".", error));
     wrote("lines.csv",
           "\"d_k\",title,label,curves,\"loss\",least,most\n"
           "2,\"T\",\"loss\",1,1,1,1\n4,\"T\",\"loss\",1,0,0,0\n");
@@ -659,12 +659,12 @@ static void bars_of_some(void **state) {
     qkv_study_results r = {.arena = tensor_arena_new(NULL)};
     for (int seed = 1; seed <= 3; seed++) add_result(&r, 0, seed, 0, 5);
     add_result(&r, 1, 2, 0, 7);
-    assert_true(qkv_study_write(&qkv_io_posix, s, &r, ".", error));
+    assert_true(qkv_study_write(&qkv_io_posix, s, &r, NULL, ".", error));
     wrote("bars.csv",
           "y,name,mean,sd,least,most,band_least,band_most,title,label\n"
           "1,\"b (1 of 3)\",7,0,7,7,,,\"T\",\"loss\"\n");
     s->picture.log = true;  // bars.gp finds that in an eleventh column
-    assert_true(qkv_study_write(&qkv_io_posix, s, &r, ".", error));
+    assert_true(qkv_study_write(&qkv_io_posix, s, &r, NULL, ".", error));
     wrote("bars.csv",
           "y,name,mean,sd,least,most,band_least,band_most,title,label,axis\n"
           "1,\"b (1 of 3)\",7,0,7,7,,,\"T\",\"loss\",log\n");
@@ -684,7 +684,7 @@ static void bars_of_some_in_some_groups(void **state) {
         "[\"h\", \"b\", \"i\"]}}");
     qkv_study_results r = {.arena = tensor_arena_new(NULL)};
     for (int v = 0; v < 6; v++) add_result(&r, v, 1, 0, v);
-    assert_true(qkv_study_write(&qkv_io_posix, s, &r, ".", error));
+    assert_true(qkv_study_write(&qkv_io_posix, s, &r, NULL, ".", error));
     wrote("bars.csv",
           "y,name,mean,sd,least,most,band_least,band_most,title,label\n"
           "0,\"h\",,,,,,,,\n1,\"b\",3,0,3,3,,,\"T\",\"loss\"\n"
@@ -708,7 +708,7 @@ static void curves_with_their_seeds(void **state) {
     add_result(&r, 0, 5, 0, 1), add_result(&r, 0, 6, 0, 3);
     add_result(&r, 1, 6, 0, 8);
     add_result(&r, 2, 5, 0, 4), add_result(&r, 2, 6, 0, 6);
-    assert_true(qkv_study_write(&qkv_io_posix, s, &r, ".", error));
+    assert_true(qkv_study_write(&qkv_io_posix, s, &r, NULL, ".", error));
     wrote(
         "lines.csv",
         "\"d_k\",title,label,curves,\"g\",least,most,\"h\",least,most,seed 5,seed 6,seed 5,seed 6\n"
@@ -735,7 +735,7 @@ static void curves_over_the_step(void **state) {
     qkv_probe_measure_add(&one.measures, 0.5, "answer_attention@10");
     qkv_probe_measure_add(&one.measures, 7, "answer_attention@");
     assert_true(qkv_study_results_add(&r, &one));
-    assert_true(qkv_study_write(&qkv_io_posix, s, &r, ".", error));
+    assert_true(qkv_study_write(&qkv_io_posix, s, &r, NULL, ".", error));
     wrote("lines.csv",
           "\"step\",title,label,curves,\"M\",least,most,\"loss@#\",least,most\n"
           "0,\"\",\"L\",2,,,,2,2,2\n10,\"\",\"L\",2,0.5,0.5,0.5,1,1,1\n");

@@ -10,11 +10,14 @@
 #include "train/plot/plot.h"
 #include "train/probe/sample.h"
 #include "train/run/files.h"
+#include "train/study/rows_picture.h"
 
 typedef struct {
     qkv_plot_style style;
     const char *only, *out, *answer, *prompt, *change;
     bool attention, animate, ledger, tape;
+    qkv_study_view view;
+    const char *where;
     long example, frames;
     cli_state state;
     bool said_no_gnuplot;  // one line is enough
@@ -62,6 +65,21 @@ static const cli_option options[] = {
     CLI_FILE(request, state.data, "data",
              "where the file is now that the run read; a directory: all of them",
              .needs = "attention|animate|tape", .def = "where it was"),
+    CLI_TEXT(request, view.x, "x", "NAME",
+             "of a sweep, a study or a folder of runs: this option or measure from left to right",
+             .needs = "y", .without = "animate|attention|tape|ledger|only"),
+    CLI_TEXT(request, view.y, "y", "NAME",
+             "an option: a map of cells; a measure: curves over an option, points over a measure",
+             .needs = "x"),
+    CLI_TEXT(request, view.colour, "colour", "NAME",
+             "the measure of a map; the option that tells curves or points apart", .needs = "x",
+             .def = "accuracy, of a map"),
+    CLI_TEXT(request, view.panel, "panel", "NAME", "a panel for each value of this option",
+             .needs = "x"),
+    CLI_TEXT(request, where, "where", "TEXT",
+             "only rows for which this is true: \"optimizer=adam lr<=0.01\"", .needs = "x"),
+    CLI_FLAG(request, view.scatter, "scatter",
+             "a point for each training, instead of curves or a map", .needs = "x"),
     CLI_OPTION_PLUGIN(request, state.plugin, "the plugin with the run's task or block"),
     CLI_DIRECTORY(request, out, "out", "where the pictures go",
                   .def = "RUN/plots; of several runs runs/compare"),
@@ -214,6 +232,33 @@ static int plot_comparison(request *r, const char *const *runs, int n) {
     return cli_code(qkv_plot_compare(runs, n, out, &r->style, report, r));
 }
 
+/* The rows of a sweep, of a study, or of runs in one picture. */
+static int plot_rows(request *r, const char *const *dirs, int n) {
+    char error[QKV_IO_ERROR], path[QKV_IO_PATH];
+    const char *out = r->out ? r->out : dirs[0];
+    qkv_study_rows rows;
+    tensor_arena *arena = tensor_arena_new(NULL);
+    qkv_io_text text = {.arena = arena, .failed = !arena};
+    int code = arena ? CLI_OK : cli_error(CLI_FAILED, "plot", "out of memory");
+    if (code == CLI_OK) {
+        const qkv_io_status status = qkv_study_rows_read(&rows, &cli_files, arena, dirs, n, error);
+        if (status != QKV_IO_OK) code = cli_error(cli_code(status), "plot", "%s", error);
+    }
+    if (code == CLI_OK && r->where && !qkv_study_rows_filter(&rows, r->where, error))
+        code = cli_error(CLI_USAGE, "plot", "--where: %s", error);
+    if (code == CLI_OK && !rows.n) code = cli_error(CLI_FAILED, "plot", "no row is left to draw");
+    if (code == CLI_OK && !qkv_study_rows_picture(&rows, &r->view, &text, error))
+        code = cli_error(CLI_USAGE, "plot", "%s", error);
+    if (code == CLI_OK && (!qkv_io_make_directory(&cli_files, out, error) ||
+                           !qkv_io_path(path, out, "sweep.csv", error) ||
+                           !qkv_io_write_file(&cli_files, path, text.at, text.n, error)))
+        code = cli_error(CLI_FAILED, "plot", "%s", error);
+    tensor_arena_free(arena);
+    if (code != CLI_OK) return code;
+    begin_drawing();
+    return cli_code(qkv_plot_study(out, "sweep", &r->style, report, r));
+}
+
 /* Is it the directory of a run, and its config.json whole? The task may be one of a plugin that is not
  * there: pictures do not need it. */
 static int check_run(const char *run, bool curves) {
@@ -244,9 +289,12 @@ int cli_plot(int argc, char **argv) {
     if (code != CLI_OK || done) return code;
     int n = argc - first;
     const char *const *runs = (const char *const *)argv + first;
-    code = check_runs(&r, n);
+    const bool rows = r.view.x != NULL;
+    if (rows && n < 1) return cli_error(CLI_USAGE, "plot", "--x needs the folder of a sweep");
+    if (!rows) code = check_runs(&r, n);
     if (code == CLI_OK) code = cli_check_style("plot", &r.style);
     if (code != CLI_OK) return code;
+    if (rows) return plot_rows(&r, runs, n);
     const bool curves = !r.animate && !r.attention && !r.ledger && !r.tape;
     for (int i = 0; i < n && code == CLI_OK; i++) code = check_run(runs[i], curves);
     if (code != CLI_OK) return code;

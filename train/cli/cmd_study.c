@@ -8,39 +8,23 @@
 
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
+#include "train/cli/part.h"
 #include "train/cli/progress.h"
 #include "train/cli/stop.h"
 #include "train/cli/style.h"
-#include "train/io/number.h"
 #include "train/io/words.h"
 #include "train/run/files.h"
 #include "train/study/study.h"
 #include "train/trainer/pool.h"
 
 typedef struct {
-    long i, n;
-} part;
-
-typedef struct {
     long seeds, first_seed, jobs, threads;
-    part part;
+    cli_part part;
     const char *out;
     const struct qkv_config_plugin *plugin;
     bool merge, quiet, json;
     qkv_plot_style style;
 } request;
-
-static int take_part(const char *command, const cli_option *o, const char *text, void *field) {
-    part *p = field;
-    char first[32];
-    const char *slash = strchr(text, '/');
-    snprintf(first, sizeof first, "%.*s", slash ? (int)(slash - text) : 0, text);
-    if (slash && qkv_io_parse_int(first, &p->i) && qkv_io_parse_int(slash + 1, &p->n) &&
-        p->i >= 1 && p->n >= p->i && p->n <= 100000)
-        return CLI_OK;
-    return cli_error(CLI_USAGE, command, "--%s: '%s' is not of the form I/N with 1 <= I <= N",
-                     o->name, text);
-}
 
 static const cli_option options[] = {
     CLI_INT(request, seeds, "seeds", "N", 0, 1, 100000, "trainings of each variant",
@@ -52,7 +36,7 @@ static const cli_option options[] = {
     CLI_INT(request, threads, "threads", "N", 1, 1, 64, "threads of each training"),
     CLI_DIRECTORY(request, out, "out", "where results, tables and pictures go",
                   .def = "runs/study/NAME"),
-    CLI_OWN(request, part, take_part, "part", "I/N",
+    CLI_OWN(request, part, cli_take_part, "part", "I/N",
             "only the I-th of N parts of the trainings (to be merged afterwards)"),
     CLI_FLAG(request, merge, "merge",
              "operands: a study, then directories; adds their results to --out and judges them"),
@@ -205,7 +189,7 @@ enum { NOT_HELD = -1, TRAINING_FAILED = -2 };
 static int conclude(const request *r, const qkv_study *s, const qkv_study_results *results,
                     const char *dir) {
     char error[QKV_IO_ERROR];
-    if (!qkv_study_write(&cli_files, s, results, dir, error))
+    if (!qkv_study_write(&cli_files, s, results, r->plugin, dir, error))
         return cli_error(CLI_FAILED, "study", "%s", error);
     tensor_arena *arena = tensor_arena_new(NULL);
     qkv_io_text text = {.arena = arena, .failed = !arena};

@@ -42,11 +42,17 @@ enum {
     QKV_IO_DEVICE   // a pipe, a device, an open descriptor: its bytes go somewhere else
 };
 
+/* How a byte is claimed. */
+enum { QKV_IO_TRY, QKV_IO_WAIT, QKV_IO_RELEASE };
+
 /* As the system calls of these names: -1 with errno on failure.
  *   open   flags of open(2); always close-on-exec; a new file gets 0666 & ~umask; /dev/fd/N and the
  *          like, to be written, are the descriptor N itself
  *   size   of a regular file; EISDIR: it is a directory; ESPIPE: something else
  *   lock   the whole file, exclusively, without waiting; EWOULDBLOCK: somebody else has it
+ *   claim  one byte of a file that is open for writing (it need not be there): exclusively, among all who
+ *          opened the file; what a dead process had claimed is free. QKV_IO_TRY: EAGAIN or EACCES if
+ *          somebody else has it. NULL in a table: there is nobody else
  *   unlink a directory, too, if it is empty
  *   list   without "." and ".."
  *   target one of the above; `to`: the path behind all symbolic links. -1: nobody may write there. NULL
@@ -65,6 +71,7 @@ typedef struct {
     int (*lock)(void *ctx, int fd);
     int (*list)(void *ctx, const char *dir, qkv_io_name_fn *each, void *each_ctx);
     int (*target)(void *ctx, const char *path, char to[QKV_IO_PATH]);
+    int (*claim)(void *ctx, int fd, uint64_t byte, int how);
     void *ctx;
 } qkv_io;
 

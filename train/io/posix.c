@@ -1,4 +1,7 @@
 /* posix.c - the table of file calls as the system makes them. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE  // F_OFD_SETLK
+#endif
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -130,6 +133,20 @@ static int posix_target(void *ctx, const char *path, char to[QKV_IO_PATH]) {
     return s.st_nlink > 1 ? QKV_IO_LINKED : QKV_IO_PLAIN;
 }
 
+/* Locks of the open file, not of the process: another descriptor of the same file that is closed frees
+ * nothing. The system frees them when a process ends, however it ends. */
+static int posix_claim(void *ctx, int fd, uint64_t byte, int how) {
+    struct flock l = {.l_type = how == QKV_IO_RELEASE ? F_UNLCK : F_WRLCK,
+                      .l_whence = SEEK_SET,
+                      .l_start = (off_t)byte,
+                      .l_len = 1};
+    int got;
+    (void)ctx;
+    do got = fcntl(fd, how == QKV_IO_WAIT ? F_OFD_SETLKW : F_OFD_SETLK, &l);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
 const qkv_io qkv_io_posix = {posix_open, posix_read,  posix_write,  posix_size,   posix_truncate,
                              posix_sync, posix_close, posix_rename, posix_unlink, posix_mkdir,
-                             posix_lock, posix_list,  posix_target, NULL};
+                             posix_lock, posix_list,  posix_target, posix_claim,  NULL};

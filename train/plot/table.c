@@ -53,18 +53,25 @@ static void write_row(qkv_io_text *out, const qkv_io_table *t, int row) {
     qkv_io_text_add(out, "\n");
 }
 
-qkv_io_status qkv_plot_copy(qkv_io_text *out, const char *dir, const char *source, char *why) {
-    qkv_io_table t;
-    qkv_io_status status = qkv_plot_table_read(&t, out->arena, dir, source, why);
-    for (int row = -1; status == QKV_IO_OK && row < t.rows; row++) write_row(out, &t, row);
-    return status;
-}
-
 /* A row with the same step and panel as the one before belongs to its block. */
 static bool begins_block(const qkv_io_table *t, int row, int step, int panel) {
     return row > 0 &&
            (strcmp(qkv_io_table_cell(t, row, step), qkv_io_table_cell(t, row - 1, step)) ||
             strcmp(qkv_io_table_cell(t, row, panel), qkv_io_table_cell(t, row - 1, panel)));
+}
+
+qkv_io_status qkv_plot_copy(qkv_io_text *out, const char *dir, const char *source, char *why) {
+    qkv_io_table t;
+    qkv_io_status status = qkv_plot_table_read(&t, out->arena, dir, source, why);
+    if (status != QKV_IO_OK) return status;
+    const bool blocks =
+        strcmp(qkv_io_table_cell(&t, -1, 0), "block") == 0;  // two empty lines apart
+    if (blocks) qkv_io_text_add(out, "# ");
+    for (int row = -1; row < t.rows; row++) {
+        if (blocks && begins_block(&t, row, 0, 0)) qkv_io_text_add(out, "\n\n");
+        write_row(out, &t, row);
+    }
+    return status;
 }
 
 qkv_io_status qkv_plot_frames(qkv_io_text *out, const char *run, const char *source, char *why) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/study/statistics.h"
 #include "train/study/study.h"
 
 double qkv_study_result_value(const qkv_study_result *r, const char *measure) {
@@ -47,7 +48,6 @@ qkv_study_summary qkv_study_summarise(const qkv_study *s, const qkv_study_result
 
 qkv_study_count qkv_study_counted(const qkv_study *s, const qkv_study_results *r, int variant,
                                   const char *measure, double least, double most) {
-    const double z = 1.959963984540054;  // the normal distribution's 97.5 %
     qkv_study_count out = {0};
     for (int seed = s->first_seed; seed < s->first_seed + s->seeds; seed++) {
         const qkv_study_result *one = qkv_study_results_find(r, variant, seed);
@@ -57,10 +57,9 @@ qkv_study_count qkv_study_counted(const qkv_study *s, const qkv_study_results *r
         out.inside += isfinite(x) && x >= least && x <= most;
     }
     if (!out.n) return out;
-    const double n = out.n, share = out.inside / n, middle = share + z * z / (2 * n);
-    const double half = z * sqrt(share * (1 - share) / n + z * z / (4 * n * n));
-    out.low = fmax(0, (middle - half) / (1 + z * z / n));
-    out.high = fmin(1, (middle + half) / (1 + z * z / n));
+    const qkv_study_interval share = qkv_study_wilson(out.inside, out.n);
+    out.low = share.low;
+    out.high = share.high;
     return out;
 }
 

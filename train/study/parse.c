@@ -7,6 +7,7 @@
 #include "train/config/version.h"
 #include "train/io/crc32.h"
 #include "train/io/given.h"
+#include "train/study/grid.h"
 #include "train/study/members.h"
 
 /* ---- variants ---- */
@@ -112,13 +113,33 @@ static bool add_variant(qkv_study *s, json_t *root, json_t *group, json_t *v, ch
     return true;
 }
 
+/* Puts a list with the cells of grids in the place of that member. */
+static bool expand(json_t *root, const char *key, char *error) {
+    json_t *list = json_object_get(root, key);
+    if (!list) return true;
+    list = qkv_study_grid_expand(list, error);
+    return list &&
+           (json_object_set_new(root, key, list) == 0 || qkv_io_fail(error, "out of memory"));
+}
+
+/* The study's own grid is one more variant, a grid of it. */
+static bool expand_all(json_t *root, char *error) {
+    json_t *grid = json_object_get(root, "grid"), *variants = json_object_get(root, "variants");
+    if (grid && !variants) json_object_set_new(root, "variants", variants = json_array());
+    if (grid && json_array_append_new(variants, json_pack("{s:O}", "grid", grid)) != 0)
+        return qkv_io_fail(error, "'variants' must be a list");
+    return expand(root, "groups", error) && expand(root, "variants", error);
+}
+
 static bool parse_variants(qkv_study *s, json_t *root, char *error) {
     static const char *const group_members[] = {"name", "set", "probes", NULL};
     static const char *const members[] = {"name", "set", "in", "probes", NULL};
     json_t *groups, *variants;
     if (!qkv_study_member_list(root, "groups", &groups, error) ||
-        !qkv_study_member_list(root, "variants", &variants, error))
+        !qkv_study_member_list(root, "variants", &variants, error) || !expand_all(root, error))
         return false;
+    groups = json_object_get(root, "groups");
+    variants = json_object_get(root, "variants");
     size_t n_groups = groups ? json_array_size(groups) : 1, n = json_array_size(variants);
     if (n == 0 || n_groups == 0)
         return qkv_io_fail(error, "'%s' must not be empty", n == 0 ? "variants" : "groups");
@@ -227,7 +248,7 @@ static bool parse_root(qkv_study *s, json_t *root, char *error) {
     static const char *const members[] = {"name",      "claim",    "seeds",  "first_seed", "base",
                                           "groups",    "variants", "probes", "columns",    "bands",
                                           "bands_set", "picture",  "seen",   "holds",      "fails",
-                                          "clauses",   NULL};
+                                          "grid",      "clauses",  NULL};
     if (!qkv_study_member_object(root, "a study", members, error)) return false;
     s->name = qkv_study_member_text(s, root, "name", NULL, error);
     if (s->name && !is_file_name(s->name))

@@ -32,21 +32,34 @@ static bool is_before(const qkv_study_result *a, const qkv_study_result *b) {
     return a->variant != b->variant ? a->variant < b->variant : a->seed < b->seed;
 }
 
+/* Of how many results it comes behind. */
+static int place_of(const qkv_study_results *r, const qkv_study_result *one) {
+    int low = 0, high = r->n;
+    while (low < high) {
+        const int middle = low + (high - low) / 2;
+        if (is_before(&r->at[middle], one))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 bool qkv_study_results_add(qkv_study_results *r, const qkv_study_result *one) {
+    const int i = place_of(r, one);
     qkv_study_result *at =
         tensor_arena_grow(r->arena, r->at, (size_t)r->n, 1, &r->room, sizeof *at);
     if (!at) return false;
-    int i = r->n++;
-    for (; i > 0 && is_before(one, &at[i - 1]); i--) at[i] = at[i - 1];
+    memmove(&at[i + 1], &at[i], (size_t)(r->n++ - i) * sizeof *at);
     at[i] = *one;
     r->at = at;
     return true;
 }
 
 const qkv_study_result *qkv_study_results_find(const qkv_study_results *r, int variant, int seed) {
-    for (int i = 0; i < r->n; i++)
-        if (r->at[i].variant == variant && r->at[i].seed == seed) return &r->at[i];
-    return NULL;
+    const qkv_study_result one = {.variant = variant, .seed = seed};
+    const int i = place_of(r, &one);
+    return i < r->n && !is_before(&one, &r->at[i]) ? &r->at[i] : NULL;
 }
 
 static int variant_of(const qkv_study *s, json_t *o) {
@@ -54,8 +67,8 @@ static int variant_of(const qkv_study *s, json_t *o) {
                *name = json_string_value(json_object_get(o, "variant"));
     json_int_t key = json_integer_value(json_object_get(o, "key"));
     for (int i = 0; group && name && i < s->n_variants; i++)
-        if (strcmp(s->variant[i].group, group) == 0 && strcmp(s->variant[i].name, name) == 0 &&
-            s->variant[i].key == (uint32_t)key)
+        if (s->variant[i].key == (uint32_t)key && strcmp(s->variant[i].group, group) == 0 &&
+            strcmp(s->variant[i].name, name) == 0)
             return i;
     return -1;
 }
@@ -66,13 +79,16 @@ bool qkv_study_results_add_line(const qkv_study *s, const char *line, size_t n,
     const char *name;
     qkv_study_result r = {.variant = variant_of(s, o),
                           .seed = (int)json_integer_value(json_object_get(o, "seed"))};
+    const char *why = json_string_value(json_object_get(o, "error"));
     bool ok = true;
-    if (o && r.variant >= 0 && !json_object_get(o, "error") &&
+    if (o && r.variant >= 0 && (!why || out->keep_failed) &&
         !qkv_study_results_find(out, r.variant, r.seed)) {
         r.measures.arena = out->arena;
         json_object_foreach(measures, name, value)
             qkv_probe_measure_add(&r.measures, json_number_value(value), "%s", name);
-        ok = !r.measures.failed && qkv_study_results_add(out, &r);
+        if (why && (r.error = tensor_arena_take(out->arena, strlen(why) + 1, 1)))
+            strcpy(r.error, why);
+        ok = !why == !r.error && !r.measures.failed && qkv_study_results_add(out, &r);
     }
     json_decref(o);
     return ok;

@@ -6,7 +6,8 @@
  *   {"name": "partner", "claim": "one sentence", "seeds": 5,
  *    "base": {"task": "partner", "steps": 1500},
  *    "groups": [{"name": "...", "set": {...}}],
- *    "variants": [{"name": "tied Q=K", "set": {"tie": "qk"}, "in": ["group", ...]}],
+ *    "variants": [{"name": "tied Q=K", "set": {"tie": "qk"}, "in": ["group", ...]},
+ *                 {"grid": {"lr": [0.1, 0.01], "d_k": [1, 2]}}],
  *    "probes": ["interventions"],
  *    "columns": ["steps99", {"measure": "answer_attention", "as": "attention on the answer"}],
  *    "bands": [{"variant": "tied Q=K", "group": "...", "measure": "accuracy", "most": 0.55,
@@ -16,7 +17,8 @@
  *    "seen": "text with {variant|measure|format}", "holds": "...", "fails": "..."}
  *
  * "base" and "set" hold options as in config.json. There may be groups: then every variant is in
- * each of them, or in those it names. Probes are those of probes.def; groups and variants may add
+ * each of them, or in those it names. A variant or a group with a "grid" is one for each combination (grid.h),
+ * named "lr = 0.1, d_k = 1", or as its name says with {lr} in it; a "grid" of the study is such a variant. Probes are those of probes.def; groups and variants may add
  * some. "columns" are those of the table.
  *
  * Measures are accuracy, loss, answer_attention, distractor, in_context, all_right (of 2048 fresh
@@ -97,6 +99,7 @@ typedef struct {
     tensor_arena *arena;
     const char *name, *claim, *seen, *holds, *fails;
     int seeds, first_seed;
+    bool ends_only;  // of a measure only what it is in the end, nothing of the way
     int n_variants, n_columns, n_bands, n_clauses;
     qkv_study_variant *variant;
     qkv_study_shown *column;
@@ -135,6 +138,12 @@ bool qkv_study_job(const qkv_study *s, int variant, int seed,
                    const struct qkv_config_plugin *plugin, int threads,
                    const volatile sig_atomic_t *stop, qkv_probe_measures *out, char *error);
 
+/* A training: a variant with a seed. What is known by its id is the same cell in every list. */
+typedef struct {
+    int variant, seed;
+} qkv_study_cell;
+uint64_t qkv_study_cell_id(const qkv_study *s, const qkv_study_cell *cell);
+
 /* ---- results: one line of JSON for each finished training, in DIR/results.jsonl ---- */
 
 typedef struct {
@@ -148,6 +157,7 @@ typedef struct {
     qkv_study_result *at;
     int n;
     size_t room;
+    bool keep_failed;  // lines of trainings that failed count, too
 } qkv_study_results;
 
 /* Reads the results of this study that are there, without a torn last line and other set-ups. */
@@ -155,8 +165,8 @@ qkv_io_status qkv_study_results_read(const qkv_io *io, const char *path, const q
                                      qkv_study_results *out, char *error);
 /* Results stand in the order of variants and seeds, however they came. */
 bool qkv_study_results_add(qkv_study_results *r, const qkv_study_result *one);
-/* The same from its line. Failed trainings are left out, so that they are tried again, and those that are
- * there already. */
+/* The same from its line. Trainings that are there already are left out, and failed ones unless
+ * keep_failed, so that they are tried again. */
 bool qkv_study_results_add_line(const qkv_study *s, const char *line, size_t n,
                                 qkv_study_results *out);
 const qkv_study_result *qkv_study_results_find(const qkv_study_results *r, int variant, int seed);
@@ -178,7 +188,13 @@ typedef struct {
 
 /* Runs the trainings that have no result yet, then leaves all results in *out. QKV_IO_STOPPED: the
  * finished ones are kept, the same call goes on. One training that fails does not end the others:
- * its sentence is its result. */
+ * its sentence is its result. Other processes may run cells of the same directory: each is trained
+ * once, and the call ends when all are. */
+qkv_io_status qkv_study_run_cells(const qkv_io *io, const qkv_study *s, const qkv_study_cell *cells,
+                                  int n, const qkv_study_options *o, qkv_study_results *out,
+                                  char *error);
+
+/* The same for all of a study, which has the directory for itself. */
 qkv_io_status qkv_study_run(const qkv_io *io, const qkv_study *s, const qkv_study_options *o,
                             qkv_study_results *out, char *error);
 
@@ -248,9 +264,10 @@ qkv_study_verdict qkv_study_judge(const qkv_study *s, const qkv_study_results *r
 /* The table, the bands and three sentences (claim, seen, verdict: how many bands hold), as people read it. */
 void qkv_study_text(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out);
 
-/* DIR/table.csv, DIR/seeds.csv and the data of the picture (DIR/bars.csv or DIR/lines.csv). */
+/* DIR/table.csv, DIR/seeds.csv, DIR/cells.csv (a row for each training, with its options as columns) and the
+ * data of the picture (DIR/bars.csv or DIR/lines.csv). plugin may be NULL. */
 bool qkv_study_write(const qkv_io *io, const qkv_study *s, const qkv_study_results *r,
-                     const char *dir, char *error);
+                     const struct qkv_config_plugin *plugin, const char *dir, char *error);
 
 #ifdef __cplusplus
 }

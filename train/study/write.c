@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "train/io/given.h"
+#include "train/study/sweep.h"
 #include "train/study/words.h"
 
 static bool write_text(const qkv_io *io, const char *dir, const char *name, const qkv_io_text *text,
@@ -56,14 +57,26 @@ static void add_seeds(const qkv_study *s, const qkv_study_results *r, qkv_io_tex
         }
 }
 
+/* All trainings that have a result, as the rows of a sweep. */
+static bool add_cells(const qkv_study *s, const qkv_study_results *r,
+                      const struct qkv_config_plugin *plugin, qkv_io_text *out, char *error) {
+    qkv_study_cell *cell = tensor_arena_take(out->arena, (size_t)r->n + 1, sizeof *cell);
+    if (!cell) return qkv_io_fail(error, "out of memory");
+    for (int i = 0; i < r->n; i++) cell[i] = (qkv_study_cell){r->at[i].variant, r->at[i].seed};
+    return qkv_study_cells_csv(s, cell, r->n, r, plugin, true, out, error);
+}
+
 bool qkv_study_write(const qkv_io *io, const qkv_study *s, const qkv_study_results *r,
-                     const char *dir, char *error) {
+                     const struct qkv_config_plugin *plugin, const char *dir, char *error) {
     if (!QKV_IO_GIVEN(error, s, r, dir)) return false;
     tensor_arena *arena = tensor_arena_new(NULL);
-    qkv_io_text means = {.arena = arena, .failed = !arena}, seeds = means, picture = means;
+    qkv_io_text means = {.arena = arena, .failed = !arena}, seeds = means, picture = means,
+                cells = means;
     add_means(s, r, &means);
     add_seeds(s, r, &seeds);
-    bool ok = write_text(io, dir, "table.csv", &means, error) &&
+    bool ok = arena && add_cells(s, r, plugin, &cells, error) &&
+              write_text(io, dir, "cells.csv", &cells, error) &&
+              write_text(io, dir, "table.csv", &means, error) &&
               write_text(io, dir, "seeds.csv", &seeds, error);
     if (ok && *s->picture.kind) {
         qkv_study_picture_data(s, r, &picture);
