@@ -133,7 +133,7 @@ assert o["taught"]' && ran 0 tape of-$task --as-trained --train --example 3 || r
 a_picture() {
     needs gnuplot || return
     ran 0 plot plain --tape --out pic && [ -s pic/tape.png ] && [ "$(grep -c '^2,' pic/tape.csv)" -eq 38 ] &&
-        [ "$(grep -c '^3,' pic/tape.csv)" -eq 20 ] && ran 0 plot deep --tape --example 2 --at 1 --out pic --format svg &&
+        [ "$(grep -c '^3,' pic/tape.csv)" -eq 21 ] && ran 0 plot deep --tape --example 2 --at 1 --out pic --format svg &&
         grep -q 'layer1.mlp.hidden' pic/tape.svg && refused 2 '--tape is of one run' plot plain deep --tape &&
         refused 2 'ask for one' plot plain --tape --attention && refused 2 'there is no state at step 9' \
             plot plain --tape --at 9
