@@ -8,14 +8,18 @@ train deep --layers 2 --heads 4 --kv-heads 2 --d-ff 16 --norm layer --bias --pos
     --label-smoothing 0.1
 double=$QKV-double
 
+# Does the node FIRST stand before LAST in the list? order FILE FIRST LAST
+order() {
+    [ "$(awk -v first=$2 -v last=$3 '$2 == first || $2 == last { print $2 }' $1 | xargs)" = "$2 $3" ] ||
+        say "$2 does not stand before $3"
+}
+
 the_list() {
     ran 0 tape plain && line 'layer0.attn.scores [1,1,9,9]' && line 'y = factor q k^T' &&
         line '<- the loss' && line 'embed.key [32,32]' && line 'Asked at 8, right is' || return 1
-    [ "$(awk '$1 + 0 == $1 && NF > 5' out | sed -n '1p;$p' | awk '{ print $2 }' | xargs)" = 'embed.key loss' ] ||
-        say 'the list is in another order' || return 1
-    ran 0 tape plain --backward && [ "$(awk '$2 == "loss" { print NR }' out | head -1)" -lt \
-        "$(awk '$2 == "embed.key" { print NR }' out)" ] || say 'backward is in the order of forward' || return 1
-    ran 0 tape plain --json && python '
+    order out embed.key loss && ran 0 tape plain --backward && order out loss embed.key || return 1
+    ran 0 tape plain --json || return 1
+    python '
 assert o["asked"] == 8 and len(o["words"]) == 9 and len(o["nodes"]) == 19
 at = {n["node"]: n for n in o["nodes"]}
 assert at["loss"]["role"] == "loss" and at["embed.key"]["role"] == "parameter"
@@ -26,10 +30,12 @@ assert abs(at["loss"]["value"] - o["loss"]) < 1e-6' || return
 }
 
 a_node() {
-    ran 0 tape plain --node layer0.attn.weights && line 'Gradient' && awk '/^Value/ { on = 1 } on { gsub(/\342\200\246/, "."); if (length > 80) exit 1 }' out &&
+    ran 0 tape plain --node layer0.attn.weights && line 'Gradient' || return 1
+    awk '/^Value/ { on = 1 } on { gsub(/\342\200\246/, "."); if (length > 80) exit 1 }' out &&
         ran 0 tape deep --node layer1.attn.weights && line 'head 3' && ran 0 tape deep --node '#51' &&
         ran 0 tape plain --node embed.key && line 'of 32 columns' && ran 0 tape plain --node loss || return 1
-    ran 0 tape plain --node layer0.attn.weights --json && python '
+    ran 0 tape plain --node layer0.attn.weights --json || return 1
+    python '
 rows = {}
 for n in o["numbers"]:
     head, row, column = n["at"]
@@ -44,19 +50,22 @@ terms_add_up() {
     for run in plain deep; do
         for number in 'embed.key[3,1]' 'layer0.attn.wq[3,4]' 'layer0.attn.wv[0,0]' 'layer0.attn.k[2,5]' \
             'layer0.attn.scores[0,8,3]' 'final[0,2]'; do
-            ran 0 tape $run --why-grad "$number" && ran 0 tape $run --why-grad "$number" --json && python '
+            ran 0 tape $run --why-grad "$number" && ran 0 tape $run --why-grad "$number" --json || return 1
+            python '
 parts = [t["part"] for t in o["terms"]]
 assert abs(sum(parts) - o["gradient"]) <= 1e-6 * (sum(map(abs, parts)) + 1e-6), (sum(parts), o["gradient"])
 assert parts == sorted(parts, key=abs, reverse=True)' || return
         done
     done
-    ran 0 tape plain --why 'layer0.attn.scores[8,3]' --json && python '
+    ran 0 tape plain --why 'layer0.attn.scores[8,3]' --json || return 1
+    python '
 for input in 0, 1:
     assert abs(sum(t["part"] for t in o["terms"] if t["input"] == input) - o["value"]) < 1e-5
 assert not o["together"]' || return
     ran 0 tape plain --why 'layer0.out[8,3]' && line 'which add up to it' &&
         ran 0 tape plain --why 'layer0.attn.weights[8,3]' && line 'not linear' && line '= e^' || return 1
-    ran 0 tape plain --why 'layer0.attn.weights[8,3]' --json && python '
+    ran 0 tape plain --why 'layer0.attn.weights[8,3]' --json || return 1
+    python '
 import math
 x = {t["at"][2]: t["value"] for t in o["terms"]}
 assert len(x) == 9 and all(t["part"] is None for t in o["terms"])
@@ -65,7 +74,8 @@ assert abs(math.exp(x[3]) / sum(map(math.exp, x.values())) - o["value"]) < 1e-5'
 }
 
 a_path() {
-    ran 0 tape deep --path 'layer0.attn.wq[3,4]' --json && python '
+    ran 0 tape deep --path 'layer0.attn.wq[3,4]' --json || return 1
+    python '
 names = [t["node"] for t in o["terms"]]
 assert names[0] == "layer0.attn.q" and names[-1] == "loss" and len(names) > 8, names
 assert o["terms"][-1]["value"] == 1' || return
@@ -76,7 +86,8 @@ assert o["terms"][-1]["value"] == 1' || return
 the_update() {
     ran 0 tape plain --at 2 --update && line 'This step' && line 'together' || return 1
     for run in plain deep; do
-        ran 0 tape $run --update --at 2 --json && python '
+        ran 0 tape $run --update --at 2 --json || return 1
+        python '
 for m in "score", "weight", "logit", "loss":
     parts = sum(p["part_" + m] for p in o["parts"]) + o["together"][m]
     assert abs(o["after"][m] - o["before"][m] - parts) < 1e-6, (m, parts)
@@ -86,12 +97,15 @@ assert all(p["step"] > 0 for p in o["parts"]), o["parts"]
 assert o["taught"].startswith("This step ")' || return
     done
     # Before and after are the losses of the states that the run itself had.
-    ran 0 tape plain --at 2 --update --json && cp out then && ran 0 tape plain --at 3 --json && python '
+    ran 0 tape plain --at 2 --update --json && cp out then && ran 0 tape plain --at 3 --json || return 1
+    python '
 before = json.load(open("then"))
 assert abs(before["after"]["loss"] - o["loss"]) < 1e-6, (before["after"], o["loss"])' || return
-    train frozen --freeze '*.wq' && ran 0 tape frozen --update --json && python '
+    train frozen --freeze '*.wq' && ran 0 tape frozen --update --json || return 1
+    python '
 assert {p["parameter"]: p["step"] for p in o["parts"]}["layer0.attn.wq"] == 0' || return
-    ran 0 tape frozen --json && python '
+    ran 0 tape frozen --json || return 1
+    python '
 q = [n for n in o["nodes"] if n["node"] == "layer0.attn.wq"][0]
 assert q["role"] == "frozen parameter" and q["gradient"] > 0' || return
     train sgd --optimizer sgd && ran 0 tape sgd --update && line 'mean step' || return 1
@@ -100,12 +114,14 @@ assert q["role"] == "frozen parameter" and q["gradient"] > 0' || return
 
 # Why does Q get no gradient at step 0 of --gains '*wv=0'? Three commands say so.
 three_commands() {
-    train silent --gains '*wv=0' && ran 0 tape silent --at 0 --json && python '
+    train silent --gains '*wv=0' && ran 0 tape silent --at 0 --json || return 1
+    python '
 at = {n["node"]: n["gradient"] for n in o["nodes"]}
 assert at["layer0.attn.q"] == at["layer0.attn.weights"] == 0 < at["layer0.attn.mix"]' || return
     ran 0 tape silent --at 0 --why-grad 'layer0.attn.weights[8,3]' &&
         line 'layer0.attn.mix reads it: its gradients are not 0' || return 1
-    ran 0 tape silent --at 0 --node layer0.attn.v --json && python '
+    ran 0 tape silent --at 0 --node layer0.attn.v --json || return 1
+    python '
 assert all(n["value"] == 0 and n["gradient"] != 0 or n["value"] == 0 for n in o["numbers"])
 assert any(n["gradient"] != 0 for n in o["numbers"])'
 }
@@ -114,7 +130,8 @@ assert any(n["gradient"] != 0 for n in o["numbers"])'
 other_runs() {
     for task in $("$QKV" list tasks | awk '/^[a-z]/ { print $1 }'); do
         case $task in file | text) continue ;; esac
-        train of-$task --task $task && ran 0 tape of-$task && ran 0 tape of-$task --update --json && python '
+        train of-$task --task $task && ran 0 tape of-$task && ran 0 tape of-$task --update --json || return 1
+        python '
 assert o["taught"]' && ran 0 tape of-$task --as-trained --train --example 3 || return
     done
     train lines --data "$root/examples/it.txt" &&
@@ -133,10 +150,12 @@ assert o["taught"]' && ran 0 tape of-$task --as-trained --train --example 3 || r
 a_picture() {
     needs gnuplot || return
     ran 0 plot plain --tape --out pic && [ -s pic/tape.png ] && [ "$(grep -c '^2,' pic/tape.csv)" -eq 38 ] &&
-        [ "$(grep -c '^3,' pic/tape.csv)" -eq 20 ] && ran 0 plot deep --tape --example 2 --at 1 --out pic --format svg &&
-        grep -q 'layer1.mlp.hidden' pic/tape.svg && refused 2 '--tape is of one run' plot plain deep --tape &&
-        refused 2 'ask for one' plot plain --tape --attention && refused 2 'there is no state at step 9' \
-            plot plain --tape --at 9
+        [ "$(grep -c '^3,' pic/tape.csv)" -eq 21 ] || return 1
+    ran 0 plot deep --tape --example 2 --at 1 --out pic --format svg &&
+        grep -q 'layer1.mlp.hidden' pic/tape.svg || return 1
+    refused 2 '--tape is of one run' plot plain deep --tape &&
+        refused 2 'ask for one' plot plain --tape --attention &&
+        refused 2 'there is no state at step 9' plot plain --tape --at 9
 }
 
 a_plugin() {
@@ -176,7 +195,8 @@ what_is_wrong_is_said() {
 # A float run in double: the same numbers, with more digits.
 in_double() {
     [ -x "$double" ] || { cannot "there is no $double" || return; }
-    ran 0 tape plain --json && cp out single && "$double" tape plain --json >out && python '
+    ran 0 tape plain --json && cp out single && "$double" tape plain --json >out || return 1
+    python '
 for a, b in zip(json.load(open("single"))["nodes"], o["nodes"]):
     assert abs(a["value"] - b["value"]) <= 1e-4 * (abs(b["value"]) + 1e-6), (a, b)'
 }

@@ -27,8 +27,8 @@ plot DATA using (of(3, column(X))):Y:W:H with vectors head size 6,20 filled lc r
     for [k=0:1] DATA using (of(k, column(X) + column(W) / 2)):(column(Y) + column(H) / 2): \
         (column(W) / 2 + 0.2):(column(H) / 2 + 0.2):(colour(column(VALUE), k)) \
         with boxxyerror fs solid noborder lc rgb variable, \
-    DATA using (of(2, column(X) + column(W) / 2)):(column(Y) + column(H) / 2):(column(W) / 2):(column(H) / 2) \
-        with boxxyerror lc rgb GREY lw 0.6 fs empty, \
+    DATA using (of(2, column(X) + column(W) / 2)):(column(Y) + column(H) / 2): \
+        (column(W) / 2):(column(H) / 2) with boxxyerror lc rgb GREY lw 0.6 fs empty, \
     DATA using (of(4, column(X))):Y:(strcol(LABEL)) with labels left noenhanced font ",9", \
     DATA using (of(5, column(X))):Y:(strcol(LABEL)) with labels left noenhanced font ",8" \
         textcolor rgb GREY, \

@@ -70,8 +70,9 @@ char *qkv_probe_tape_words(const qkv_probe_tape *tape, const ag_node *node, size
 /* The first dimension that is shown: 1 where the first is the batch of one. */
 int qkv_probe_tape_first(const ag_node *node);
 
-/* The node "NAME" (the last one of that name) or "#51" (that of this number), or with `at` not NULL the number "NAME[i,j]"; leading indices of a dimension of one
- * may be left out. NULL with a sentence. */
+/* The node "NAME" (the last one of that name) or "#51" (that of this number); with `at` not NULL the
+ * number "NAME[i,j]", of which leading indices of a dimension of one may be left out. NULL with a
+ * sentence. */
 ag_node *qkv_probe_tape_find(const qkv_probe_tape *tape, const char *text, size_t *at, char *error);
 
 /* The graph as a picture's table, after qkv_probe_tape_run() with `back`: maps, labels and lines in pixels

@@ -7,8 +7,9 @@
 #include "train/io/given.h"
 #include "train/probe/tape.h"
 
-/* Pixels: a node's room, its maps; columns of a strip; cells of a map, at most. */
-enum { ROOM_X = 150, ROOM_Y = 232, MAP = 88, TITLE = 20, ACROSS = 12, CELLS = 32, EDGE = 20 };
+/* Pixels: from column to column, a map, what stands above and below a node's maps; columns of a strip; cells
+ * of a map, at most; pixels at the edge. */
+enum { ROOM_X = 150, MAP = 88, TITLE = 20, BELOW = 36, ACROSS = 12, CELLS = 32, EDGE = 20 };
 
 typedef struct {
     int column, row;
@@ -18,7 +19,7 @@ typedef struct {
 typedef struct {
     const qkv_probe_tape *tape;
     spot *at;     // [nodes]
-    int *height;  // [columns] nodes of each; then [strips] the row a strip begins at
+    int *height;  // [columns] nodes of each
     qkv_io_text *out;
 } layout;
 
@@ -53,23 +54,34 @@ static void find_rows(layout *l) {
             if ((node_of(l, i)->op == NULL) == leaves) l->at[i].row = l->height[l->at[i].column]++;
 }
 
-static void find_places(layout *l, int columns) {
-    int top = 0, tallest = 0;
-    for (int c = 0; c < columns; c++) {
-        if (c % ACROSS == 0) top += tallest, tallest = 0;
-        if (l->height[c] > tallest) tallest = l->height[c];
+static spot size_of(const ag_node *node) {
+    const tensor_shape shape = node->val.shape;
+    const double cols = shape.rank ? shape.dim[shape.rank - 1] : 1,
+                 rows = (double)node->val.n / (cols > 0 ? cols : 1);
+    const double most = fmax(fmax(cols, rows), 1);
+    return (spot){.w = fmin(fmax(MAP * cols / most, 10), 24 * cols),
+                  .h = fmin(fmax(MAP * rows / most, 10), 24 * rows)};
+}
+
+/* The nodes of a column one below the other, from `top` on; returns where the last one ends. */
+static double fill_column(layout *l, int column, double top) {
+    for (int row = 0; row < l->height[column]; row++)
         for (int i = 0; i < ag_count(l->tape->w->graph); i++) {
-            spot *s = &l->at[i];
-            const tensor_shape shape = node_of(l, i)->val.shape;
-            if (s->column != c) continue;
-            const double cols = shape.rank ? shape.dim[shape.rank - 1] : 1,
-                         rows = (double)node_of(l, i)->val.n / (cols > 0 ? cols : 1);
-            const double most = fmax(fmax(cols, rows), 1);
-            s->w = fmin(fmax(MAP * cols / most, 10), 24 * cols);
-            s->h = fmin(fmax(MAP * rows / most, 10), 24 * rows);
-            s->x = EDGE + c % ACROSS * ROOM_X;
-            s->y = 2 * EDGE + (top + s->row) * ROOM_Y + TITLE;
+            spot *s = &l->at[i], size = size_of(node_of(l, i));
+            if (s->column != column || s->row != row) continue;
+            s->w = size.w, s->h = size.h;
+            s->x = EDGE + column % ACROSS * ROOM_X;
+            s->y = top + TITLE;
+            top += TITLE + 2 * s->h + BELOW;
         }
+    return top;
+}
+
+static void find_places(layout *l, int columns) {
+    double top = 2 * EDGE, end = top;
+    for (int c = 0; c < columns; c++) {
+        if (c % ACROSS == 0) top = end;
+        end = fmax(end, fill_column(l, c, top));
     }
 }
 
