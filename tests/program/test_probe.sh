@@ -36,6 +36,7 @@ sizes task=mqar layers=3 d_model=16 pairs=4
 pointer task=pointer d_model=16
 capacity task=pairs d_model=4 embed_init=unit scale=none
 capacity_linear task=pairs d_model=8
+ledger task=pairs d_model=16
 END
 
 # Options as JSON members, and as those of `qkv train`.
