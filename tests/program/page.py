@@ -652,6 +652,28 @@ def what_hangs_or_ends_is_stopped_by_a_button(b):
     b.driver.get_log('browser')
 
 
+def memory_beyond_2_gb_is_used_and_its_end_is_said(b):
+    """The low memory of the engine is taken, so that its addresses are large; then all but 40 MB."""
+    b.open('seed=3&step=20')
+    card = b.cards(), b.says(), rows(b.js('return qkv.curves.csv()'))
+    grown = 'if (exported._initialize) exported._initialize();'
+    b.open('seed=3&step=20', page=altered('high', (grown, grown + ' if (!exported.malloc(12e8) || !exported.malloc(12e8)) throw new Error("no room");')))
+    assert (b.cards(), b.says(), rows(b.js('return qkv.curves.csv()'))) == card
+    b.set('random', 'layer0.attn.wq')
+    b.click('undo')
+    mine, _ = tensors(b.download('save-checkpoint'))
+    b.open('seed=3&step=20')
+    theirs, _ = tensors(b.download('save-checkpoint'))
+    assert mine == theirs
+    b.open('seed=3&step=20', page=altered('full', (grown, grown + ' const spare = exported.malloc(4e7); for (const n of [1e9, 1e8, 1e7, 1e6]) while (exported.malloc(n)); exported.free(spare);')))
+    b.set('option-d-model', '1000')
+    assert 'out of memory' in b.text('trouble'), b.text('trouble')
+    assert b.step() == 20 and b.by('seed').get_attribute('value') == '3'
+    b.click('one')
+    assert b.step() == 21 and b.cards() != card
+    b.driver.get_log('browser')
+
+
 def what_refuses_a_worker_or_the_engine_is_named(b):
     for name, policy in (('worker', "worker-src 'none'"), ('engine', "script-src 'unsafe-inline' blob:")):
         page = altered(name, ('<meta charset="utf-8">', '<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="%s">' % policy))
@@ -921,7 +943,7 @@ def nothing_piles_up(b):
 
 
 TESTS = [no_word_ends_or_swallows_the_page, nothing_piles_up, only_what_is_asked_for_is_shown, documented_frames_work, two_runs_stand_side_by_side, a_branch_is_a_run_from_that_step, a_second_run_of_any_kind, a_fault_of_the_engine_is_said_and_mended, what_hangs_or_ends_is_stopped_by_a_button,
-         what_refuses_a_worker_or_the_engine_is_named, an_error_while_drawing_is_no_end, large_models_are_begun_only_on_purpose,
+         memory_beyond_2_gb_is_used_and_its_end_is_said, what_refuses_a_worker_or_the_engine_is_named, an_error_while_drawing_is_no_end, large_models_are_begun_only_on_purpose,
          addresses_that_are_wrong_are_answered, text_that_was_not_trained_on_is_kept, loads_without_error_or_request, is_small, trains_the_default_task, trains_the_bits_of_a_native_build,
          exchanging_keys_moves_attention, exchanging_values_does_not, keys_exchange_by_keyboard_and_mouse,
          a_click_asks_for_a_key, a_word_can_be_changed, heads_matrices_and_parts_can_be_taken_away,
