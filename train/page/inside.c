@@ -26,7 +26,7 @@ static void add(qkv_page_cards *s, const char *key, ag_node *node, view v) {
                          .cols = v.cols,
                          .from = v.from,
                          .down = v.down};
-    snprintf(c->key, sizeof c->key, "%s", key);
+    snprintf(c->key, sizeof c->key, "%.15s", key);
 }
 
 static ag_node *part(const qkv_page_cards *s, const char *name) {
