@@ -312,4 +312,3 @@ const qkvInside = (() => {
         readouts
     };
 })();
-if (typeof module === "object") module.exports = qkvInside;

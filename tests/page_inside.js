@@ -1,0 +1,226 @@
+/* page_inside.js - tests of "Inside one step" that need no browser: node page_inside.js FOLDER ENGINE, FOLDER being
+ * train/page and ENGINE the compiled engine. What the engine says of every card of every task and of many models is
+ * held together: parts add up, formulas are true. Reports in cmocka's words. Called by test_page_parts.sh. */
+"use strict";
+
+const assert = require("assert/strict"), fs = require("fs"), vm = require("vm");
+const [folder, binary] = process.argv.slice(2);
+const source = ["engine", "inside"]
+                   .map((name) => fs.readFileSync(folder + "/" + name + ".js", "utf8"))
+                   .join("\n");
+const {qkvEngine, qkvInside} =
+    vm.runInThisContext("(() => {" + source + "\nreturn {qkvEngine, qkvInside};})()");
+const {sum} = qkvInside;
+
+const MODELS = [
+    "",
+    "layers=2\nheads=2",
+    "layers=2\nd-ff=64\nnorm=layer",
+    "heads=4\nkv-heads=2\nqk-norm=true",
+    "positions=rotary\nnorm=rms\nd-ff=32",
+    "softmax-one=true",
+    "soft-cap=2",
+    "scale=learned",
+    "scale=log",
+    "tie=qkv",
+    "wo=false",
+    "latent=8",
+    "scores-from=50",
+    "residual=false",
+    "positions=alibi",
+    "post-norm=true\nnorm=layer",
+    "dropout=0.3",
+    "label-smoothing=0.1",
+    "freeze=embed.*",
+    "d-v=16",
+    "block=linear",
+    "block=recurrent"
+];
+/* Lines of which each asks for another pair of words. */
+const lines = Array
+                  .from(
+                      {length: 64},
+                      (_, i) => {
+                          const [a, b] = [i % 8, i >> 3];
+                          return "w" + a + " b w" + b + " => " + (a > b ? "w" + a : "b");
+                      })
+                  .join("\n") +
+    "\n";
+const FILES = {
+    "task=file\ndata=a.txt": ["a.txt", lines],
+    "task=text\ndata=b.txt\ntime=12": ["b.txt", "to be or not to be, that is. ".repeat(20)]
+};
+
+/* One look: the engine's answer as the page keeps it. */
+function look(engine, run, of, card, cell, phase) {
+    const got = engine.inside({changed: false, card, cell, phase, ...of});
+    return {
+        ...got,
+        order: got.list.map((c) => c.key),
+        cards: Object.fromEntries(got.list.map((c) => [c.key, c])),
+        why: got.why && qkvInside.read(got.why),
+        side: run.store
+    };
+}
+const heads = (run) => run.maps.length ?
+    run.maps.map((m) => ({prefix: m.name.replace(/\.weights$/, ""), head: m.heads - 1})) :
+    [{prefix: "", head: 0}];
+const cells = ({rows, cols}) => [...new Set([0, (rows * cols) >> 1, rows * cols - 1])];
+
+const counted = {
+    parts: 0,
+    formulas: 0,
+    linear: 0
+};
+
+function addsUp(data, card, cell, where) {
+    const {terms, others, value} = data.why, parts = [...terms, ...others].map((t) => t.term);
+    const size = sum(parts.map(Math.abs)), left = Math.abs(sum(parts) - value);
+    assert.ok(left <= 2e-5 * size + 1e-9, where + ": " + sum(parts) + " instead of " + value);
+    counted.parts += terms.length;
+}
+
+/* A formula with an equals sign: both sides, as far as they are numbers, are the same. */
+function isTrue(text, value, where) {
+    counted.formulas++;
+    const shown = qkvInside.num(value);
+    assert.ok(text.includes(shown), where + ": '" + text + "' does not say " + shown);
+}
+
+function oneCard(engine, run, of, c, name) {
+    for (const cell of cells(c)) {
+        const where = name + " " + of.prefix + " " + c.key + "[" + cell + "]";
+        const back = look(engine, run, of, c.key, cell, "backward"),
+              ahead = look(engine, run, of, c.key, cell, "forward");
+        if (c.key !== "loss") addsUp(back, c.key, cell, where);
+        const words = qkvInside.backward(back, c.key, cell, back.why);
+        if (c.key !== "loss") isTrue(words, back.why.value, where);
+        const says = qkvInside.forward(ahead, c.key, cell, ahead.why, (table, row) => row + table);
+        isTrue(says, ahead.why.value, where);
+        counted.linear += / = /.test(says);
+        for (const [data, phase] of [[back, "backward"], [ahead, "forward"]]) {
+            assert.equal(data.cards[c.key].x.length, c.rows * c.cols);
+            assert.ok(qkvInside.first(data, c.key, phase) >= 0);
+            assert.ok(qkvInside.tell(data, c.key, phase, (k, i) => k + i).length > 10);
+        }
+    }
+}
+
+const tests = {};
+
+tests.every_number_of_every_model_is_explained = async (engine) => {
+    const tasks =
+        engine.table().tasks.map((t) => "task=" + t.name).filter((t) => !/file|text/.test(t));
+    const runs = [...tasks, ...Object.keys(FILES), ...MODELS.map((m) => "task=pairs\n" + m)];
+    for (const name of runs) {
+        if (FILES[name]) engine.lend(...FILES[name]);
+        engine.start(name + "\nsteps=30");
+        engine.go(12);
+        const run = engine.describe();
+        for (const of of heads(run))
+            for (const c of look(engine, run, of, "", -1, "forward").list)
+                oneCard(engine, run, of, c, name.replace(/\n/g, " "));
+    }
+    assert.ok(
+        counted.parts > 10000 && counted.formulas > 2000 && counted.linear > 800,
+        JSON.stringify(counted));
+};
+
+tests.a_formula_whose_numbers_do_not_fit_is_not_shown = async (engine) => {
+    engine.start("steps=30");
+    engine.go(12);
+    const run = engine.describe(), of = heads(run)[0];
+    for (const [key, wrong, pattern] of [
+             ["weights", "scores", /^0\.\d+ = e\^/], ["scores", "k", / \/ √32$/],
+             ["loss", "logits", /−ln /]]) {
+        const data = look(engine, run, of, key, 0, "forward");
+        assert.match(qkvInside.forward(data, key, 0, data.why), pattern);
+        data.cards[wrong].x[0] += 0.5;
+        assert.doesNotMatch(qkvInside.forward(data, key, 0, data.why), pattern);
+    }
+    for (const [key, wrong, pattern] of [
+             ["scores", "weights", /^dL\/ds = w \(dL/], ["logits", "logits", /^dL\/dlogit = p/]]) {
+        const data = look(engine, run, of, key, 0, "backward");
+        assert.match(qkvInside.backward(data, key, 0, data.why), pattern);
+        data.cards[wrong].x[0] += 0.5;
+        assert.doesNotMatch(qkvInside.backward(data, key, 0, data.why), pattern);
+    }
+};
+
+tests.why_no_gradient_comes_is_said = async (engine) => {
+    const said = (options, card) => {
+        engine.start("steps=30\n" + options);
+        const run = engine.describe();
+        return qkvInside.nothing(look(engine, run, heads(run)[0], card, 0, "backward"), card);
+    };
+    assert.match(said("gains=*wv=0", "q"), /none reaches w.*every number of v is 0/);
+    assert.match(said("gains=*wk=0", "q"), /^No gradient reaches q.*every number of k is 0/);
+    assert.match(said("gains=*wq=0", "k"), /^No gradient reaches k.*every number of q is 0/);
+    assert.match(said("gains=*wo=0", "v"), /none reaches mix/);
+    assert.equal(said("gains=*wk=0", "k"), "");
+    assert.equal(said("", "q"), "");
+};
+
+/* What is looked at, and the update that is tried, change nothing that is trained. */
+tests.looking_changes_no_bit = async (engine) => {
+    const bytes = () => Buffer.from(engine.save()).toString("latin1");
+    const trained = (looking) => {
+        engine.start("steps=40\nlayers=2\nheads=2\nnorm=layer");
+        const run = engine.describe();
+        for (let step = 1; step <= 40; step++) {
+            engine.go(step);
+            for (const of of looking ? heads(run) : []) look(engine, run, of, "k", 3, "backward");
+            if (looking) engine.update(false);
+        }
+        return bytes().replace(/"[a-z_]*seconds[a-z_]*":[^,}]*/g, "");
+    };
+    assert.ok(trained(false) === trained(true));
+};
+
+/* The parts of the update and what they do jointly are the change; the sentence says it. */
+tests.the_update_adds_up = async (engine) => {
+    engine.start("steps=200");
+    engine.go(120);
+    const before =
+              look(engine, engine.describe(), {prefix: "layer0.attn", head: 0}, "", -1, "forward"),
+          u = engine.update(false);
+    engine.go(121);
+    const after =
+        look(engine, engine.describe(), {prefix: "layer0.attn", head: 0}, "", -1, "forward");
+    const measured = (d) =>
+        [d.cards.scores.x[d.source], d.cards.weights.x[d.source], d.cards.logits.x[d.targets[0]],
+         d.cards.loss.x[0]];
+    u.before.forEach((x, m) => {
+        assert.equal(Math.fround(x), measured(before)[m]);
+        assert.equal(Math.fround(u.after[m]), measured(after)[m]);
+        const parts = sum(u.parts.map((p) => p.part[m])) + u.together[m];
+        assert.ok(Math.abs(parts - (u.after[m] - x)) < 1e-6 * Math.abs(x), m + ": " + parts);
+    });
+    assert.match(
+        u.taught,
+        /^This step (raised|lowered) the score of the right entry by [\d.e-]+ \(.*together/);
+};
+
+async function main() {
+    const failed = [], names = Object.keys(tests),
+          engine = await qkvEngine.open(fs.readFileSync(binary));
+    console.log("registered " + names.length);
+    for (const name of names) {
+        console.log("[ RUN      ] " + name);
+        try {
+            await tests[name](engine);
+            console.log("[       OK ] " + name);
+        } catch (e) {
+            failed.push(name);
+            console.log("    " + String(e.stack).split("\n").slice(0, 12).join("\n    "));
+            console.log("[  FAILED  ] " + name);
+        }
+    }
+    console.log(
+        "[==========] " + names.length + " test(s) run.\n[  PASSED  ] " +
+        (names.length - failed.length) + " test(s).");
+    if (failed.length) console.log("[  FAILED  ] " + failed.length + " test(s), listed below:");
+    for (const name of failed) console.log("[  FAILED  ] " + name);
+    process.exit(failed.length ? 1 : 0);
+}
+main();
