@@ -4,7 +4,7 @@
 qkv=${QKV:-$PWD/build/qkv}
 build=$(dirname "$qkv")
 here=$(dirname "$0")
-. "$here/suite.sh" || exit 1
+. "$here/../lib/suite.sh" || exit 1
 
 missing() {
     for tool in node clang wasm-ld; do
