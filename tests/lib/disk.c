@@ -244,9 +244,9 @@ static int disk_list(void *ctx, const char *path, qkv_io_name_fn *each, void *ea
 }
 
 qkv_io disk_io(disk *d) {
-    return (qkv_io){
-        disk_open,   disk_read,   disk_write, disk_size, disk_truncate, disk_sync, disk_close,
-        disk_rename, disk_unlink, disk_mkdir, disk_lock, disk_list,     NULL,      d};
+    return (qkv_io){disk_open, disk_read,  disk_write,  disk_size,   disk_truncate,
+                    disk_sync, disk_close, disk_rename, disk_unlink, disk_mkdir,
+                    disk_lock, disk_list,  NULL,        NULL,        d};
 }
 
 /* ---- the rest ---- */

@@ -87,6 +87,9 @@ static int mkdir_or_fail(void *ctx, const char *path) {
 static int lock_or_fail(void *ctx, int fd) {
     return fails(ctx, 'K') ? -1 : qkv_io_posix.lock(NULL, fd);
 }
+static int claim_or_fail(void *ctx, int fd, uint64_t byte, int how) {
+    return fails(ctx, 'B') ? -1 : qkv_io_posix.claim(NULL, fd, byte, how);
+}
 
 /* A failing list has come to its end before it fails. */
 static int list_or_fail(void *ctx, const char *dir, qkv_io_name_fn *each, void *each_ctx) {
@@ -97,7 +100,7 @@ static int list_or_fail(void *ctx, const char *dir, qkv_io_name_fn *each, void *
 void faults_init(faults *f, int how, long fail_at, bool from_then_on) {
     *f = (faults){.io = {open_or_fail, read_or_fail, write_or_fail, size_or_fail, truncate_or_fail,
                          sync_or_fail, close_or_fail, rename_or_fail, unlink_or_fail, mkdir_or_fail,
-                         lock_or_fail, list_or_fail, qkv_io_posix.target, f},
+                         lock_or_fail, list_or_fail, qkv_io_posix.target, claim_or_fail, f},
                   .how = how,
                   .fail_at = fail_at,
                   .from_then_on = from_then_on};
