@@ -55,7 +55,7 @@ struct ag_node {
 };
 
 /* What an op states of itself. The engine places memory by it; one that is left out costs memory, a
- * false one is found by the tests (tests/test_over.c).
+ * false one is found by the tests (tests/autograd/test_over.c).
  *
  *     AG_KINKS        its derivative jumps somewhere (relu, max)
  *     AG_ELEMENTWISE  y[i] depends on the inputs' elements i alone, or on those that broadcast to i
@@ -63,8 +63,13 @@ struct ag_node {
  *                     dy does: each number is read before it is overwritten. Of an op by rows (op.h):
  *                     band by band
  *     AG_NO_X         backward reads no input's value
- *     AG_NO_Y         backward does not read y */
+ *     AG_NO_Y         backward does not read y
+ *     AG_LINEAR       y is linear in each input while the others stay, but for numbers that do not depend
+ *                     on it (a bias): slopes times values add up (why.h, tests/autograd/test_why.c)
+ *     AG_LINEAR_IN(k) the same of input k alone */
 enum { AG_KINKS = 1, AG_ELEMENTWISE = 2, AG_IN_PLACE = 4, AG_NO_X = 8, AG_NO_Y = 16 };
+#define AG_LINEAR       0xffff0000u
+#define AG_LINEAR_IN(k) (0x10000u << ((k) < 15 ? (k) : 15))
 
 /* The whole contract of an op: whoever wants to know something of it asks here. What stands after
  * `sample` may be left out. */
@@ -158,6 +163,10 @@ void ag_graph_reset(ag_graph *g);
 ag_node *ag_input(ag_graph *g, const char *name, tensor_shape shape);
 ag_node *ag_want_grad(ag_node *leaf);
 
+/* Whether every leaf that is recorded from now on wants a gradient, inputs and frozen parameters too: for
+ * looking (why.h). Kept over ag_graph_reset(). */
+void ag_want_all(ag_graph *g, bool all);
+
 /* The parameter of that name: created at the first request, found afterwards; asking again with
  * another shape is an error. Tying two layers is asking for the same name: one node, which
  * collects both gradients. */
@@ -189,6 +198,11 @@ bool ag_forward(ag_graph *g);
  * twice), everything else starts anew. A node whose has_grad is false got none: its gradient is
  * zero and its buffer is not to be read. */
 bool ag_backward(ag_node *node, const real *cotangent);
+
+/* Whether backward passes end at this node: it gets its gradient and passes nothing on to what it was made
+ * from. The gradient that is then missing is the one that came through it. A blocked node is stored
+ * from then on (ag_store). Returns it, the inert node on an error. */
+ag_node *ag_block(ag_node *node, bool block);
 
 /* Whether the gradients of all nodes can be read after ag_backward(), as at first. Without, those of
  * nodes that are no leaves share memory and are gone once used: a graph that trains is smaller and

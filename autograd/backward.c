@@ -13,6 +13,13 @@ static void start(ag_node *node, const real *cotangent) {
         grad[i] = (first ? 0 : grad[i]) + (cotangent ? cotangent[i] : 1);
 }
 
+ag_node *ag_block(ag_node *node, bool block) {
+    if (!node) return NULL;
+    ag_node *stored = block ? ag_store(node) : node;
+    if (stored == node) ag_own(node)->blocked = block;
+    return stored;
+}
+
 bool ag_backward(ag_node *node, const real *cotangent) {
     ag_graph *g = node ? node->graph : NULL;
     if (!g) return false;
@@ -24,7 +31,7 @@ bool ag_backward(ag_node *node, const real *cotangent) {
     start(node, cotangent);
     for (int i = node->index; i >= 0 && !g->failed; i--) {
         ag_node *at = g->nodes.at[i];
-        if (!at->op || !at->has_grad) continue;
+        if (!at->op || !at->has_grad || ag_own(at)->blocked) continue;
         if (!at->op->backward) return ag_fail(at, "it has no backward()");
         ag_node_backward(at);
     }

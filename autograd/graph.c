@@ -125,7 +125,7 @@ ag_node *ag_new_leaf(ag_graph *g, const char *name, tensor val, bool wants_grad)
     if (node == &g->inert.node || !ag_list_push(g, &g->leaves, node)) return &g->inert.node;
     node->name = ag_text(g, "%s", name);
     node->val = val;
-    node->wants_grad = wants_grad && g->frozen_leaf != g->leaves.n - 1;
+    node->wants_grad = (wants_grad || g->want_all) && g->frozen_leaf != g->leaves.n - 1;
     return node;
 }
 
@@ -166,6 +166,10 @@ ag_node *ag_want_grad(ag_node *leaf) {
         g->frozen_leaf >= 0 && g->frozen_leaf < g->leaves.n && g->leaves.at[g->frozen_leaf] == leaf;
     leaf->wants_grad = !frozen;
     return leaf;
+}
+
+void ag_want_all(ag_graph *g, bool all) {
+    if (g) g->want_all = all;
 }
 
 const char *ag_text(ag_graph *g, const char *format, ...) {

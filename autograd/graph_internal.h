@@ -7,7 +7,7 @@
  *     chain    nodes that are computed a band at a time, and making them stored
  *     plan     where each value and each gradient lives
  *     record   an op's node: shape, plan, memory, first run; replay
- *     backward, hooks, params, sample, gradcheck */
+ *     backward, hooks, params, sample, gradcheck, why */
 #ifndef AUTOGRAD_GRAPH_INTERNAL_H
 #define AUTOGRAD_GRAPH_INTERNAL_H
 
@@ -51,6 +51,7 @@ typedef struct {
     ag_node node;         // first: every node of a graph is the beginning of one of these
     const ag_fast *fast;  // the op's fast form; one that says nothing: none, or the graph is plain
     ag_hook_entry *hooks;
+    bool blocked;  // its backward is left out (ag_block)
 
     /* Where its value is, if not in memory of its own (plan.c). */
     bool streamed;   // computed a few rows at a time, never stored
@@ -108,8 +109,9 @@ struct ag_graph {
     int stream_rows;  // planes of more rows may be streamed; 0: none. Kept over ag_graph_reset()
     ag_buffer *buffers;
     int n_buffers;
-    bool plain;  // nodes have no fast forms. Kept over ag_graph_reset()
-    ag_run run;  // kept over ag_graph_reset()
+    bool plain;     // nodes have no fast forms. Kept over ag_graph_reset()
+    bool want_all;  // new leaves want gradients. Kept over ag_graph_reset()
+    ag_run run;     // kept over ag_graph_reset()
     bool failed;
     char error[400];
     rng samples;  // the stream of ag_sample()

@@ -21,6 +21,13 @@ enum { GEMM_VECS = 2, GEMM_ROWS = 6 };
 enum { GEMM_VECS = 2, GEMM_ROWS = 4 };
 #endif
 
+/* Can a part of a vector be loaded as fast as a whole one? Else B is copied where it ends in a part. */
+#ifdef VEC_AVX512
+#define GEMM_MASKS 1
+#else
+#define GEMM_MASKS 0
+#endif
+
 /* A DEPTH x COLS panel of B stays in the first-level cache while all rows of A go by. */
 enum { GEMM_COLS = GEMM_VECS * VEC, GEMM_DEPTH = 128, GEMM_FIRST_LEVEL = 48 << 10 };
 
@@ -37,17 +44,24 @@ static inline gemm_ending gemm_end_at(const gemm_ending *e, int i, int j) {
     return (gemm_ending){e->factor, e->x ? e->x + i * e->row + j : NULL, e->row};
 }
 
-/* One tile, `rows`, `vecs` and `ahead` known at compile time: c = factor * sum over p of a[:,p] b[p,:] +
- * .... `ahead`: how many steps before it is needed a row of B is fetched from the second-level cache. */
-VEC_INLINE void gemm_tile(const int rows, const int vecs, const int ahead, int k, gemm_view a,
-                          const real *b, ptrdiff_t ldb, gemm_ending end, real *c, ptrdiff_t ldc) {
+VEC_INLINE vreal gemm_get(const real *x, const bool part, int lanes) {
+    return part ? vec_load_part(x, lanes, 0) : vec_load(x);
+}
+
+/* One tile, `rows`, `vecs`, `ahead` and `cut` known at compile time: c = factor * sum over p of a[:,p] b[p,:] +
+ * .... `ahead`: how many steps before it is needed a row of B is fetched from the second-level cache. `cut`:
+ * of the last vector only the first `lanes` are there, in c, and in b too where masks load them. */
+VEC_INLINE void gemm_tile(const int rows, const int vecs, const int ahead, const bool cut,
+                          int lanes, int k, gemm_view a, const real *b, ptrdiff_t ldb,
+                          gemm_ending end, real *c, ptrdiff_t ldc) {
     vreal sum[GEMM_ROWS][GEMM_VECS];
     for (int i = 0; i < rows; i++)
         for (int v = 0; v < vecs; v++) sum[i][v] = (vreal){0};
     for (int p = 0; p < k; p++, b += ldb, a.x += a.col) {
         vreal row[GEMM_VECS];
         for (int v = 0; v < vecs && ahead; v++) __builtin_prefetch(b + ahead * ldb + v * VEC);
-        for (int v = 0; v < vecs; v++) row[v] = vec_load(b + v * VEC);
+        for (int v = 0; v < vecs; v++)
+            row[v] = gemm_get(b + v * VEC, GEMM_MASKS && cut && v + 1 == vecs, lanes);
         for (int i = 0; i < rows; i++)
             for (int v = 0; v < vecs; v++) sum[i][v] += a.x[i * a.row] * row[v];
     }
@@ -56,9 +70,14 @@ VEC_INLINE void gemm_tile(const int rows, const int vecs, const int ahead, int k
             for (int v = 0; v < vecs; v++) sum[i][v] *= end.factor;
     if (end.x)
         for (int i = 0; i < rows; i++)
-            for (int v = 0; v < vecs; v++) sum[i][v] += vec_load(end.x + i * end.row + v * VEC);
+            for (int v = 0; v < vecs; v++)
+                sum[i][v] += gemm_get(end.x + i * end.row + v * VEC, cut && v + 1 == vecs, lanes);
     for (int i = 0; i < rows; i++)
-        for (int v = 0; v < vecs; v++) vec_store(c + i * ldc + v * VEC, sum[i][v]);
+        for (int v = 0; v < vecs; v++)
+            if (cut && v + 1 == vecs)
+                vec_store_part(c + i * ldc + v * VEC, lanes, sum[i][v]);
+            else
+                vec_store(c + i * ldc + v * VEC, sum[i][v]);
 }
 
 /* ---- fetching ---- */
@@ -98,13 +117,10 @@ VEC_INLINE void gemm_fetch_tile(int rows, int vecs, const real *c, ptrdiff_t ldc
 
 /* ---- panels ---- */
 
-/* All m rows of c, `vecs` whole vectors wide; `next` is fetched meanwhile. */
-void gemm_panel(int vecs, int m, int k, gemm_view a, const real *b, ptrdiff_t ldb,
+/* All m rows of c, cols <= GEMM_COLS; `next` is fetched meanwhile. b must be whole vectors wide, unless
+ * GEMM_MASKS. */
+void gemm_panel(int cols, int m, int k, gemm_view a, const real *b, ptrdiff_t ldb,
                 const gemm_ending *end, real *c, ptrdiff_t ldc, gemm_ahead *next);
-
-/* The same of cols < VEC columns: b must be whole vectors wide all the same. */
-void gemm_panel_cut(int cols, int m, int k, gemm_view a, const real *b, ptrdiff_t ldb,
-                    const gemm_ending *end, real *c, ptrdiff_t ldc);
 
 /* Copies k x cols of B into rows `ld` apart, the columns up to the next whole vector zero. */
 void gemm_pack(int k, int cols, gemm_view b, real *out, ptrdiff_t ld);

@@ -51,17 +51,13 @@ static void strip(int rows, int n, int k, const real *a, const real *b, const ge
     const gemm_view left = {a, 1, SLOT};
     for (int j = 0, cols; j < n; j += cols, b += DEPTH * PANEL_N) {
         cols = n - j < PANEL_N ? n - j : PANEL_N;
-        const int whole = cols / VEC * VEC;
-        const gemm_ending at = gemm_end_at(end, 0, j), rest = gemm_end_at(end, 0, j + whole);
-        if (rows == STRIP && whole == PANEL_N) {
+        const gemm_ending at = gemm_end_at(end, 0, j);
+        if (rows == STRIP && cols == PANEL_N) {
             gemm_fetch_tile(STRIP, 2, c + j, ldc);
             gemm_fetch(next);
-            gemm_tile(STRIP, 2, AHEAD, k, left, b, PANEL_N, at, c + j, ldc);
-        } else if (whole)
-            gemm_panel(whole / VEC, rows, k, left, b, PANEL_N, &at, c + j, ldc, next);
-        if (whole < cols)
-            gemm_panel_cut(cols - whole, rows, k, left, b + whole, PANEL_N, &rest, c + j + whole,
-                           ldc);
+            gemm_tile(STRIP, 2, AHEAD, false, 0, k, left, b, PANEL_N, at, c + j, ldc);
+        } else
+            gemm_panel(cols, rows, k, left, b, PANEL_N, &at, c + j, ldc, next);
     }
 }
 

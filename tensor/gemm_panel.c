@@ -12,17 +12,18 @@
 /* All m rows of a panel `vecs` wide: tiles of the full height, then what is left in tiles of 8, 4, 2
  * and 1. Where C reaches beyond the first-level cache, and a tile takes long enough for it, its place is
  * fetched before: up to 1.3 times as fast where C comes from the third level. */
-VEC_INLINE void panel(const int vecs, int m, int k, gemm_view a, const real *b, ptrdiff_t ldb,
-                      const gemm_ending *end, real *c, ptrdiff_t ldc, gemm_ahead *next) {
+VEC_INLINE void panel(const int vecs, const bool cut, int lanes, int m, int k, gemm_view a,
+                      const real *b, ptrdiff_t ldb, const gemm_ending *end, real *c, ptrdiff_t ldc,
+                      gemm_ahead *next) {
     const bool far =
         k >= GEMM_DEPTH / 2 && m * ldc * (ptrdiff_t)sizeof(real) > (ptrdiff_t)GEMM_FIRST_LEVEL;
     int i = 0;
-#define TILES(rows)                                                                     \
-    for (; i + (rows) <= m; i += (rows)) {                                              \
-        if (far) gemm_fetch_tile(rows, vecs, c + i * ldc, ldc);                         \
-        gemm_fetch(next);                                                               \
-        gemm_tile(rows, vecs, 0, k, (gemm_view){a.x + i * a.row, a.row, a.col}, b, ldb, \
-                  gemm_end_at(end, i, 0), c + i * ldc, ldc);                            \
+#define TILES(rows)                                                                            \
+    for (; i + (rows) <= m; i += (rows)) {                                                     \
+        if (far) gemm_fetch_tile(rows, vecs, c + i * ldc, ldc);                                \
+        gemm_fetch(next);                                                                      \
+        gemm_tile(rows, vecs, 0, cut, lanes, k, (gemm_view){a.x + i * a.row, a.row, a.col}, b, \
+                  ldb, gemm_end_at(end, i, 0), c + i * ldc, ldc);                              \
     }
     TILES(HEIGHT(vecs))
     if (HEIGHT(vecs) > 8) TILES(8)
@@ -32,45 +33,36 @@ VEC_INLINE void panel(const int vecs, int m, int k, gemm_view a, const real *b, 
 #undef TILES
 }
 
-typedef void panel_fn(int m, int k, gemm_view a, const real *b, ptrdiff_t ldb,
+typedef void panel_fn(int lanes, int m, int k, gemm_view a, const real *b, ptrdiff_t ldb,
                       const gemm_ending *end, real *c, ptrdiff_t ldc, gemm_ahead *next);
-#define PANEL(vecs)                                                                              \
-    static void panel_##vecs(int m, int k, gemm_view a, const real *b, ptrdiff_t ldb,            \
-                             const gemm_ending *end, real *c, ptrdiff_t ldc, gemm_ahead *next) { \
-        panel(vecs, m, k, a, b, ldb, end, c, ldc, next);                                         \
+#define PANEL(name, vecs, cut)                                                                    \
+    static void name##_##vecs(int lanes, int m, int k, gemm_view a, const real *b, ptrdiff_t ldb, \
+                              const gemm_ending *end, real *c, ptrdiff_t ldc, gemm_ahead *next) { \
+        panel(vecs, cut, lanes, m, k, a, b, ldb, end, c, ldc, next);                              \
     }
-PANEL(1)
-PANEL(2)
+PANEL(whole, 1, false)
+PANEL(whole, 2, false)
+PANEL(cut, 1, true)
+PANEL(cut, 2, true)
 #if VEC_BYTES == 64
-PANEL(3)
-PANEL(4)
+PANEL(whole, 3, false)
+PANEL(whole, 4, false)
+PANEL(cut, 3, true)
+PANEL(cut, 4, true)
 #endif
-static panel_fn *const panels[GEMM_VECS + 1] = {NULL, panel_1, panel_2,
+static panel_fn *const panels[2][GEMM_VECS] = {{whole_1, whole_2,
 #if VEC_BYTES == 64
-                                                panel_3, panel_4
+                                                whole_3, whole_4},
+                                               {cut_1, cut_2, cut_3, cut_4}};
+#else
+                                               },
+                                               {cut_1, cut_2}};
 #endif
-};
 
-void gemm_panel(int vecs, int m, int k, gemm_view a, const real *b, ptrdiff_t ldb,
+void gemm_panel(int cols, int m, int k, gemm_view a, const real *b, ptrdiff_t ldb,
                 const gemm_ending *end, real *c, ptrdiff_t ldc, gemm_ahead *next) {
-    panels[vecs](m, k, a, b, ldb, end, c, ldc, next);
-}
-
-/* Computed aside at full width, then the wanted columns copied. */
-void gemm_panel_cut(int cols, int m, int k, gemm_view a, const real *b, ptrdiff_t ldb,
-                    const gemm_ending *end, real *c, ptrdiff_t ldc) {
-    real aside[GEMM_ROWS * VEC];
-    gemm_ahead none = {0};
-    for (int i = 0; i < m; i += GEMM_ROWS) {
-        int rows = m - i < GEMM_ROWS ? m - i : GEMM_ROWS;
-        panel_1(rows, k, (gemm_view){a.x + i * a.row, a.row, a.col}, b, ldb,
-                &(gemm_ending){end->factor, NULL, 0}, aside, VEC, &none);
-        for (int r = i; r < i + rows; r++) {
-            vreal sum = vec_load(aside + (r - i) * VEC);
-            if (end->x) sum += vec_load_part(end->x + r * end->row, cols, 0);
-            vec_store_part(c + r * ldc, cols, sum);
-        }
-    }
+    const int lanes = cols % VEC;
+    panels[lanes != 0][(cols - 1) / VEC](lanes, m, k, a, b, ldb, end, c, ldc, next);
 }
 
 /* Copies k x cols, cols <= VEC, of a B whose columns are contiguous (the transpose of a row-major

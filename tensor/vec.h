@@ -85,6 +85,16 @@ VEC_INLINE vreal vec_load_part(const real *p, int n, real rest) {
 VEC_INLINE void vec_store_part(real *p, int n, vreal v) { memcpy(p, &v, (size_t)n * sizeof(real)); }
 #endif
 
+/* Its first n lanes (0 <= n < VEC), the others 0. */
+#ifdef VEC_AVX512
+VEC_INLINE vreal vec_first(int n, vreal v) { return (vreal)VEC_512(maskz_mov)(VEC_LANES(n), v); }
+#else
+VEC_INLINE vreal vec_first(int n, vreal v) {
+    for (int i = n; i < VEC; i++) v[i] = 0;
+    return v;
+}
+#endif
+
 /* The same for n > 0 that may be VEC or more. */
 VEC_INLINE vreal vec_load_upto(const real *p, int n, real rest) {
     return n >= VEC ? vec_load(p) : vec_load_part(p, n, rest);

@@ -22,23 +22,41 @@ int ag_mask_cols(ag_mask mask, int t, int S) {
     return mask.places.at ? S : ag_mask_limit(mask, t, S);
 }
 
+/* x[limit .. cols-1] = 0. Of a row of whole vectors whole ones are stored: they can be loaded again at once,
+ * unlike parts. */
+static inline void clear_after(real *x, int limit, int cols) {
+    const int s = limit / VEC * VEC;
+    if (s < limit && cols % VEC == 0) {
+        vec_store(x + s, vec_first(limit - s, vec_load(x + s)));
+        limit = s + VEC;
+    }
+    row_zero(x + limit, cols - limit);
+}
+
 void ag_clear_masked(ag_mask mask, const ag_band *band, ag_strip p) {
     if (!mask.causal && !mask.no_self && ag_mask_limit(mask, 0, band->cols) == band->cols) return;
     for (int t = band->t; t < band->t + band->n; t++, p.x += p.ld) {
         const int limit = ag_mask_limit(mask, t, band->cols);
-        row_zero(p.x + limit, band->cols - limit);
+        clear_after(p.x, limit, band->cols);
         const int self = ag_mask_position(mask, t);
         if (mask.no_self && self < limit) p.x[self] = 0;
     }
 }
 
-static bool masked(ag_mask m) { return m.causal || m.no_self; }
+/* Do its rows see different keys? Of one row what is hidden stands behind what it sees: it is not read. */
+static bool masked(ag_mask m, const ag_band *band) {
+    return m.no_self || (m.causal && band->n > 1);
+}
 
 static bool all_finite(int rows, int E, const real *x, ptrdiff_t ld) {
-    vreal sum = {0};  // x * 0 is 0 where x is finite, else NaN, and NaN stays
-    for (int r = 0; r < rows; r++)
-        ROW_EACH(e, E) sum += row_get(x + r * ld, e, E, 0) * 0;
-    return vec_sum(sum) == 0;
+    vreal sum[4] = {{0}};  // x * 0 is 0 where x is finite, else NaN, and NaN stays
+    int r = 0;
+    for (; r + 4 <= rows; r += 4)  // four at a time, as none waits for another
+        ROW_EACH(e, E)
+            for (int k = 0; k < 4; k++) sum[k] += row_get(x + (r + k) * ld, e, E, 0) * 0;
+    for (; r < rows; r++)
+        ROW_EACH(e, E) sum[0] += row_get(x + r * ld, e, E, 0) * 0;
+    return vec_sum((sum[0] + sum[1]) + (sum[2] + sum[3])) == 0;
 }
 
 /* How many keys the band's last query sees. */
@@ -167,7 +185,7 @@ void ag_attend_dots(const ag_head *h, const ag_band *band, gemm_mode mode, const
 
 /* Must the masked numbers of b be kept out by more than a factor 0? */
 static bool careful_rows(const ag_head *h, const ag_band *band, const real *b) {
-    if (!masked(h->mask)) return false;
+    if (!masked(h->mask, band)) return false;
     if (!h->plane) return !all_finite(h->S, h->E, b, h->ldb);
     if (band->first) h->plane[0] = !all_finite(h->S, h->E, b, h->ldb);
     return h->plane[0] != 0;
@@ -259,7 +277,7 @@ void ag_attend_cols(const ag_head *h, const ag_band *band, ag_strip p, const rea
     const ptrdiff_t ld = turned_ld(h->S);
     a += band->t * h->lda;
     if (h->plane && band->first) memset(sums(h), 0, (size_t)h->E * (size_t)ld * sizeof(real));
-    if (masked(h->mask) && !all_finite(band->n, h->E, a, h->lda))
+    if (masked(h->mask, band) && !all_finite(band->n, h->E, a, h->lda))
         cols_carefully(h, band, p, a, b);
     else
         cols_by_parts(h, band, p, a, b);

@@ -12,10 +12,10 @@ static place place_of(const ag_node *node, size_t plane) {
     tensor_shape w = node->in[0]->val.shape, v = node->in[1]->val.shape;
     const int H = w.dim[1], T = w.dim[2], S = w.dim[3], E = v.dim[2] / a->kv_heads;
     const ptrdiff_t b = (ptrdiff_t)plane / H, h = (ptrdiff_t)plane % H;
-    return (place){.head = {T, S, E, (ptrdiff_t)H * E, v.dim[2], 1,
-                            ag_mask_of_plane(a->mask, w, plane), ag_plane_memory(node)},
+    return (place){.head = {T, S, E, (ptrdiff_t)H * E, v.dim[2], 1, ag_mask_row(a->mask, (int)b),
+                            ag_plane_memory(node)},
                    .y = b * T * H * E + h * E,
-                   .v = b * S * v.dim[2] + h / (H / a->kv_heads) * E};
+                   .v = b * S * v.dim[2] + (a->kv_heads == H ? h : h / (H / a->kv_heads)) * E};
 }
 
 static tensor_shape planes(const ag_node *node) { return node->in[0]->val.shape; }

@@ -12,11 +12,11 @@ static place place_of(const ag_node *node, size_t plane) {
     tensor_shape q = node->in[0]->val.shape, k = node->in[1]->val.shape;
     const int T = q.dim[1], S = k.dim[1], E = q.dim[2] / a->heads, G = E > 0 ? k.dim[2] / E : 1;
     const ptrdiff_t b = (ptrdiff_t)plane / a->heads, h = (ptrdiff_t)plane % a->heads;
-    return (place){
-        .head = {T, S, E, q.dim[2], k.dim[2], (real)a->factor,
-                 ag_mask_of_plane(a->mask, node->val.shape, plane), ag_plane_memory(node)},
-        .q = b * T * q.dim[2] + h * E,
-        .k = b * S * k.dim[2] + h / (a->heads / G) * E};  // H/G heads share a key head
+    return (place){.head = {T, S, E, q.dim[2], k.dim[2], (real)a->factor,
+                            ag_mask_row(a->mask, (int)b), ag_plane_memory(node)},
+                   .q = b * T * q.dim[2] + h * E,
+                   .k = b * S * k.dim[2] +
+                        (G == a->heads ? h : h / (a->heads / G)) * E};  // H/G heads share one
 }
 
 static int cols(const ag_node *node, int t) {

@@ -90,7 +90,7 @@ static const char *arguments(const ag_node *node) {
 
 const ag_op ag_op_concat = {
     .name = "concat",
-    .facts = AG_NO_X | AG_NO_Y,
+    .facts = AG_NO_X | AG_NO_Y | AG_LINEAR,
     .shape = shape,
     .forward = forward,
     .backward = backward,

@@ -30,7 +30,7 @@ static ag_node *sample(ag_graph *g, int i) {
 
 const ag_op ag_op_div = {
     .name = "div",
-    .facts = AG_ELEMENTWISE | AG_NO_Y,
+    .facts = AG_ELEMENTWISE | AG_NO_Y | AG_LINEAR_IN(0),
     .shape = ag_broadcast_shape,
     .forward = forward,
     .backward = backward,

@@ -85,7 +85,7 @@ static const char *arguments(const ag_node *node) {
 
 const ag_op ag_op_dropout = {
     .name = "dropout",
-    .facts = AG_NO_X | AG_NO_Y,
+    .facts = AG_NO_X | AG_NO_Y | AG_LINEAR,
     .shape = shape,
     .forward = forward,
     .backward = backward,

@@ -83,7 +83,7 @@ static const char *arguments(const ag_node *node) {
 
 const ag_op ag_op_layer_norm = {
     .name = "layer_norm",
-    .facts = AG_NO_Y,
+    .facts = AG_NO_Y | AG_LINEAR_IN(1) | AG_LINEAR_IN(2),
     .shape = shape,
     .forward = forward,
     .backward = backward,

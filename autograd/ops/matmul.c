@@ -104,7 +104,7 @@ static ag_node *timed(ag_graph *g, const ag_sizes *z) {
 
 const ag_op ag_op_matmul = {
     .name = "matmul",
-    .facts = AG_NO_Y,
+    .facts = AG_NO_Y | AG_LINEAR,
     .shape = shape,
     .forward = forward,
     .backward = backward,

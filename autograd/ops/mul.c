@@ -22,7 +22,7 @@ static ag_node *sample(ag_graph *g, int i) {
 
 const ag_op ag_op_mul = {
     .name = "mul",
-    .facts = AG_ELEMENTWISE | AG_NO_Y,
+    .facts = AG_ELEMENTWISE | AG_NO_Y | AG_LINEAR,
     .shape = ag_broadcast_shape,
     .forward = forward,
     .backward = backward,

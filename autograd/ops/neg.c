@@ -9,7 +9,7 @@ static ag_node *sample(ag_graph *g, int i) {
 
 const ag_op ag_op_neg = {
     .name = "neg",
-    .facts = AG_ELEMENTWISE | AG_NO_X | AG_NO_Y,
+    .facts = AG_ELEMENTWISE | AG_NO_X | AG_NO_Y | AG_LINEAR,
     .shape = ag_same_shape,
     .forward = forward,
     .backward = backward,

@@ -47,7 +47,7 @@ static ag_node *timed(ag_graph *g, const ag_sizes *z) {
 
 const ag_op ag_op_reshape = {
     .name = "reshape",
-    .facts = AG_NO_X | AG_NO_Y,
+    .facts = AG_NO_X | AG_NO_Y | AG_LINEAR,
     .shape = shape,
     .forward = forward,
     .backward = backward,

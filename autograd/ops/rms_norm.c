@@ -78,7 +78,7 @@ static const char *arguments(const ag_node *node) {
 
 const ag_op ag_op_rms_norm = {
     .name = "rms_norm",
-    .facts = AG_NO_Y,
+    .facts = AG_NO_Y | AG_LINEAR_IN(1),
     .shape = shape,
     .forward = forward,
     .backward = backward,

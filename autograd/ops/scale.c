@@ -35,7 +35,7 @@ static const char *arguments(const ag_node *node) {
 
 const ag_op ag_op_scale = {
     .name = "scale",
-    .facts = AG_ELEMENTWISE | AG_NO_X | AG_NO_Y,
+    .facts = AG_ELEMENTWISE | AG_NO_X | AG_NO_Y | AG_LINEAR,
     .shape = shape,
     .forward = forward,
     .backward = backward,

@@ -18,7 +18,7 @@ static ag_node *timed(ag_graph *g, const ag_sizes *z) {
 
 const ag_op ag_op_sum = {
     .name = "sum",
-    .facts = AG_NO_X | AG_NO_Y,
+    .facts = AG_NO_X | AG_NO_Y | AG_LINEAR,
     .shape = ag_reduce_shape,
     .forward = ag_reduce_sum,
     .backward = backward,

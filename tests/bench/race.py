@@ -98,4 +98,5 @@ def main():
               + "".join(f"{ms:10.3f} {ms / own:5.2f}x {mib:5.0f}" for ms, mib in best.values()), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

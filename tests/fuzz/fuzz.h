@@ -4,7 +4,6 @@
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
 
-#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -36,25 +35,6 @@ int fuzz_corpus(const uint8_t *data, size_t n);
             abort();                                                                \
         }                                                                           \
     } while (0)
-
-/* How many blocks of memory jansson holds; to be called before it allocates any. */
-static long fuzz_json_blocks;
-
-static inline void *fuzz_json_take(size_t n) {
-    void *p = malloc(n);
-    fuzz_json_blocks += p != NULL;
-    return p;
-}
-
-static inline void fuzz_json_release(void *p) {
-    fuzz_json_blocks -= p != NULL;
-    free(p);
-}
-
-static inline void fuzz_count_json(void) {
-    fuzz_json_blocks = 0;
-    json_set_alloc_funcs(fuzz_json_take, fuzz_json_release);
-}
 
 #ifdef __cplusplus
 }

@@ -14,7 +14,7 @@
 typedef struct {
     qkv_plot_style style;
     const char *only, *out, *answer, *prompt, *change;
-    bool attention, animate;
+    bool attention, animate, ledger;
     long example, frames;
     cli_state state;
     bool said_no_gnuplot;  // one line is enough
@@ -40,6 +40,8 @@ static const cli_option options[] = {
              .without = "format"),
     CLI_INT(request, frames, "frames", "N", 40, 2, 500, "of so many steps, evenly apart",
             .needs = "animate"),
+    CLI_FLAG(request, ledger, "ledger", "who took the loss down, from the table of qkv ledger",
+             .without = "animate|attention"),
     CLI_FLAG(request, attention, "attention", "one example's attention, every layer and head",
              .without = "animate"),
     CLI_INT(request, example, "example", "I", 0, 0, 2000000000, "which held-out example",
@@ -70,16 +72,23 @@ static int check_runs(const request *r, int n) {
         [QKV_PLOT_OF_RUNS] = "is of several runs, one is given",
         [QKV_PLOT_OF_STUDY] = "is drawn by qkv study",
         [QKV_PLOT_OF_EXAMPLE] = "is drawn with --attention",
-        [QKV_PLOT_OF_STEPS] = "is drawn with --animate"};
+        [QKV_PLOT_OF_STEPS] = "is drawn with --animate",
+        [QKV_PLOT_OF_LEDGER] = "is drawn with --ledger"};
     if (n < 1) return cli_error(CLI_USAGE, "plot", "at least one run directory is needed");
     if (n > 32)
         return cli_error(CLI_USAGE, "plot", "at most 32 runs can be compared, %d are given", n);
-    if (n > 1 && (r->attention || r->animate))
+    if (n > 1 && (r->attention || r->animate || r->ledger))
         return cli_error(CLI_USAGE, "plot", "--%s is of one run, %d are given",
-                         r->attention ? "attention" : "animate", n);
+                         r->attention ? "attention"
+                         : r->ledger  ? "ledger"
+                                      : "animate",
+                         n);
     const qkv_plot_info *p = qkv_plot_list();
     while (r->only && p->name && strcmp(p->name, r->only)) p++;
-    if (!r->only || p->of == (n > 1 ? QKV_PLOT_OF_RUNS : QKV_PLOT_OF_RUN)) return CLI_OK;
+    const qkv_plot_of drawn = r->ledger ? QKV_PLOT_OF_LEDGER
+                              : n > 1   ? QKV_PLOT_OF_RUNS
+                                        : QKV_PLOT_OF_RUN;
+    if (!r->only || p->of == drawn) return CLI_OK;
     return cli_error(CLI_USAGE, "plot", "--only: '%s' %s", p->name, need[p->of]);
 }
 
@@ -118,7 +127,7 @@ static void report(void *ctx, const char *name, qkv_io_status status, const char
 
 /* Loads the prompt, or a held-out example. */
 static bool load_example(const request *r, qkv_trainer *t, char *error) {
-    if (r->prompt) return qkv_probe_load_prompt(t, r->prompt, error);
+    if (r->prompt) return qkv_probe_load_prompt(t, qkv_trainer_any_worker(t), r->prompt, error);
     qkv_trainer_load(t, qkv_trainer_any_worker(t), "test", (uint64_t)r->example, 1, 1);
     return true;
 }
@@ -158,6 +167,13 @@ static int plot_animation(request *r, const char *run) {
     if (*error) cli_error(CLI_OK, "plot", "note: %s", error);
     begin_drawing();
     return cli_code(qkv_plot_animation(to, r->out, &r->style, report, r));
+}
+
+/* What qkv ledger left. One that is not there is an error: it was asked for. */
+static int plot_ledger(request *r, const char *run) {
+    begin_drawing();
+    const qkv_io_status s = qkv_plot_ledger(run, r->out, &r->style, report, r);
+    return s == QKV_IO_SKIPPED ? CLI_FAILED : cli_code(s);
 }
 
 /* Several runs in one picture. */
@@ -203,11 +219,12 @@ int cli_plot(int argc, char **argv) {
     code = check_runs(&r, n);
     if (code == CLI_OK) code = cli_check_style("plot", &r.style);
     if (code != CLI_OK) return code;
-    const bool curves = !r.animate && !r.attention;
+    const bool curves = !r.animate && !r.attention && !r.ledger;
     for (int i = 0; i < n && code == CLI_OK; i++) code = check_run(runs[i], curves);
     if (code != CLI_OK) return code;
     if (r.animate) return plot_animation(&r, runs[0]);
     if (r.attention) return plot_example(&r, runs[0]);
+    if (r.ledger) return plot_ledger(&r, runs[0]);
     if (n > 1) return plot_comparison(&r, runs, n);
     begin_drawing();
     qkv_io_status s = qkv_plot_run(runs[0], r.out, &r.style, r.only, report, &r);

@@ -70,6 +70,8 @@ static void run_probe(const request *r, qkv_trainer *t, const qkv_study_probe *p
     if (late && !r->n_named)
         snprintf(f->why, sizeof f->why, "studies run it before the first step: name it, or --at %d",
                  beginning(t));
+    else if (p->when == QKV_STUDY_AGAIN && !r->n_named)
+        snprintf(f->why, sizeof f->why, "it trains the run once more: name it to have it");
     else if (!p->run(t, &all->found, f->why))
         all->found.n = f->first;
     f->end = all->found.n;

@@ -169,7 +169,22 @@ static json_t *metrics_of(const char *dir) {
     return whole;
 }
 
-/* {name, at, config, files, metrics, checkpoints}; "/" escaped, so that nothing ends the script it is in. */
+/* JSON as it may stand in a script: no text in it ends the script, or begins a comment that hides its end.
+ * The old text is freed; NULL: out of memory. */
+static char *without_tags(char *text) {
+    size_t n = text ? strlen(text) + 1 : 0, tags = 0;
+    for (size_t i = 0; i < n; i++) tags += text[i] == '<';
+    char *safe = n ? malloc(n + 5 * tags) : NULL, *to = safe;
+    for (size_t i = 0; safe && i < n; i++)
+        if (text[i] == '<')
+            to = (char *)memcpy(to, "\\u003c", 6) + 6;
+        else
+            *to++ = text[i];
+    free(text);
+    return safe;
+}
+
+/* {name, at, config, files, metrics, checkpoints} */
 static char *describe(const char *dir, qkv_trainer *t, json_t *data, json_t *metrics, int latest,
                       long at) {
     char shown[QKV_IO_PATH];
@@ -178,10 +193,10 @@ static char *describe(const char *dir, qkv_trainer *t, json_t *data, json_t *met
         "{s:s, s:I, s:o, s:o, s:o, s:o}", "name", qkv_io_printable(dir, shown, sizeof shown), "at",
         (json_int_t)(at < 0 ? latest : at), "config", config ? json_loads(config, 0, NULL) : NULL,
         "files", data, "metrics", metrics, "checkpoints", checkpoints(dir, latest));
-    char *text = root ? json_dumps(root, JSON_COMPACT | JSON_ESCAPE_SLASH) : NULL;
+    char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(root);
     free(config);
-    return text;
+    return without_tags(text);
 }
 
 /* ---- the file ---- */

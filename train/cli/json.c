@@ -33,7 +33,9 @@ void cli_json_levels(json_t *o, const qkv_trainer_levels *l) {
 }
 
 void cli_print_json(json_t *o) {
-    char *line = json_dumps(o, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
+    char *line =
+        json_dumps(o, JSON_COMPACT | JSON_ENSURE_ASCII |
+                          (sizeof(real) == 8 ? JSON_REAL_PRECISION(17) : JSON_REAL_PRECISION(9)));
     for (const char *c = line; c && *c; c++) {
         if (*c == 127)
             fputs("\\u007f", stdout);  // jansson takes DEL for a printable character

@@ -21,7 +21,8 @@ qkv_run_opening cli_opening(const char *run, const cli_state *s) {
                              .threads = 1,
                              .at = (int)s->at,
                              .weights = s->weights,
-                             .data = s->data};
+                             .data = s->data,
+                             .any_real = s->any_real};
 }
 
 qkv_trainer *cli_open_run(const char *command, const char *run, const cli_state *s, bool finite,

@@ -10,6 +10,7 @@ typedef struct {
     const char *weights;  // NULL, or a file
     const char *data;     // NULL, or where the file of the run's task is now
     bool silent;          // no progress line
+    bool any_real;        // a run of the other precision, too
     const struct qkv_config_plugin *plugin;
 } cli_state;
 

@@ -1,11 +1,12 @@
 /* json.c - a configuration as config.json, and back. */
-#include <jansson.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "train/config/config.h"
 #include "train/config/version.h"
 #include "train/io/given.h"
+#include "train/io/json.h"
 #include "train/io/number.h"
 
 /* What stands in config.json beside the options: said, but not read back. */
@@ -13,17 +14,6 @@ static const struct {
     const char *name, *value;
 } remarks[] = {{"version", QKV_VERSION}, {"precision", REAL_NAME}, {"compiler", QKV_COMPILER},
                {"flags", QKV_FLAGS},     {"numbers", QKV_NUMBERS}, {NULL, NULL}};
-
-static json_t *value_of(const qkv_config *c, const data_option *o) {
-    char text[QKV_CONFIG_TEXT_SIZE + 64];
-    const double x = qkv_config_number(c, o);
-    switch (o->kind) {
-        case DATA_KIND_INT: return json_integer((json_int_t)x);
-        case DATA_KIND_REAL: return json_real(x);
-        case DATA_KIND_FLAG: return json_boolean(x != 0);
-        default: return json_string(qkv_config_get(c, o, text, sizeof text));
-    }
-}
 
 /* Enough digits for every real to be read back as it is: 15 keep 0.003 readable, 17 are always
  * enough. */
@@ -39,60 +29,105 @@ static int digits_needed(const qkv_config *c) {
     return 15;
 }
 
-static json_t *object_of_config(const qkv_config *c) {
-    json_t *root = json_object();
+/* A real that is told apart from a whole number: 1.0, 3e-5. */
+static void put_real(qkv_io_text *out, double x, int digits) {
+    char number[QKV_IO_NUMBER];
+    qkv_io_format_real(x, digits, number);
+    const size_t n = strcspn(number, "e");
+    qkv_io_text_put(out, number, n);
+    if (number[n])
+        qkv_io_text_add(out, "e%s%s", number[n + 1] == '-' ? "-" : "",
+                        number + n + 1 + strspn(number + n + 1, "+-0"));
+    else if (!strchr(number, '.'))
+        qkv_io_text_put(out, ".0", 2);
+}
+
+static void put_value(qkv_io_text *out, const qkv_config *c, const data_option *o, int digits) {
+    char text[QKV_CONFIG_TEXT_SIZE + 64];
+    const double x = qkv_config_number(c, o);
+    switch (o->kind) {
+        case DATA_KIND_INT: qkv_io_text_add(out, "%" PRId64, (int64_t)x); break;
+        case DATA_KIND_REAL: put_real(out, x, digits); break;
+        case DATA_KIND_FLAG: qkv_io_text_add(out, "%s", x != 0 ? "true" : "false"); break;
+        default: qkv_io_json_put(out, qkv_config_get(c, o, text, sizeof text));
+    }
+}
+
+static void put_key(qkv_io_text *out, const char *key) {
+    qkv_io_text_add(out, "%s\n  ", out->n ? "," : "{");
+    qkv_io_json_put(out, key);
+    qkv_io_text_put(out, ": ", 2);
+}
+
+static void put_config(qkv_io_text *out, const qkv_config *c) {
     const data_option *o;
-    for (int i = 0; (o = qkv_config_option_at(c, i)); i++)
-        if (o->kind != DATA_KIND_SECTION) json_object_set_new(root, o->field, value_of(c, o));
-    for (int i = 0; remarks[i].name; i++)
-        json_object_set_new(root, remarks[i].name, json_string(remarks[i].value));
-    return root;
+    const int digits = digits_needed(c);
+    for (int i = 0; (o = qkv_config_option_at(c, i)); i++) {
+        if (o->kind == DATA_KIND_SECTION) continue;
+        put_key(out, o->field);
+        put_value(out, c, o, digits);
+    }
+    for (int i = 0; remarks[i].name; i++) {
+        put_key(out, remarks[i].name);
+        qkv_io_json_put(out, remarks[i].value);
+    }
 }
-
-static char *text_of(const qkv_config *c, json_t *root) {
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits_needed(c)));
-    json_decref(root);
-    return text;
-}
-
-char *qkv_config_to_json(const qkv_config *c) { return text_of(c, object_of_config(c)); }
-
-/* ---- how a run saves ---- */
 
 static const char EVERY[] = "save_every", KEEP[] = "keep";
 
 char *qkv_config_to_json_saving(const qkv_config *c, const qkv_config_saving *saving) {
-    json_t *root = object_of_config(c);
-    json_object_set_new(
-        root, EVERY,
-        saving->every == QKV_CONFIG_SAVE_LOG ? json_string("log") : json_integer(saving->every));
-    json_object_set_new(root, KEEP, json_integer(saving->keep));
-    return text_of(c, root);
+    qkv_io_text out = {.arena = tensor_arena_new(NULL)};
+    put_config(&out, c);
+    if (saving) {
+        put_key(&out, EVERY);
+        if (saving->every == QKV_CONFIG_SAVE_LOG)
+            qkv_io_json_put(&out, "log");
+        else
+            qkv_io_text_add(&out, "%d", saving->every);
+        put_key(&out, KEEP);
+        qkv_io_text_add(&out, "%d", saving->keep);
+    }
+    qkv_io_text_put(&out, "\n}", 2);
+    char *text = out.failed ? NULL : strdup(out.at);
+    tensor_arena_free(out.arena);
+    return text;
+}
+
+char *qkv_config_to_json(const qkv_config *c) { return qkv_config_to_json_saving(c, NULL); }
+
+/* ---- reading ---- */
+
+/* What the text says, into the arena; NULL without a word if it is no JSON. */
+static const qkv_io_json *what_it_says(tensor_arena *arena, const char *text, size_t n) {
+    char why[QKV_IO_ERROR];
+    const qkv_io_json *root = NULL;
+    qkv_io_begin_text(&text, &n);
+    return qkv_io_json_read(arena, text, n, &root, why) == QKV_IO_OK ? root : NULL;
 }
 
 /* A whole number from `least` on into *to, if it is there. */
-static bool read_count(const json_t *root, const char *key, int least, int *to, char *error) {
+static bool read_count(const qkv_io_json *root, const char *key, int least, int *to, char *error) {
     enum { MOST = 1000000000 };
-    const json_t *x = json_object_get(root, key);
+    const qkv_io_json *x = qkv_io_json_get(root, key);
     if (!x) return true;
-    if (!json_is_integer(x) || json_integer_value(x) < least || json_integer_value(x) > MOST)
+    if (x->kind != QKV_IO_JSON_WHOLE || x->is.whole < least || x->is.whole > MOST)
         return qkv_io_fail(error, "'%s' is no whole number from %d on", key, least);
-    *to = (int)json_integer_value(x);
+    *to = (int)x->is.whole;
     return true;
 }
 
 bool qkv_config_read_saving(const char *text, size_t n, qkv_config_saving *saving, char *error) {
-    json_t *root = json_loadb(text, n, 0, NULL);
-    const char *word = json_string_value(json_object_get(root, EVERY));
+    if (!QKV_IO_GIVEN(error, text, saving)) return false;
+    tensor_arena *arena = tensor_arena_new(NULL);
+    const qkv_io_json *root = what_it_says(arena, text, n);
+    const char *word = qkv_io_json_string(qkv_io_json_get(root, EVERY));
     bool log = word && strcmp(word, "log") == 0;
     if (log) saving->every = QKV_CONFIG_SAVE_LOG;
     bool ok = (log || read_count(root, EVERY, 0, &saving->every, error)) &&
               read_count(root, KEEP, 1, &saving->keep, error);
-    json_decref(root);
+    tensor_arena_free(arena);
     return ok;
 }
-
-/* ---- reading ---- */
 
 bool qkv_config_is_remark(const char *key) {
     for (int i = 0; remarks[i].name; i++)
@@ -100,84 +135,85 @@ bool qkv_config_is_remark(const char *key) {
     return strcmp(key, EVERY) == 0 || strcmp(key, KEEP) == 0;
 }
 
+static bool has_type(const qkv_io_json *x, data_kind kind) {
+    switch (kind) {
+        case DATA_KIND_INT: return x->kind == QKV_IO_JSON_WHOLE;
+        case DATA_KIND_REAL: return x->kind == QKV_IO_JSON_WHOLE || x->kind == QKV_IO_JSON_REAL;
+        case DATA_KIND_FLAG: return x->kind == QKV_IO_JSON_TRUE || x->kind == QKV_IO_JSON_FALSE;
+        default: return x->kind == QKV_IO_JSON_STRING;
+    }
+}
+
 /* Every JSON value goes through the text form, so that one set of rules judges both doors. */
-static bool set_from(qkv_config *c, const char *key, const json_t *value, char *error) {
+static bool set_from(qkv_config *c, const qkv_io_json *x, char *error) {
     char number[QKV_IO_NUMBER], why[QKV_IO_ERROR];
-    const data_option *o = qkv_config_option_find(c, key);
+    const data_option *o = qkv_config_option_find(c, x->key);
     const char *text = number;
-    if (!o) return qkv_config_unknown(c, key, error);
-    bool right = o->kind == DATA_KIND_INT    ? json_is_integer(value)
-                 : o->kind == DATA_KIND_REAL ? json_is_number(value)
-                 : o->kind == DATA_KIND_FLAG ? json_is_boolean(value)
-                                             : json_is_string(value);
-    if (!right) return qkv_io_fail(error, "'%.60s' has a value of the wrong type", key);
-    if (json_is_integer(value))
-        snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    else if (json_is_real(value))
-        qkv_io_format_exact(json_real_value(value), number);
+    if (!o) return qkv_config_unknown(c, x->key, error);
+    if (!has_type(x, o->kind))
+        return qkv_io_fail(error, "'%.60s' has a value of the wrong type", x->key);
+    if (x->kind == QKV_IO_JSON_WHOLE)
+        snprintf(number, sizeof number, "%" PRId64, x->is.whole);
+    else if (x->kind == QKV_IO_JSON_REAL)
+        qkv_io_format_exact(x->is.real, number);
     else
-        text = json_is_string(value) ? json_string_value(value)
-               : json_is_true(value) ? "true"
-                                     : "false";
+        text = x->kind == QKV_IO_JSON_STRING ? x->is.string
+               : x->kind == QKV_IO_JSON_TRUE ? "true"
+                                             : "false";
     if (qkv_config_set(c, o, text, why)) return true;
-    return qkv_io_fail(error, "'%.60s': %.300s", key, why);
+    return qkv_io_fail(error, "'%.60s': %.300s", x->key, why);
 }
 
 /* The object that the text is; NULL with a sentence. */
-static json_t *object_of(const char *text, size_t n, char *error) {
-    json_error_t where;
+static const qkv_io_json *object_of(tensor_arena *arena, const char *text, size_t n, char *error) {
+    const qkv_io_json *root;
     const char *wrong = qkv_io_begin_text(&text, &n);
     if (wrong) return qkv_io_fail(error, "the file %s", wrong), NULL;
-    json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &where);
-    if (json_is_object(root)) return root;
-    if (root)
-        qkv_io_fail(error, "not a JSON object");
-    else
-        qkv_io_fail(error, "line %d: %.200s", where.line, where.text);
-    json_decref(root);
-    return NULL;
+    if (qkv_io_json_read(arena, text, n, &root, error) != QKV_IO_OK) return NULL;
+    if (root->kind == QKV_IO_JSON_OBJECT) return root;
+    return qkv_io_fail(error, "not a JSON object"), NULL;
 }
 
 bool qkv_config_is_object(const char *text, size_t n, char *error) {
     if (!QKV_IO_GIVEN(error, text)) return false;
-    json_t *root = object_of(text, n, error);
-    json_decref(root);
-    return root != NULL;
+    tensor_arena *arena = tensor_arena_new(NULL);
+    bool ok = object_of(arena, text, n, error) != NULL;
+    tensor_arena_free(arena);
+    return ok;
 }
 
 bool qkv_config_from_json(qkv_config *c, const char *text, size_t n, char *error) {
     if (!QKV_IO_GIVEN(error, c, text)) return false;
-    json_t *root = object_of(text, n, error);
-    if (!root) return false;
-    const char *key;
-    json_t *value = json_object_get(root, "task");  // first: it decides which others there are
-    bool ok = !value || set_from(c, "task", value, error);
+    tensor_arena *arena = tensor_arena_new(NULL);
+    const qkv_io_json *root = object_of(arena, text, n, error);
+    const qkv_io_json *task =
+        qkv_io_json_get(root, "task");  // first: it decides which others there are
+    bool ok = root && (!task || set_from(c, task, error));
     if (ok && !qkv_config_task(c)) ok = qkv_config_no_task(c, error);
-    if (ok)
-        json_object_foreach(root, key, value) {
-            if (!qkv_config_is_remark(key) && !(ok = set_from(c, key, value, error))) break;
-        }
-    json_decref(root);
+    for (const qkv_io_json *m = ok ? root->is.first : NULL; ok && m; m = m->next)
+        ok = qkv_config_is_remark(m->key) || set_from(c, m, error);
+    tensor_arena_free(arena);
     return ok;
 }
 
 bool qkv_config_same_numbers(const char *text, size_t n) {
-    qkv_io_begin_text(&text, &n);
-    json_t *root = json_loadb(text, n, 0, NULL);
-    const char *then = json_string_value(json_object_get(root, "numbers"));
-    const bool same = !json_is_object(root) || strcmp(then ? then : "1", QKV_NUMBERS) == 0;
-    json_decref(root);
+    tensor_arena *arena = tensor_arena_new(NULL);
+    const qkv_io_json *root = what_it_says(arena, text, n);
+    const char *then = qkv_io_json_string(qkv_io_json_get(root, "numbers"));
+    const bool same =
+        !root || root->kind != QKV_IO_JSON_OBJECT || strcmp(then ? then : "1", QKV_NUMBERS) == 0;
+    tensor_arena_free(arena);
     return same;
 }
 
 bool qkv_config_same_build(const char *text, size_t n) {
-    qkv_io_begin_text(&text, &n);
-    json_t *root = json_loadb(text, n, 0, NULL);
+    tensor_arena *arena = tensor_arena_new(NULL);
+    const qkv_io_json *root = what_it_says(arena, text, n);
     bool same = root != NULL;
     for (int i = 0; remarks[i].name; i++) {
-        const char *then = json_string_value(json_object_get(root, remarks[i].name));
+        const char *then = qkv_io_json_string(qkv_io_json_get(root, remarks[i].name));
         same = same && then && strcmp(then, remarks[i].value) == 0;
     }
-    json_decref(root);
+    tensor_arena_free(arena);
     return same;
 }

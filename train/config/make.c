@@ -1,11 +1,11 @@
 /* make.c - the one way to a resolved configuration. */
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "train/config/config.h"
 #include "train/io/given.h"
+#include "train/io/json.h"
 
 static bool apply(qkv_config *c, const qkv_config_setting *s, char *error) {
     char why[QKV_IO_ERROR];
@@ -20,14 +20,21 @@ static bool apply(qkv_config *c, const qkv_config_setting *s, char *error) {
     return qkv_config_set(c, o, value, why) || qkv_io_fail(error, "--%s: %.400s", s->name, why);
 }
 
+/* What the JSON says; NULL if there is none. qkv_config_from_json() says what is wrong with it. */
+static const qkv_io_json *read(tensor_arena *arena, const qkv_config_parts *p) {
+    char why[QKV_IO_ERROR];
+    const qkv_io_json *root = NULL;
+    return p->json && qkv_io_json_read(arena, p->json, p->n, &root, why) == QKV_IO_OK ? root : NULL;
+}
+
 /* The task that is given, or else named by the JSON: it decides which options there are. */
 static bool name_task(qkv_config *c, const qkv_config_parts *p, char *error) {
-    json_t *root = p->json ? json_loadb(p->json, p->n, 0, NULL) : NULL;
-    const char *task = json_string_value(json_object_get(root, "task"));
+    tensor_arena *arena = tensor_arena_new(NULL);
+    const char *task = qkv_io_json_string(qkv_io_json_get(read(arena, p), "task"));
     char why[QKV_IO_ERROR];
     bool ok = !task || qkv_config_set(c, qkv_config_option_named(c, "task"), task, why) ||
               qkv_io_fail(error, "'task': %.400s", why);
-    json_decref(root);
+    tensor_arena_free(arena);
     return ok;
 }
 
@@ -42,12 +49,13 @@ static bool apply_given(qkv_config *c, const qkv_config_parts *p, bool task, cha
 
 /* Does every option stand in it? One that is missing would silently have its default. */
 static bool is_whole(const qkv_config *c, const qkv_config_parts *p, char *error) {
-    json_t *root = json_loadb(p->json, p->n, 0, NULL);
+    tensor_arena *arena = tensor_arena_new(NULL);
+    const qkv_io_json *root = read(arena, p);
     const char *missing = NULL;
     const data_option *o;
     for (int i = 0; (o = qkv_config_option_at(c, i)) && !missing; i++)
-        if (o->kind != DATA_KIND_SECTION && !json_object_get(root, o->field)) missing = o->field;
-    json_decref(root);
+        if (o->kind != DATA_KIND_SECTION && !qkv_io_json_get(root, o->field)) missing = o->field;
+    tensor_arena_free(arena);
     return !missing || qkv_io_fail(error, "it lacks '%s'", missing);
 }
 

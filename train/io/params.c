@@ -78,7 +78,7 @@ static bool misfit(const qkv_io_safetensors *file, const char *what, char *error
 /* Are there numbers that became infinite on the way to `real`? */
 static bool holds(const qkv_io_safetensors *file, const qkv_io_stored *from, char *error) {
     char what[200], shown[100];
-    size_t n = from->dtype == QKV_IO_F64 ? from->bytes / sizeof(double) : 0;
+    size_t n = from->dtype == QKV_IO_F64 ? (size_t)from->bytes / sizeof(double) : 0;
     for (size_t i = 0; i < n; i++) {
         double x = number(from, i);
         if (!isfinite(x) || isfinite((real)x)) continue;
@@ -89,11 +89,11 @@ static bool holds(const qkv_io_safetensors *file, const qkv_io_stored *from, cha
     return true;
 }
 
-static void set(tensor *to, const qkv_io_stored *from) {
+void qkv_io_stored_read(const qkv_io_stored *from, real *to, size_t n) {
     if (from->dtype != REAL_DTYPE)
-        for (size_t i = 0; i < to->n; i++) to->x[i] = (real)number(from, i);
+        for (size_t i = 0; i < n; i++) to[i] = (real)number(from, i);
     else if (from->bytes)
-        memcpy(to->x, from->data, from->bytes);
+        memcpy(to, from->data, (size_t)from->bytes);
 }
 
 /* The tensors of the parameters' names. */
@@ -111,7 +111,7 @@ static qkv_io_status read(qkv_io_safetensors *file, ag_params *p, const qkv_io_s
     for (int i = 0; status == QKV_IO_OK && i < n; i++)
         if (!holds(file, of(file, p, i), error)) status = QKV_IO_DAMAGED;
     for (int i = 0; status == QKV_IO_OK && i < n; i++)  // nothing can fail any more
-        set(&ag_params_at(p, i)->val, of(file, p, i));
+        qkv_io_stored_read(of(file, p, i), ag_params_at(p, i)->val.x, ag_params_at(p, i)->val.n);
     return status;
 }
 

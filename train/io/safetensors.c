@@ -23,8 +23,8 @@ static const struct {
 const char *qkv_io_dtype_name(qkv_io_dtype d) { return dtypes[d].name; }
 size_t qkv_io_dtype_size(qkv_io_dtype d) { return dtypes[d].size; }
 
-bool qkv_io_stored_size(qkv_io_dtype dtype, int rank, const size_t *dim, size_t *bytes) {
-    size_t product = qkv_io_dtype_size(dtype);
+bool qkv_io_stored_size(qkv_io_dtype dtype, int rank, const uint64_t *dim, uint64_t *bytes) {
+    uint64_t product = qkv_io_dtype_size(dtype);
     bool empty = false;
     if (rank < 0 || rank > QKV_IO_ST_MAXRANK) return false;
     for (int i = 0; i < rank; i++) {
@@ -41,7 +41,7 @@ qkv_io_stored qkv_io_stored_of(const char *name, const tensor *x) {
                        .rank = x->shape.rank,
                        .data = x->x,
                        .bytes = x->n * sizeof(real)};
-    for (int i = 0; i < t.rank; i++) t.dim[i] = (size_t)x->shape.dim[i];
+    for (int i = 0; i < t.rank; i++) t.dim[i] = (uint64_t)x->shape.dim[i];
     return t;
 }
 

@@ -46,10 +46,10 @@ typedef struct {
     const char *name;
     qkv_io_dtype dtype;
     int rank;
-    size_t dim[QKV_IO_ST_MAXRANK];
+    uint64_t dim[QKV_IO_ST_MAXRANK];
     const void *data;  // `bytes` bytes at no particular alignment: memcpy them
-    size_t bytes;      // the product of dim times the dtype's size
-    size_t offset;     // where it stands in the data (found by the reader)
+    uint64_t bytes;    // the product of dim times the dtype's size
+    uint64_t offset;   // where it stands in the data (found by the reader)
 } qkv_io_stored;
 
 typedef struct {
@@ -58,10 +58,16 @@ typedef struct {
 
 /* Bytes of that many elements: the product of all dimensions times the dtype's size. False when it,
  * or the product of the dimensions that are not 0, would not fit. */
-bool qkv_io_stored_size(qkv_io_dtype dtype, int rank, const size_t *dim, size_t *bytes);
+bool qkv_io_stored_size(qkv_io_dtype dtype, int rank, const uint64_t *dim, uint64_t *bytes);
 
-/* Writes tensors in the order given (put those of 8 bytes an element first: then all are aligned)
- * and notes, through qkv_io_write_file(). The note "crc32" is added. */
+/* Composes a file of tensors in the order given (put those of 8 bytes an element first: then all are
+ * aligned) and notes; the note "crc32" is added. *file, of *size bytes, is released by the caller
+ * through mem->release (mem NULL: tensor_malloc). `path`: what the sentence of a failure names. */
+bool qkv_io_safetensors_compose(const tensor_allocator *mem, const char *path,
+                                const qkv_io_stored *tensors, int n, const qkv_io_note *notes,
+                                int n_notes, void **file, size_t *size, char *error);
+
+/* The same into a file, through qkv_io_write_file(). */
 bool qkv_io_safetensors_write(const qkv_io *io, const tensor_allocator *mem, const char *path,
                               const qkv_io_stored *tensors, int n, const qkv_io_note *notes,
                               int n_notes, char *error);
@@ -108,6 +114,9 @@ bool qkv_io_safetensors_fits(const qkv_io_safetensors *file, const qkv_io_stored
 
 /* A tensor of the library as one in a file. */
 qkv_io_stored qkv_io_stored_of(const char *name, const tensor *x);
+
+/* The numbers of a tensor in a file, of any of the four real dtypes, as n `real`. */
+void qkv_io_stored_read(const qkv_io_stored *from, real *to, size_t n);
 
 /* As qkv_io_params_load() (params.h), of a file that is open: loads its data. */
 qkv_io_status qkv_io_params_read(qkv_io_safetensors *file, ag_params *p, qkv_io_besides_fn *besides,

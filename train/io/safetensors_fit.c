@@ -1,4 +1,5 @@
 /* safetensors_fit.c - does a file hold the tensors that somebody wants, and no others? */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,10 +25,10 @@ static void say(report *r, const char *before, const char *name, const char *aft
     r->n += (size_t)n;
 }
 
-static void shape_text(const size_t *dim, int rank, char *out, size_t size) {
+static void shape_text(const uint64_t *dim, int rank, char *out, size_t size) {
     size_t n = (size_t)snprintf(out, size, "[");
     for (int i = 0; i < rank && n < size; i++)
-        n += (size_t)snprintf(out + n, size - n, "%s%zu", i ? "," : "", dim[i]);
+        n += (size_t)snprintf(out + n, size - n, "%s%" PRIu64, i ? "," : "", dim[i]);
     if (n < size) snprintf(out + n, size - n, "]");
 }
 
@@ -39,7 +40,8 @@ static void compare(const qkv_io_stored *has, const qkv_io_stored *want, bool an
     char is[40], should[40], more[100];
     if (!has) {
         say(r, "it lacks ", want->name, "");
-    } else if (any_real ? !is_real(has->dtype) : has->dtype != want->dtype) {
+    } else if (any_real && is_real(want->dtype) ? !is_real(has->dtype)
+                                                : has->dtype != want->dtype) {
         snprintf(more, sizeof more, " is %s, not %s", qkv_io_dtype_name(has->dtype),
                  qkv_io_dtype_name(want->dtype));
         say(r, "", want->name, more);

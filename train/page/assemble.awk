@@ -1,5 +1,5 @@
 # assemble.awk - awk -v engine=FILE -f assemble.awk page.html: the page as one file. A line "@include FILE"
-# stands for that file, "@engine" for the engine in base64.
+# stands for that file, "@engine" for the engine, compressed, in base64.
 
 function put(file,   line, status) {
     while ((status = (getline line < file)) > 0) {
@@ -17,10 +17,11 @@ function wrong(why) { print why > "/dev/stderr"; failed = 1 }
 
 $1 == "@include" { put($2); next }
 $1 == "@engine" {
-    command = "base64 '" engine "'"
+    # Without name and time: the same bytes each time. Of a pipe only the last status is known.
+    command = "gzip -n -9 -c '" engine "' | base64"
     lines = 0
     while ((command | getline line) > 0) { print line; lines++ }
-    if (close(command) || !lines) wrong(engine ": cannot be read")
+    if (close(command) || lines < 100) wrong(engine ": cannot be read")
     next
 }
 { print }

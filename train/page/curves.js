@@ -1,59 +1,25 @@
 /* curves.js - what was measured at each step, as curves with a cursor at the step that is looked at. */
 "use strict";
 
-const qkvCurves = (() => {
-    const {by, make, svg, setText, number} = qkvText;
-    let run = null, header = null, rows = [], lines = [], goTo = null, taken = 0;
+const qkvCurves = (page) => {
+    const {make, svg, setText, number} = qkvText, {by} = page;
+    let run = null, rows = qkvRows(), last = 0, goTo = null;
     const charts = {};
 
     function build(described) {
         run = described;
-        header = null;
-        rows = [];
-        lines = [];
-        taken = 0;
+        rows = qkvRows();
+        last = 0;
     }
-
-    /* More rows as the engine gives them (the first time with the header), in the order of their steps. A run that was
-     * brought along has rows of its own, which stay. */
-    function add(text) {
-        if (!text) return;
-        const parsed = qkvText.csv(text, taken ? header : null);
-        header = parsed.names;
-        taken += parsed.rows.length + (taken ? 0 : 1);
-        merge(parsed);
-    }
-    function bring(text) {
-        const parsed = qkvText.csv(text);
-        if (!header) header = parsed.names;
-        merge(parsed);
-    }
-    function merge(parsed) {
-        parsed.rows.forEach((row, i) => {
-            let at = rows.length;
-            while (at > 0 && rows[at - 1].step > row.step) at--;
-            if (at > 0 && rows[at - 1].step === row.step) return;
-            rows.splice(at, 0, row);
-            lines.splice(at, 0, parsed.lines[i]);
-        });
-    }
-    const csv = () => [header.join(","), ...lines].join("\n") + "\n";
-
-    const points = (name) => rows.map((r) => [r.step, r[name] === undefined ? null : r[name]]);
-    const known = (name) => rows.some((r) => r[name] !== null && r[name] !== undefined);
-
-    /* The last row up to the step. */
-    function at(step) {
-        let found = null;
-        for (const r of rows)
-            if (r.step <= step) found = r;
-        return found;
-    }
+    /* The run beside this one, and what was measured of it; null: there is none. */
+    const other = () => (page.pair && page.pair.on ? page.pair.rows : null);
+    const lastStep = () => Math.max(run.steps, page.pair && page.pair.on ? page.pair.steps : 0);
 
     function draw(id, height, c, step) {
-        const spec = {steps: run.steps, cursor: step, ...c};
+        if (!by(id).clientWidth) return;  // its panel is not shown
+        const spec = {steps: lastStep(), cursor: step, ...c, lines: twice(c.lines)};
         charts[id] = qkvDraw.curves(by(id), height, spec);
-        const list = by(id + "-legend"), row = at(step);
+        const list = by(id + "-legend"), row = rows.at(step), second = other() && other().at(step);
         if (list.children.length !== c.lines.length ||
             list.dataset.names !== c.lines.map((l) => l.text).join("|")) {
             list.dataset.names = c.lines.map((l) => l.text).join("|");
@@ -70,19 +36,33 @@ const qkvCurves = (() => {
         }
         c.lines.forEach((l, i) => {
             list.children[i].querySelector("path").setAttribute("stroke", l.colour);
-            setText(
-                list.children[i].querySelector("b"), row ? number(l.value(row), l.digits) : "–");
+            setText(list.children[i].querySelector("b"), values(l, row, second));
         });
         by(id).setAttribute(
             "aria-label",
             "step " + step + ": " +
-                c.lines
-                    .map((l) => l.text + " " + (row ? number(l.value(row), l.digits) : "unknown"))
+                c.lines.map((l) => l.text + " " + (row ? values(l, row, second) : "unknown"))
                     .join(", "));
     }
 
-    const line = (name, text, colour, more) =>
-        ({text, colour, points: points(name), value: (r) => r[name], digits: 2, ...more});
+    const values = (l, row, second) => (row ? number(l.value(row), l.digits) : "–") +
+        (other() ? " | " + (second ? number(l.value(second), l.digits) : "–") : "");
+
+    const line = (name, text, colour, more) => ({
+        text,
+        colour,
+        of: (store) => store.points(name),
+        value: (r) => r[name],
+        digits: 2,
+        ...more
+    });
+
+    /* Each line of this run, and of the one beside it, which has dots. */
+    function twice(lines) {
+        const own = lines.map((l) => ({...l, points: l.of(rows)}));
+        if (!other()) return own;
+        return [...own, ...lines.map((l) => ({...l, points: l.of(other()), dots: true}))];
+    }
 
     function shares(step) {
         const c = qkvDraw.colours();
@@ -94,7 +74,8 @@ const qkvCurves = (() => {
                 ["qk_diag", "QK: keys that match themselves", c.where, {}],
                 ["ov_diag", "OV: values said as themselves", c.what, {dash: [10, 2, 2, 2]}],
                 ["distractor", "attention on the wrong one", c.minus, {dash: [3, 2]}],
-            ].filter(([name]) => known(name))
+            ].filter(([name]) => rows.known(name))
+                .filter(([name]) => !other() || !/in_context|distractor/.test(name))
                 .map(([name, text, colour, more]) => line(name, text, colour, more));
         const levels = [
             {at: run.in_context, label: "cannot match"}, {at: run.chance, label: "guess"}
@@ -123,7 +104,7 @@ const qkvCurves = (() => {
                     ([p, label]) =>
                         ({at: -Math.log(p), label: label + " (ln " + Math.round(1 / p) + ")"}));
         let most = Math.max(0.1, ...levels.map((l) => l.at * 1.15));
-        for (const r of rows)
+        for (const r of [...rows.all, ...(other() ? other().all : [])])
             if (r.val_loss !== null && r.val_loss > most && r.val_loss < 1e6)
                 most = r.val_loss * 1.05;
         draw(
@@ -135,19 +116,19 @@ const qkvCurves = (() => {
     function norms(step) {
         const c = qkvDraw.colours(), kind = by("norms-kind").value, roles = [
             ["wq", "W^Q", c.where, {}], ["wk", "W^K", c.where, {dash: [6, 3]}],
-            ["wv", "W^V", c.what, {}], ["wo", "W^O", c.what, {dash: [6, 3]}]
+            ["wv", "W^V", c.what, {width: 3.2}], ["wo", "W^O", c.what, {width: 3.2, dash: [2, 3]}]
         ];
         let most = 0;
         const all = [];
         for (const [end, text, colour, more] of roles) {
             const names =
-                (header || []).filter((n) => n.startsWith(kind + ".") && n.endsWith("." + end));
+                rows.names.filter((n) => n.startsWith(kind + ".") && n.endsWith("." + end));
             if (!names.length) continue;
             const value = (r) => Math.sqrt(names.reduce((t, n) => t + (r[n] || 0) ** 2, 0)),
-                  pairs = rows.map((r) => [r.step, value(r)]);
-            for (const [, y] of pairs)
+                  of = (store) => store.all.map((r) => [r.step, value(r)]);
+            for (const [, y] of [...of(rows), ...(other() ? of(other()) : [])])
                 if (y > most && y < 1e9) most = y;
-            all.push({text, colour, points: pairs, value, digits: 3, ...more});
+            all.push({text, colour, of, value, digits: 3, ...more});
         }
         draw(
             "norms", 165, {
@@ -159,8 +140,13 @@ const qkvCurves = (() => {
             step);
     }
 
-    function show(step) {
-        if (!header) return;
+    function show(frame) {
+        last = frame.step;
+        again();
+    }
+    function again() {
+        const step = last;
+        if (!rows.names.length) return;
         shares(step);
         loss(step);
         norms(step);
@@ -175,7 +161,7 @@ const qkvCurves = (() => {
                     goTo(Math.max(
                         0,
                         Math.min(
-                            run.steps,
+                            lastStep(),
                             charts[id].toStep(e.clientX - by(id).getBoundingClientRect().left))));
             };
             by(id).addEventListener("pointerdown", move);
@@ -185,13 +171,14 @@ const qkvCurves = (() => {
 
     return {
         build,
-        add,
-        bring,
+        add: (text) => rows.add(text),
+        bring: (text) => rows.bring(text),
         show,
-        at,
-        csv,
+        again,
+        at: (step) => rows.at(step),
+        csv: () => rows.csv(),
         listen,
-        get taken() { return taken; },
+        get taken() { return rows.taken; },
         get rows() { return rows; }
     };
-})();
+};

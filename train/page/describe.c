@@ -1,10 +1,10 @@
-/* describe.c - the engine's texts: what can be chosen, the run, its rows, its example, its tensors. */
+/* describe.c - the engine's texts: what can be chosen, the run, its rows, its example. */
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "train/config/version.h"
+#include "train/io/json.h"
 #include "train/page/engine_internal.h"
 #include "train/probe/interventions.h"
 
@@ -13,15 +13,6 @@
 qkv_io_text qkv_page_text_new(qkv_page *p) {
     tensor_arena_reset(p->scratch);
     return (qkv_io_text){.arena = p->scratch};
-}
-
-void qkv_page_text_string(qkv_io_text *out, const char *s) {
-    qkv_io_text_add(out, "\"");
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        qkv_io_text_add(out, c < 32 ? "\\u%04x" : c == '"' || c == '\\' ? "\\%c" : "%c", c);
-    }
-    qkv_io_text_add(out, "\"");
 }
 
 void qkv_page_text_real(qkv_io_text *out, double x) {
@@ -40,7 +31,7 @@ const char *qkv_page_text_end(qkv_page *p, qkv_io_text *out) {
 /* "KEY":"VALUE", with a comma before it unless it is the first. */
 static void add_field(qkv_io_text *out, bool first, const char *key, const char *value) {
     qkv_io_text_add(out, "%s\"%s\":", first ? "" : ",", key);
-    qkv_page_text_string(out, value);
+    qkv_io_json_put(out, value);
 }
 
 /* ---- what can be chosen ---- */
@@ -48,14 +39,8 @@ static void add_field(qkv_io_text *out, bool first, const char *key, const char 
 const char *qkv_page_table(qkv_page *p) {
     qkv_io_text out = qkv_page_text_new(p);
     qkv_io_text_add(&out, "{");
-    add_field(&out, true, "format", QKV_RUN_LAYOUT_FORMAT);
-    qkv_io_text_add(&out, ",\"remarks\":{");  // config.json's, of who trained
     add_field(&out, true, "version", QKV_VERSION);
-    add_field(&out, false, "precision", REAL_NAME);
-    add_field(&out, false, "compiler", QKV_COMPILER);
-    add_field(&out, false, "flags", "wasm32");
-    add_field(&out, false, "numbers", QKV_NUMBERS);
-    qkv_io_text_add(&out, "},\"tasks\":[");
+    qkv_io_text_add(&out, ",\"tasks\":[");
     for (int i = 0; data_tasks[i]; i++) {
         qkv_io_text_add(&out, i ? ",{" : "{");
         add_field(&out, true, "name", data_tasks[i]->name);
@@ -107,7 +92,7 @@ static void add_symbols(qkv_io_text *out, const data_stream *s, int n) {
     qkv_io_text_add(out, "[");
     for (int i = 0; i < n; i++) {
         qkv_io_text_add(out, i ? "," : "");
-        qkv_page_text_string(out, data_symbol(s, i, symbol));
+        qkv_io_json_put(out, data_symbol(s, i, symbol));
     }
     qkv_io_text_add(out, "]");
 }
@@ -137,7 +122,7 @@ static void add_readouts(qkv_io_text *out, const data_spec *s) {
         qkv_io_text_add(out, ",\"classes\":[");
         for (int i = 0; i < s->readout[r].classes; i++) {
             qkv_io_text_add(out, i ? "," : "");
-            qkv_page_text_string(out, data_answer(&s->readout[r], i, symbol));
+            qkv_io_json_put(out, data_answer(&s->readout[r], i, symbol));
         }
         qkv_io_text_add(out, "]}");
     }
@@ -194,7 +179,7 @@ static void add_matrices(qkv_io_text *out, ag_params *params) {
     for (int i = 0; i < ag_params_count(params); i++) {
         if (ag_params_at(params, i)->val.shape.rank != 2) continue;
         qkv_io_text_add(out, first ? "" : ",");
-        qkv_page_text_string(out, ag_params_at(params, i)->name);
+        qkv_io_json_put(out, ag_params_at(params, i)->name);
         first = false;
     }
     qkv_io_text_add(out, "]");
@@ -304,26 +289,5 @@ const char *qkv_page_words(qkv_page *p) {
         first = false;
     }
     qkv_io_text_add(&out, "]}");
-    return qkv_page_text_end(p, &out);
-}
-
-/* ---- checkpoints ---- */
-
-const char *qkv_page_tensors(qkv_page *p) {
-    qkv_page_run *r = p->run;
-    if (!r) return NULL;
-    r->progress.step = r->step;
-    qkv_io_text out = qkv_page_text_new(p);
-    qkv_io_text_add(&out, "[");
-    for (int i = 0; i < r->layout.n; i++) {
-        const qkv_io_stored *t = &r->layout.tensor[i];
-        qkv_io_text_add(&out, i ? ",{" : "{");
-        add_field(&out, true, "name", t->name);
-        add_field(&out, false, "dtype", qkv_io_dtype_name(t->dtype));
-        qkv_io_text_add(&out, ",\"shape\":[");
-        for (int d = 0; d < t->rank; d++) qkv_io_text_add(&out, "%s%zu", d ? "," : "", t->dim[d]);
-        qkv_io_text_add(&out, "],\"at\":%zu,\"bytes\":%zu}", (size_t)(uintptr_t)t->data, t->bytes);
-    }
-    qkv_io_text_add(&out, "]");
     return qkv_page_text_end(p, &out);
 }

@@ -21,13 +21,14 @@ qkv_page *qkv_page_open(void) {
     return p;
 }
 
-static void run_free(qkv_page_run *r) {
+void qkv_page_run_free(qkv_page_run *r) {
     if (!r) return;
     for (int i = 0; i < r->rows; i++) free(r->row[i].text);
     for (int i = 0; i < r->states; i++) free(r->state[i].x);
     free(r->row);
     free(r->state);
     qkv_run_layout_free(&r->layout);
+    if (r->looking) tensor_arena_free(r->looking);
     tensor_arena_free(r->arena);
     qkv_trainer_free(r->t);
     free(r);
@@ -35,7 +36,7 @@ static void run_free(qkv_page_run *r) {
 
 void qkv_page_close(qkv_page *p) {
     if (!p) return;
-    run_free(p->run);
+    qkv_page_run_free(p->run);
     tensor_arena_free(p->scratch);
     free(p);
 }
@@ -193,11 +194,7 @@ bool qkv_page_go(qkv_page *p, int step, int most) {
     return false;
 }
 
-bool qkv_page_restored(qkv_page *p, int step) {
-    qkv_page_run *r = p->run;
-    if (!r) return qkv_io_fail(p->error, "there is no run");
-    if (step < 0 || step > qkv_trainer_config(r->t)->steps)
-        return qkv_io_fail(p->error, "the run has no step %d", step);
+bool qkv_page_at_step(qkv_page *p, qkv_page_run *r, int step) {
     r->step = step;
     r->has_gradient = r->diverged = false;
     qkv_trainer_at_step(r->t, step);
@@ -267,19 +264,31 @@ static bool prepare(qkv_page *p, qkv_page_run *r, const qkv_config *c, const dat
     return true;
 }
 
-bool qkv_page_start(qkv_page *p, const char *options) {
-    qkv_config c;
+qkv_page_run *qkv_page_run_new(qkv_page *p, qkv_config *c) {
     data_spec spec;
-    if (!configure(&c, options, p->error) || !qkv_config_resolve(&c, &spec, p->error)) return false;
-    qkv_page_run *r = calloc(1, sizeof *r), *old = p->run;
-    bool ok = r ? prepare(p, r, &c, &spec) : qkv_io_fail(p->error, "out of memory");
+    if (!qkv_config_resolve(c, &spec, p->error)) return NULL;
+    qkv_page_run *r = calloc(1, sizeof *r);
+    bool ok = r ? prepare(p, r, c, &spec) : qkv_io_fail(p->error, "out of memory");
     data_release(&spec);  // the trainer has its own hold on it
-    if (ok) p->run = r;
-    if (ok && qkv_page_example(p, 0) && record(p)) {
-        run_free(old);
+    if (ok) return r;
+    qkv_page_run_free(r);
+    return NULL;
+}
+
+bool qkv_page_take(qkv_page *p, qkv_page_run *r) {
+    qkv_page_run *old = p->run;
+    if (!r) return false;
+    p->run = r;
+    if (qkv_page_example(p, 0) && record(p)) {
+        qkv_page_run_free(old);
         return true;
     }
     p->run = old;
-    run_free(r);
+    qkv_page_run_free(r);
     return false;
+}
+
+bool qkv_page_start(qkv_page *p, const char *options) {
+    qkv_config c;
+    return configure(&c, options, p->error) && qkv_page_take(p, qkv_page_run_new(p, &c));
 }

@@ -6,12 +6,13 @@
  * everything that looks takes `changed`: the example and the model with what was changed, or without.
  *
  * A const char * that is returned is JSON or CSV, valid until the next call. false (or NULL): one
- * sentence in qkv_page_error(). No call but qkv_page_go(), qkv_page_start() and qkv_page_restored()
- * changes what is trained. */
+ * sentence in qkv_page_error(). No call changes what is trained but qkv_page_go() and those that begin or
+ * restore a run. */
 #ifndef QKV_PAGE_ENGINE_H
 #define QKV_PAGE_ENGINE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "tensor/real.h"
 
@@ -25,7 +26,7 @@ qkv_page *qkv_page_open(void);  // NULL: memory is out
 void qkv_page_close(qkv_page *p);
 const char *qkv_page_error(const qkv_page *p);
 
-/* What is the same for all runs: the tasks; version, precision, compiler; the name of the checkpoints. */
+/* What is the same for all runs: the tasks, and the version. */
 const char *qkv_page_table(qkv_page *p);
 
 /* ---- a run ---- */
@@ -58,6 +59,9 @@ const char *qkv_page_rows(qkv_page *p, int from);
 bool qkv_page_example(qkv_page *p, int number);
 const char *qkv_page_words(qkv_page *p);  // its ids as drawn and as changed
 
+/* Puts one symbol as if it had been drawn, so that two runs can be asked the same. Until another example. */
+bool qkv_page_lay(qkv_page *p, int side, int stream, int position, int id);
+
 /* Changes one symbol; id -1: none. The question looked at is the scored position `position`. */
 bool qkv_page_set(qkv_page *p, int side, int stream, int position, int id);
 bool qkv_page_ask(qkv_page *p, int position);
@@ -89,13 +93,38 @@ const real *qkv_page_circuit(qkv_page *p, bool changed, int head, int which);
 /* Accuracy and attention on the answer over held-out examples, with the changes of the model. */
 const char *qkv_page_score(qkv_page *p, bool changed);
 
+/* ---- inside one step ---- */
+
+/* The question alone, forward and backward, as cards from embedding to loss, for one head of an
+ * attention ("layer0.attn"; "": the model has none that could be shown). Then, of the card of that key
+ * (NULL: none), what the number in a cell is made of, or its gradient. Only the changes of the example
+ * count, not those of the model. */
+const char *qkv_page_inside(qkv_page *p, bool changed, const char *prefix, int head,
+                            const char *card, int cell, bool backward);
+
+/* A card's numbers [rows,cols] since the last qkv_page_inside(), 0 where no gradient came; NULL: there is no
+ * such card. */
+const real *qkv_page_inside_numbers(qkv_page *p, const char *card, bool gradient);
+
+/* What the next training step does: to each matrix, and to the question's right score, its weight, the
+ * right logit and the loss, by matrix (tape.h). Afterwards all is as it was. */
+const char *qkv_page_update(qkv_page *p, bool changed);
+
+/* The step of a matrix since then, as the matrix stands; NULL: there is none of that name. */
+const real *qkv_page_update_of(qkv_page *p, const char *name);
+
 /* ---- checkpoints ---- */
 
-/* What a checkpoint consists of: name, dtype, shape, where it stands in memory, bytes. */
-const char *qkv_page_tensors(qkv_page *p);
+/* A new run from the text of a config.json, at step 0. When it fails the old run stays. */
+bool qkv_page_begin(qkv_page *p, const char *config);
 
-/* Parameters and moments were overwritten in place by those of a run after `step` steps. */
-bool qkv_page_restored(qkv_page *p, int step);
+/* A new run from a checkpoint, at its step; or the present run goes to the step of one of its own. It is
+ * read as the program reads it, and refused in the same words: then everything is as it was. */
+bool qkv_page_open_checkpoint(qkv_page *p, const char *path);
+bool qkv_page_restore(qkv_page *p, const char *path);
+
+/* The present state as a checkpoint of *size bytes, to be released by free(). */
+void *qkv_page_save(qkv_page *p, size_t *size);
 
 #ifdef __cplusplus
 }

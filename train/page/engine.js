@@ -11,7 +11,7 @@ const qkvEngine = (() => {
                 new DataView(memory().buffer).setBigUint64(at, now, true);
                 return 0;
             },
-            proc_exit(code) { throw new Error("the engine ended with " + code); },
+            proc_exit(code) { throw new WebAssembly.RuntimeError("it ended with " + code); },
         };
         return new Proxy(calls, {get: (all, name) => all[name] || refused});
     }
@@ -31,13 +31,19 @@ const qkvEngine = (() => {
     function engine(c) {
         const p = c.qkv_page_open();
         const decoder = new TextDecoder(), encoder = new TextEncoder();
+        if (!p) throw new WebAssembly.RuntimeError("out of memory");
+
+        /* An address is a number up to 4 GB, which the engine gives with a sign. */
+        function room(n) {
+            const at = c.malloc(n) >>> 0;
+            if (!at) throw new Error("out of memory");
+            return at;
+        }
 
         function text(at) {
             if (!at) return null;
-            const bytes = new Uint8Array(c.memory.buffer);
-            let end = at;
-            while (bytes[end]) end++;
-            return decoder.decode(bytes.subarray(at, end));
+            const bytes = new Uint8Array(c.memory.buffer), from = at >>> 0;
+            return decoder.decode(bytes.subarray(from, bytes.indexOf(0, from)));
         }
         function error() { return new Error(text(c.qkv_page_error(p)) || "memory is out"); }
         function done(ok) {
@@ -47,21 +53,50 @@ const qkvEngine = (() => {
             if (!at) throw error();
             return JSON.parse(text(at));
         }
+        /* Memory of the engine's, with these bytes in it and a 0 behind them. */
+        function taken(bytes) {
+            const at = room(bytes.length + 1),
+                  to = new Uint8Array(c.memory.buffer, at, bytes.length + 1);
+            to.set(bytes);
+            to[bytes.length] = 0;
+            return at;
+        }
         function given(string, use) {
-            const bytes = encoder.encode(string + "\0"), at = c.malloc(bytes.length);
-            new Uint8Array(c.memory.buffer).set(bytes, at);
+            const at = taken(encoder.encode(string));
             try {
                 return use(at);
             } finally { c.free(at); }
         }
+        /* A file, for the engine to keep: a text or bytes; null: no more. */
+        function lend(name, file) {
+            const bytes = typeof file === "string" ? encoder.encode(file) : file;
+            given(
+                name,
+                (n) =>
+                    done(c.qkv_page_lend(n, bytes ? taken(bytes) : 0, bytes ? bytes.length : 0)));
+        }
+        function withFile(name, bytes, use) {
+            lend(name, bytes);
+            try {
+                given(name, (n) => done(use(p, n)));
+            } finally { lend(name, null); }
+        }
+        function save() {
+            const size = room(4), at = c.qkv_page_save(p, size) >>> 0;
+            const n = new Uint32Array(c.memory.buffer, size, 1)[0];
+            c.free(size);
+            if (!at) throw error();
+            const file = new Uint8Array(c.memory.buffer, at, n).slice();
+            c.free(at);
+            return file;
+        }
         function reals(at, n) {
-            return at ? new Float32Array(c.memory.buffer, at, n).slice() : null;
+            return at ? new Float32Array(c.memory.buffer, at >>> 0, n).slice() : null;
         }
 
         return {
             table: () => json(c.qkv_page_table(p)),
-            lend: (name, string) =>
-                given(name, (n) => given(string, (at) => done(c.qkv_page_lend(n, at)))),
+            lend,
             start: (options) => given(options, (at) => done(c.qkv_page_start(p, at))),
             describe: () => json(c.qkv_page_describe(p)),
             end: () => c.qkv_page_end(p),
@@ -70,6 +105,8 @@ const qkvEngine = (() => {
             rows: (from) => text(c.qkv_page_rows(p, from)),
             example: (number) => done(c.qkv_page_example(p, number)),
             words: () => json(c.qkv_page_words(p)),
+            lay: (side, stream, position, id) =>
+                done(c.qkv_page_lay(p, side, stream, position, id)),
             set: (side, stream, position, id) =>
                 done(c.qkv_page_set(p, side, stream, position, id)),
             ask: (position) => done(c.qkv_page_ask(p, position)),
@@ -80,7 +117,7 @@ const qkvEngine = (() => {
             score: (changed) => json(c.qkv_page_score(p, changed)),
             /* A node's values and sizes, of the last look; null: there is none. */
             node(name) {
-                const dims = c.malloc(16), at = given(name, (n) => c.qkv_page_node(p, n, dims));
+                const dims = room(16), at = given(name, (n) => c.qkv_page_node(p, n, dims));
                 const dim = [...new Int32Array(c.memory.buffer, dims, 4)].filter((d) => d > 0);
                 c.free(dims);
                 return at ? {dim, x: reals(at, dim.reduce((a, b) => a * b, 1))} : null;
@@ -89,9 +126,29 @@ const qkvEngine = (() => {
                 reals(c.qkv_page_questions(p, changed, head), entries * (S + 1)),
             circuit: (changed, head, which, n) =>
                 reals(c.qkv_page_circuit(p, changed, head, which), n),
-            tensors: () => json(c.qkv_page_tensors(p)),
-            restored: (step) => done(c.qkv_page_restored(p, step)),
-            bytes: (at, n) => new Uint8Array(c.memory.buffer, at, n),
+            inside(w) {
+                const at = given(
+                    w.prefix,
+                    (prefix) => given(
+                        w.card,
+                        (card) => c.qkv_page_inside(
+                            p, w.changed, prefix, w.head, card, w.cell, w.phase === "backward")));
+                const found = json(at);
+                for (const one of found.list) {
+                    const numbers = (gradient) => reals(
+                        given(one.key, (key) => c.qkv_page_inside_numbers(p, key, gradient)),
+                        one.rows * one.cols);
+                    one.x = numbers(false);
+                    one.g = numbers(true);
+                }
+                return found;
+            },
+            update: (changed) => json(c.qkv_page_update(p, changed)),
+            updateOf: (name, n) => reals(given(name, (at) => c.qkv_page_update_of(p, at)), n),
+            begin: (config) => given(config, (at) => done(c.qkv_page_begin(p, at))),
+            open: (name, bytes) => withFile(name, bytes, c.qkv_page_open_checkpoint),
+            restore: (name, bytes) => withFile(name, bytes, c.qkv_page_restore),
+            save,
         };
     }
     return {open};

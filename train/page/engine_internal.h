@@ -3,8 +3,10 @@
 #define QKV_PAGE_ENGINE_INTERNAL_H
 
 #include "train/page/engine.h"
+#include "train/page/inside.h"
 #include "train/probe/hide.h"
 #include "train/probe/observe.h"
+#include "train/probe/tape.h"
 #include "train/run/layout.h"
 #include "train/run/metrics.h"
 #include "train/trainer/loop.h"
@@ -54,7 +56,13 @@ typedef struct {
     size_t budget;         // bytes of states
     int number, question;  // the example; the scored position that is looked at
     qkv_page_ids drawn, changed;
+    bool laid;  // symbols of drawn are not those of the example
     qkv_page_changes changes;
+    qkv_probe_tape tape;    // the question alone; .w NULL: nobody looked inside yet
+    qkv_page_cards cards;   // of the last look inside; their nodes hold it
+    char cards_prefix[64];  // the attention that it was
+    tensor_arena *looking;  // what a look at the next update needs
+    qkv_probe_tape_update update;
     qkv_run_layout layout;
     qkv_run_layout_state progress;
 } qkv_page_run;
@@ -65,17 +73,29 @@ struct qkv_page {
     char error[QKV_IO_ERROR];
 };
 
+/* A run at step 0 by this configuration, which is resolved; NULL with a sentence. The second makes it the
+ * page's, shows its first example and measures: false, and all as it was, for NULL or when that fails. */
+qkv_page_run *qkv_page_run_new(qkv_page *p, qkv_config *c);
+bool qkv_page_take(qkv_page *p, qkv_page_run *r);
+void qkv_page_run_free(qkv_page_run *r);
+
+/* Parameters and moments were overwritten in place by those after `step` steps: such a state is kept. */
+bool qkv_page_at_step(qkv_page *p, qkv_page_run *r, int step);
+
 /* An empty text in the scratch memory, which is emptied. */
 qkv_io_text qkv_page_text_new(qkv_page *p);
 
-/* JSON: a string; a number, null if it is not finite; the finished text, NULL when memory ran out. */
-void qkv_page_text_string(qkv_io_text *out, const char *s);
+/* JSON: a number, null if it is not finite; the finished text, NULL when memory ran out. */
 void qkv_page_text_real(qkv_io_text *out, double x);
 const char *qkv_page_text_end(qkv_page *p, qkv_io_text *out);
 
 /* Loads the example into the first `rows` rows of the worker, only the question scored. False: there
  * is no run. */
 bool qkv_page_load(qkv_page *p, bool changed, int rows);
+bool qkv_page_load_into(qkv_page *p, qkv_trainer_worker *w, bool changed, int rows);
+
+/* The same into the graph of one example (run->tape); the question's loss counts once. */
+bool qkv_page_inside_load(qkv_page *p, bool changed);
 
 /* Can every key be asked for, and be answered with a class? */
 bool qkv_page_can_ask(const qkv_page_run *r);

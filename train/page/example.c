@@ -44,11 +44,13 @@ bool qkv_page_example(qkv_page *p, int number) {
     copy_ids(s, &row, &r->drawn);
     copy_ids(s, &row, &r->changed);
     r->number = number;
+    r->laid = false;
     r->question = w->rows[qkv_probe_question_row(r->t, w, 0)] % s->side[DATA_SEQUENCE].T;
     return true;
 }
 
-bool qkv_page_set(qkv_page *p, int side, int stream, int position, int id) {
+/* Is there that place, and has it that symbol? */
+static bool can_hold(qkv_page *p, int side, int stream, int position, int id) {
     if (no_run(p)) return false;
     const data_spec *s = qkv_trainer_spec(p->run->t);
     bool there = side >= 0 && side < DATA_SIDES && stream >= 0 &&
@@ -56,7 +58,19 @@ bool qkv_page_set(qkv_page *p, int side, int stream, int position, int id) {
     if (!there) return qkv_io_fail(p->error, "the example has no such place");
     if (id < -1 || id >= s->side[side].stream[stream].vocab)
         return qkv_io_fail(p->error, "%s has no symbol %d", s->side[side].stream[stream].name, id);
+    return true;
+}
+
+bool qkv_page_set(qkv_page *p, int side, int stream, int position, int id) {
+    if (!can_hold(p, side, stream, position, id)) return false;
     p->run->changed.ids[side][stream][position] = id;
+    return true;
+}
+
+bool qkv_page_lay(qkv_page *p, int side, int stream, int position, int id) {
+    if (!can_hold(p, side, stream, position, id)) return false;
+    p->run->drawn.ids[side][stream][position] = p->run->changed.ids[side][stream][position] = id;
+    p->run->laid = true;
     return true;
 }
 
@@ -101,10 +115,13 @@ static bool differs(const data_spec *s, const qkv_page_ids *a, const qkv_page_id
 }
 
 bool qkv_page_load(qkv_page *p, bool changed, int rows) {
-    if (no_run(p)) return false;
+    return p->run ? qkv_page_load_into(p, qkv_trainer_any_worker(p->run->t), changed, rows)
+                  : !no_run(p);
+}
+
+bool qkv_page_load_into(qkv_page *p, qkv_trainer_worker *w, bool changed, int rows) {
     qkv_page_run *r = p->run;
     const data_spec *s = qkv_trainer_spec(r->t);
-    qkv_trainer_worker *w = qkv_trainer_any_worker(r->t);
     int T = s->side[DATA_SEQUENCE].T;
     qkv_trainer_at_step(r->t, r->step);
     qkv_trainer_load(r->t, w, "test", (uint64_t)r->number, 1, 1);
@@ -118,7 +135,7 @@ bool qkv_page_load(qkv_page *p, bool changed, int rows) {
                 for (int i = 0; i < 3; i++)
                     cells[i][b * T + t] = t == r->question ? cells[i][t] : -1;
             }
-        if (changed && differs(s, &r->changed, &r->drawn)) judge(r, w, b);
+        if (r->laid || (changed && differs(s, &r->changed, &r->drawn))) judge(r, w, b);
     }
     w->count = rows;
     qkv_trainer_reload(r->t, w);

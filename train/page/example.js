@@ -1,23 +1,23 @@
 /* example.js - the example as rows of words that can be clicked, dragged, exchanged and changed. */
 "use strict";
 
-const qkvExample = (() => {
-    const {by, make, svg, word, setText, number} = qkvText, {state} = qkvState;
-    let run = null, words = null, changed = null, cards = [], answers = new Set(), picked = null,
-        dragged = null;
+const qkvExample = (page) => {
+    const {make, svg, word, setText, number} = qkvText, {by, state} = page;
+    let run = null, words = null, cards = [], answers = new Set(), picked = null, dragged = null;
 
-    const symbol = (side, stream, id) => id < 0 ? "" : run.sides[side].streams[stream].symbols[id];
+    const symbol = (side, stream, id, of = run) =>
+        id < 0 ? "" : of.sides[side].streams[stream].symbols[id];
     /* A symbol that can be an answer is a value; unless all can. */
     const isValue = (side, stream, shown) => answers.has(shown) &&
             !run.sides[side].streams[stream].symbols.every((s) => answers.has(s)) ||
         (side === run.store && stream === run.roles.value);
-    const mode = () => document.querySelector("input[name=mode]:checked").value;
+    const mode = () => page.root.querySelector("input[name=mode]:checked").value;
     const now = (side, stream, position) => words.changed[side][stream][position];
 
     /* "k6 v7" at a position. */
-    function text(side, position, ids = words.changed) {
-        return run.sides[side]
-            .streams.map((s, k) => symbol(side, k, ids[side][k][position]))
+    function text(side, position, ids = words.changed, of = run) {
+        return of.sides[side]
+            .streams.map((s, k) => symbol(side, k, ids[side][k][position], of))
             .filter((s) => s)
             .join(" ");
     }
@@ -25,14 +25,14 @@ const qkvExample = (() => {
     /* ---- changing ---- */
 
     function put(side, stream, position, id) {
-        qkvState.put(side, stream, position, id, words.drawn[side][stream][position]);
+        state.put(side, stream, position, id, words.drawn[side][stream][position]);
     }
     function exchange(a, b) {
         if (a.side !== b.side || a.stream !== b.stream || a.position === b.position) return false;
         const at = now(a.side, a.stream, a.position), other = now(b.side, b.stream, b.position);
         put(a.side, a.stream, a.position, other);
         put(b.side, b.stream, b.position, at);
-        changed();
+        page.session.change();
         return true;
     }
     function pick(place) {
@@ -65,7 +65,7 @@ const qkvExample = (() => {
         } else {
             return false;
         }
-        changed();
+        page.session.change();
         return true;
     }
 
@@ -83,13 +83,18 @@ const qkvExample = (() => {
             put(side, stream, position, Number(list.value));
             list.onblur = null;
             list.remove();
-            changed();
+            page.session.change();
         });
         list.addEventListener("keydown", (e) => {
             if (e.key === "Escape") close();
         });
         list.onblur = () => list.remove();
         chip.parentElement.append(list);
+        list.style.left = chip.offsetLeft + "px";
+        list.style.top = chip.offsetTop + chip.offsetHeight + 2 + "px";
+        const beyond =
+            list.getBoundingClientRect().right - document.documentElement.clientWidth + 8;
+        if (beyond > 0) list.style.left = chip.offsetLeft - beyond + "px";
         list.focus();
         if (list.showPicker) try {
                 list.showPicker();
@@ -110,10 +115,10 @@ const qkvExample = (() => {
             pick(place);
         else if (e.key === "ArrowUp") {
             put(place.side, place.stream, place.position, (Math.max(id, 0) + 1) % n);
-            changed();
+            page.session.change();
         } else if (e.key === "ArrowDown") {
             put(place.side, place.stream, place.position, (Math.max(id, 0) + n - 1) % n);
-            changed();
+            page.session.change();
         } else if (e.key === "ArrowRight" || e.key === "ArrowLeft")
             step(place, e.key === "ArrowRight" ? 1 : -1);
         else if (e.key === "Escape" && picked) {
@@ -141,7 +146,7 @@ const qkvExample = (() => {
         dragged.far = true;
         dragged.chip.style.cssText = "transform: translate(" + dx + "px," + dy +
             "px); z-index: 3; pointer-events: none; position: relative";
-        const below = document.elementFromPoint(e.clientX, e.clientY);
+        const below = page.root.elementFromPoint(e.clientX, e.clientY);
         if (dragged.over) dragged.over.e.classList.remove("over");
         dragged.over = null;
         for (const c of cards)
@@ -199,10 +204,9 @@ const qkvExample = (() => {
         return card;
     }
 
-    function build(described, w, onChange) {
+    function build(described, w) {
         run = described;
         words = w;
-        changed = onChange;
         picked = null;
         cards = [];
         answers = new Set(run.readouts.flatMap((r) => r.classes));
@@ -291,9 +295,11 @@ const qkvExample = (() => {
             }
             c.e.classList.toggle("question", c.side === 0 && c.position === words.question);
         }
+        for (const c of cards)  // what is cut off shows whole
+            for (const {e} of c.chips) e.title = e.scrollWidth > e.clientWidth ? e.textContent : "";
         by("swap-words").hidden = !exchanges("other");
         by("put-word").hidden = !exchanges("put");
-        by("undo").disabled = !qkvState.changed();
+        by("undo").disabled = !state.changed();
         by("hide-values").checked = (state.hide & 2) !== 0;
         by("hide-keys").checked = (state.hide & 1) !== 0;
         by("silent").value = String(state.silent);
@@ -304,25 +310,33 @@ const qkvExample = (() => {
     const rare = (side, stream) =>
         4 * words.drawn[side][stream].filter((id) => id >= 0).length < run.sides[side].T;
 
-    function showCard(c, after, before) {
+    /* c: a card; after: what is shown; before: what it is compared with, the state before a change or the other run. */
+    function showCard(c, after, before, pair) {
         const at = after.at[c.position], was = before && before.at[c.position];
         c.e.classList.toggle("source", c.position === after.source);
         c.e.classList.toggle("unseen", !at.visible);
         c.fill.style.width = (100 * (at.weight || 0)).toFixed(1) + "%";
         const text = at.visible ? number(at.weight) : "hidden";
-        if (was && was.visible)
+        if (was && pair)
+            c.weight.replaceChildren(
+                "A " + text,
+                make(
+                    "span",
+                    {class: "b", text: " B " + (was.visible ? number(was.weight) : "hidden")}));
+        else if (was && was.visible)
             c.weight.replaceChildren(make("del", {text: number(was.weight) + " → "}), text);
         else
             setText(c.weight, text);
         setText(c.score, at.visible ? "score " + number(at.score, 1) : "");
         setText(c.says, at.visible && at.says ? "→ " + at.says : "");
+        c.says.title = at.visible && at.says ? at.says : "";
         c.says.classList.toggle("weak", (at.weight || 0) < 0.1);
     }
 
-    function showAnswer(after, before) {
+    function showAnswer(after, before, pair) {
         const box = by("answer"), parts = [];
         after.answers.forEach((a, i) => {
-            const known = a.source >= 0 || !qkvState.changedWords(), right = a.class === a.target;
+            const known = a.source >= 0 || !state.changedWords(), right = a.class === a.target;
             const was = before && before.answers[i];
             if (after.answers.length > 1)
                 parts.push(make("span", {class: "small", text: a.readout + " "}));
@@ -335,8 +349,9 @@ const qkvExample = (() => {
                     (known && !right ? "; right is " + word(a.wanted) : ""));
             if (was)
                 parts.push(make("span", {
-                    class: "small",
-                    text: "  before: " + word(was.top[0][0]) + " " + number(was.top[0][1])
+                    class: pair ? "small b" : "small",
+                    text: (pair ? "  B says " : "  before: ") + word(was.top[0][0]) + " " +
+                        number(was.top[0][1])
                 }));
             if (after.answers.length === 1) {
                 const top = make("div", {class: "top5"});
@@ -356,7 +371,7 @@ const qkvExample = (() => {
 
     /* Lines from the question to what it looks at, as thick as the weight. */
     function showArcs(after, before) {
-        const strip = document.querySelector(".arcs");
+        const strip = page.root.querySelector(".arcs");
         const store = cards.filter((c) => c.side === run.store && there(c)),
               last = cards.find((c) => c.side === 0 && c.position === after.question);
         const flat = store.every((c) => c.e.offsetTop === store[0].e.offsetTop);
@@ -390,74 +405,42 @@ const qkvExample = (() => {
     }
 
     function show(frame) {
-        const after = (frame.after || frame.before).look,
-              before = frame.after ? frame.before.look : null;
-        showAnswer(after, before);
+        const {pair} = frame, now = (f) => (f.after || f.before).look, after = now(frame);
+        const before = pair ? (pair.shared ? now(pair) : null) :
+            frame.after     ? frame.before.look :
+                              null;
+        showAnswer(after, before, pair);
         for (const c of cards)
-            if (c.side === run.store && there(c) && after.at) showCard(c, after, before);
+            if (c.side === run.store && there(c) && after.at)
+                showCard(c, after, before && before.at ? before : null, pair);
         if (after.at) showArcs(after, before);
-        compare(after, before);
+        compare(after, pair ? null : before);
     }
 
-    function wordsLesson({before, after}) {
-        const moved = most(before.look) !== most(after.look),
-              said = before.look.answers[0].top[0][0], says = after.look.answers[0].top[0][0];
-        return "You changed words: attention " + (moved ? "moved" : "stayed") + ", the answer " +
-            (said !== says ? "changed. " : "stayed. ") +
-            (!moved && says !== said && says === text(run.store, most(after.look)) ?
-                 "It looks where it looked, and says what stands there now." :
-                 "");
-    }
+    /* What was changed of the example. */
+    const touched = () => qkvNarrate.touched(state.set, run);
 
-    /* What follows from a change of keys alone, or of values alone; "" for anything else. */
+    /* What follows from what was changed of the example alone; "" if nothing does. */
     function lesson(frame) {
-        const streams = new Set(state.set.filter((s) => s[0] === run.store).map((s) => s[1])),
-              looks = frame.after && frame.after.look.at;
-        if (looks && run.roles.key < 0 && words.exchange.answer >= 0 && !qkvState.changedModel())
-            return wordsLesson(frame);
-        if (streams.size !== 1 || qkvState.changedModel() || !looks || run.roles.key < 0) return "";
-        const moved = most(frame.before.look) !== most(frame.after.look),
-              answer = frame.before.look.answers[0].class !== frame.after.look.answers[0].class;
-        const what = streams.has(run.roles.key) ? "You changed keys" :
-            streams.has(run.roles.value)        ? "You changed values" :
-                                                  "";
-        if (!what) return "";
-        const clean = frame.before.look.answers[0].class === frame.before.look.answers[0].target;
-        return what + ": attention " + (moved ? "moved" : "stayed") + ", the answer " +
-            (answer ? "changed. " : "stayed. ") +
-            (!clean ? "" :
-                 streams.has(run.roles.key) && moved ?
-                      "Queries and keys decide where to look." :
-                 streams.has(run.roles.value) && !moved && answer ?
-                      "Values decide what is brought back, not where it is looked for." :
-                      "");
+        if (!frame.after || !frame.after.look.at || state.changedModel()) return "";
+        const looks = {before: frame.before.look, after: frame.after.look};
+        if (run.roles.key >= 0) return qkvNarrate.lesson(touched(), looks);
+        return words.exchange.answer >= 0 ?
+            qkvNarrate.wordsLesson(looks, (position) => text(run.store, position)) :
+            "";
     }
-    const touched = (role) => state.set.some((s) => s[0] === run.store && s[1] === run.roles[role]);
 
-    const most = (look) => {
-        let best = -1;
-        look.at.forEach((a, i) => {
-            if (a.visible && (best < 0 || a.weight > look.at[best].weight)) best = i;
-        });
-        return best;
-    };
 
     /* Before and after, in a sentence. */
     function compare(after, before) {
         const p = by("compare");
         p.hidden = !before || !after.at || !before.at || !after.answers.length;
-        if (p.hidden) return;
-        const a = most(before), b = most(after), said = before.answers[0].top[0],
-              says = after.answers[0].top[0];
-        const place = (i, ids) => "position " + i + " (" + word(text(run.store, i, ids)) + ")";
-        setText(
-            p,
-            "Before: looks most at " + place(a, words.drawn) + ", " + number(before.at[a].weight) +
-                ", and says " + word(said[0]) + " (" + number(said[1]) +
-                "). Now: " + (a === b ? "still at " : "at ") + place(b, words.changed) + ", " +
-                number(after.at[b].weight) + ", and says " + word(says[0]) + " (" +
-                number(says[1]) + "). " + (a === b ? "Attention stayed" : "Attention moved") +
-                (said[0] === says[0] ? ", the answer stayed." : ", the answer changed."));
+        if (!p.hidden)
+            setText(
+                p,
+                qkvNarrate.compare(
+                    {before, after},
+                    (i, now) => text(run.store, i, now ? words.changed : words.drawn)));
     }
 
     /* Of a line of words, where keys and values are not told apart: can the word that answers be exchanged
@@ -472,11 +455,11 @@ const qkvExample = (() => {
             put(run.store, k, answer, now(run.store, k, other));
             put(run.store, k, other, at);
         });
-        changed();
+        page.session.change();
     }
     function putWord() {
         put(run.store, 0, words.exchange.answer, words.exchange.put);
-        changed();
+        page.session.change();
     }
 
     /* Exchanges the symbols of the entry asked for and of one far from it. */
@@ -495,6 +478,7 @@ const qkvExample = (() => {
     return {
         build,
         show,
+        again: show,
         showWords,
         swapTwo,
         swapWords,
@@ -505,4 +489,4 @@ const qkvExample = (() => {
         touched,
         get words() { return words; }
     };
-})();
+};

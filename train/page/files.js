@@ -1,8 +1,8 @@
 /* files.js - what is taken along: link, command, checkpoint, metrics, pictures; and a checkpoint opened. */
 "use strict";
 
-const qkvFiles = (() => {
-    const {by} = qkvText, {state} = qkvState;
+const qkvFiles = (page) => {
+    const {by, state} = page;
 
     function give(name, parts, type) {
         const url = URL.createObjectURL(new Blob(parts, {type})), a = document.createElement("a");
@@ -22,7 +22,7 @@ const qkvFiles = (() => {
             const field = qkvText.make(
                 "textarea", {readonly: true, rows: 3, style: "width:100%", "aria-label": what});
             field.value = text;
-            qkvStories.dialog(what, field);
+            page.stories.dialog(what, field);
             field.select();
         }
     }
@@ -30,10 +30,10 @@ const qkvFiles = (() => {
     /* All pictures of the page as one SVG, each under its heading. */
     function svg(redraw) {
         const c = qkvDraw.colours(), boxes = [
-            ...document.querySelectorAll("main .maps .panel, main .charts .panel")
+            ...page.root.querySelectorAll("main .maps .panel, main .charts .panel")
         ].filter((p) => !p.hidden);
         const first = by("maps").getBoundingClientRect(),
-              last = document.querySelector(".charts").getBoundingClientRect();
+              last = page.root.querySelector(".charts").getBoundingClientRect();
         const origin = {left: first.left, top: first.top - 26}, w = Math.ceil(first.width),
               h = Math.ceil(last.bottom - origin.top);
         const safe = (s) => s.replace(/&/g, "&amp;").replace(/</g, "&lt;");
@@ -50,7 +50,7 @@ const qkvFiles = (() => {
                 text(x + 14, y + 26, title, 15, 700, c.ink) +
                 (legend ? text(x + 14, y + r.height - 12, legend, 10, 400, c.faint) : "");
         });
-        const title = qkvState.command() + "   step " + state.step +
+        const title = state.command() + "   step " + state.step +
             (state.example ? "   example " + state.example : "");
         return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h +
             "\" viewBox=\"0 0 " + w + " " + h + "\" font-family=\"system-ui, sans-serif\">" +
@@ -73,51 +73,59 @@ const qkvFiles = (() => {
         image.src = url;
     }
 
-    /* page: what main.js lends: run(), call(), say(), trouble(), redraw(), opened(). */
-    function build(page) {
-        by("copy-link")
-            .addEventListener(
-                "click",
-                () => copy(
-                    location.href.split("#")[0] + "#" + qkvState.address(), "The link", page.say));
+    function link() {
+        const {length} = state.text;
+        if (length > qkvAddress.MOST_TEXT)
+            return page.trouble(
+                "A link holds " + qkvAddress.MOST_TEXT.toLocaleString("en") +
+                    " characters of your own text, and yours has " + length.toLocaleString("en") +
+                    ". Save the text as a file and hand it over with the link.",
+                ["Save the text", () => give(page.own.NAME, [state.text], "text/plain")]);
+        copy(location.href.split("#")[0] + "#" + state.address(), "The link", page.tell);
+    }
+
+    function build() {
+        by("copy-link").addEventListener("click", link);
         by("copy-command")
-            .addEventListener("click", () => copy(qkvState.command(), "The command", page.say));
+            .addEventListener("click", () => copy(page.pair.commands(), "The command", page.tell));
         by("save-checkpoint")
             .addEventListener(
                 "click",
                 async () => give(
-                    name(page.run(), state.step) + ".safetensors", [await page.call("save", {})],
+                    name(page.run, state.step) + ".safetensors", [await page.call("save", {})],
                     "application/octet-stream"));
         by("save-metrics")
             .addEventListener(
                 "click",
-                () => give(name(page.run(), state.step) + ".csv", [qkvCurves.csv()], "text/csv"));
+                () => give(name(page.run, state.step) + ".csv", [page.curves.csv()], "text/csv"));
         by("save-svg")
             .addEventListener(
                 "click",
-                () => give(
-                    name(page.run(), state.step) + ".svg", [svg(page.redraw)], "image/svg+xml"));
+                () =>
+                    give(name(page.run, state.step) + ".svg", [svg(page.redraw)], "image/svg+xml"));
         by("save-png")
             .addEventListener(
                 "click",
-                () => png(
-                    svg(page.redraw),
-                    (blob) => give(name(page.run(), state.step) + ".png", [blob], "image/png")));
+                () =>
+                    png(svg(page.redraw),
+                        (blob) => give(name(page.run, state.step) + ".png", [blob], "image/png")));
         by("open-checkpoint").addEventListener("change", async (e) => {
             const file = e.target.files[0];
             if (!file) return;
             try {
-                page.opened(
-                    await page.call("restore", {file: new Uint8Array(await file.arrayBuffer())}),
+                const bytes = new Uint8Array(await file.arrayBuffer());
+                page.session.opened(
+                    await page.call(
+                        "restore", {name: file.name, file: bytes, files: page.own.shipped()}),
                     file.name);
-            } catch (error) { page.trouble("'" + file.name + "': " + error.message); }
+            } catch (error) { page.trouble(error.message); }
             e.target.value = "";
         });
-        document.addEventListener("click", (e) => {
+        page.root.addEventListener("click", (e) => {
             if (!by("files").contains(e.target) || e.target.tagName === "BUTTON")
                 by("files").open = false;
         });
     }
 
     return {build, give};
-})();
+};

@@ -3,14 +3,15 @@
 #define QKV_PAGE_LEND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* From now on the file of that name has this text; the last few are remembered. False: memory is
- * out. */
-bool qkv_page_lend(const char *name, const char *text);
+/* From now on the file of that name has these n bytes, which were allocated by malloc() and are taken
+ * over; NULL: there is no such file any more. The last eight are remembered. False: out of memory. */
+bool qkv_page_lend(const char *name, char *bytes, size_t n);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/io/json.h"
 #include "train/page/engine_internal.h"
 #include "train/probe/explain.h"
 #include "train/probe/look.h"
@@ -14,7 +15,7 @@ enum { TOP = 5 };  // answers that are named
 static void add_class(const data_readout *readout, int class, double p, qkv_io_text *out) {
     char symbol[DATA_SYMBOL];
     qkv_io_text_add(out, "[");
-    qkv_page_text_string(out, data_answer(readout, class, symbol));
+    qkv_io_json_put(out, data_answer(readout, class, symbol));
     qkv_io_text_add(out, ",");
     qkv_page_text_real(out, p);
     qkv_io_text_add(out, "]");
@@ -49,9 +50,9 @@ static void add_answers(qkv_page_run *r, qkv_io_text *out) {
         if (!w->out.logits[k] || target < 0) continue;
         const real *logits = w->out.logits[k]->val.x;  // of scored row 0
         qkv_io_text_add(out, "%s{\"readout\":", first ? "" : ",");
-        qkv_page_text_string(out, s->readout[k].name);
+        qkv_io_json_put(out, s->readout[k].name);
         qkv_io_text_add(out, ",\"wanted\":");
-        qkv_page_text_string(out, data_answer(&s->readout[k], target, symbol));
+        qkv_io_json_put(out, data_answer(&s->readout[k], target, symbol));
         qkv_io_text_add(out, ",\"source\":%d,\"class\":%d,\"target\":%d,\"top\":[", w->source[k][0],
                         qkv_trainer_argmax(logits, s->readout[k].classes), target);
         add_top(&s->readout[k], logits, out);
@@ -72,7 +73,7 @@ static void add_steps(const data_spec *s, const qkv_probe_explanation *e, qkv_io
         static const char *const names[] = {"product", "score", "weight", "length"};
         qkv_io_text_add(out, "%s{\"visible\":%s,\"says\":", i ? "," : "",
                         a->visible ? "true" : "false");
-        qkv_page_text_string(
+        qkv_io_json_put(
             out, a->visible && a->says >= 0 ? data_answer(&s->readout[0], a->says, symbol) : "");
         for (int k = 0; k < 4; k++) {
             qkv_io_text_add(out, ",\"%s\":", names[k]);

@@ -1,14 +1,14 @@
 /* maps.js - attention of the example, and the circuits, as heat maps: before and after a change side by side. */
 "use strict";
 
-const qkvMaps = (() => {
-    const {by, make, setText, number} = qkvText, {state} = qkvState;
+const qkvMaps = (page) => {
+    const {make, setText, number} = qkvText, {by, state} = page;
     let run = null, last = null;
     const drawn = {attention: [], qk: [], ov: []};
 
-    const names = (side) => Array.from({length: run.sides[side].T}, (_, p) => p);
+    const kindsOf = () => [...by("map-kind").options].map((o) => o.value);
 
-    function build(described, redraw) {
+    function build(described) {
         run = described;
         last = null;
         const kinds = [];
@@ -27,43 +27,64 @@ const qkvMaps = (() => {
         by("map-kind").value = state.map;
         by("map-kind").onchange = (e) => {
             state.map = e.target.value;
-            redraw();
+            page.player.request();
         };
         by("maps").classList.toggle("alone", !run.circuits.length);
         by("lower").classList.toggle("alone", !run.circuits.length);
         by("qk-panel").hidden = by("ov-panel").hidden = !run.circuits.length;
     }
 
-    /* ---- attention ---- */
-
-    function columnNames(side, ids, self) {
-        return names(side).map(
-            (p) => side === 0 && p === self ? "self" : qkvExample.text(side, p, ids));
+    /* Whose pictures are drawn: one; before and after a change; or two runs. */
+    function subjects(frame) {
+        const {words} = page.example, now = frame.after ? words.changed : words.drawn;
+        if (frame.pair) {
+            const b = frame.pair, mine = {title: "A", run, words, ids: now, map: frame.map};
+            return [
+                {...mine, picture: frame.after || frame.before, changed: frame.after !== null}, {
+                    ...b.subject,
+                    ids: frame.after ? b.subject.words.changed : b.subject.words.drawn,
+                    picture: b.after || b.before,
+                    changed: frame.after !== null
+                }
+            ];
+        }
+        const one = {title: "", run, words, ids: words.drawn, map: frame.map, changed: false};
+        if (!frame.after) return [{...one, picture: frame.before}];
+        return [
+            {...one, title: "before", picture: frame.before},
+            {...one, title: "now", picture: frame.after, ids: now, changed: true}
+        ];
     }
 
+    /* ---- attention ---- */
+
+    const names = (of, side) => Array.from({length: of.run.sides[side].T}, (_, p) => p);
+    const text = (of, side, position) => page.example.text(side, position, of.ids, of.run);
+    const columnNames = (of, side, self) =>
+        names(of, side).map((p) => (side === 0 && p === self ? "self" : text(of, side, p)));
+
     /* Places with a key and its value; of a task that has them apart, all that can be asked for. */
-    function entries() {
-        const drawn = qkvExample.words.drawn[run.store],
-              all = Array.from({length: run.entries}, (_, r) => r),
+    function entries({run, words}) {
+        const drawn = words.drawn[run.store], all = Array.from({length: run.entries}, (_, r) => r),
               own =
                   all.filter((r) => drawn[run.roles.key][r] >= 0 && drawn[run.roles.value][r] >= 0);
         return own.length ? own : all;
     }
 
     /* Each key in turn: rows are questions, with their answers. */
-    function questions(picture, changed, other) {
-        const words = qkvExample.words, ids = changed ? words.changed : words.drawn,
-              S = run.sides[run.store].T, all = picture.maps[0].x, cols = words.lengths[run.store];
+    function questions(of, other) {
+        const {run, words, ids, picture} = of, S = run.sides[run.store].T, all = picture.maps[0].x,
+                                cols = words.lengths[run.store];
         const key = words.drawn[run.store][run.roles.key], there = ids[run.store][run.roles.key];
         const symbols = run.sides[run.store].streams[run.roles.key].symbols,
               classes = run.readouts[0].classes;
-        const answer = (from, r) => from[run.entries * S + r], rows = entries();
+        const answer = (from, r) => from[run.entries * S + r], rows = entries(of);
+        const same = other && other.run.entries === run.entries && other.picture.maps[0] &&
+            other.picture.maps[0].x.length === all.length;
         const x = new Float32Array(rows.length * cols);
         rows.forEach((r, i) => x.set(all.subarray(r * S, r * S + cols), i * cols));
         return {
-            title: changed ? "now" :
-                other      ? "before" :
-                             "",
+            title: of.title,
             x,
             rows: rows.length,
             cols,
@@ -71,22 +92,22 @@ const qkvMaps = (() => {
             greatest: 1,
             numbers: true,
             rowNames: rows.map((r) => symbols[key[r]] + " → " + classes[answer(all, r)]),
-            colNames: columnNames(run.store, ids, words.question).slice(0, cols),
+            colNames: columnNames(of, run.store, words.question).slice(0, cols),
             marks: rows.map(
                 (r) => there.indexOf(key[r], 0) < run.entries ? there.indexOf(key[r]) : -1),
-            changedRows: other ?
+            changedRows: same ?
                 new Set(rows.flatMap(
-                    (r, i) => answer(all, r) !== answer(other.maps[0].x, r) ? [i] : [])) :
+                    (r, i) => answer(all, r) !== answer(other.picture.maps[0].x, r) ? [i] : [])) :
                 null,
-            changedCols: changedPlaces(run.store, changed),
+            changedCols: changedPlaces(of, run.store),
         };
     }
 
-    function changedPlaces(side, changed) {
-        const words = qkvExample.words;
+    function changedPlaces(of, side) {
+        const {words} = of;
         return new Set(
-            changed ?
-                names(side).filter(
+            of.changed ?
+                names(of, side).filter(
                     (p) => words.drawn[side].some((s, k) => s[p] !== words.changed[side][k][p])) :
                 []);
     }
@@ -99,60 +120,61 @@ const qkvMaps = (() => {
     }
 
     /* The whole example: one map for each head that is wanted. */
-    function whole(picture, kind, changed, both) {
-        const words = qkvExample.words, ids = changed ? words.changed : words.drawn, out = [];
+    function whole(of, both) {
+        const {run, words, picture, map: kind} = of, out = [];
         picture.maps.forEach((node, i) => {
             const m = run.maps[i], [H, T, S] = node.dim, rows = words.lengths[m.rows],
-                  cols = words.lengths[m.cols], places = names(m.rows).slice(0, rows),
+                  cols = words.lengths[m.cols], places = names(of, m.rows).slice(0, rows),
                   source =
                       m.cols === run.store && m.layer === run.layers - 1 ? picture.look.source : -1;
             for (let h = 0; h < H; h++) {
                 if (kind !== "all" && kind !== m.name + " " + h) continue;
                 out.push({
-                    title: (both ? (changed ? "now: " : "before: ") : "") + m.title + " " +
-                        m.layer + ", head " + h,
+                    title: (both ? of.title + ": " : "") + m.title + " " + m.layer + ", head " + h,
                     x: corner(node.x.subarray(h * T * S, (h + 1) * T * S), S, rows, cols),
                     rows,
                     cols,
                     hue: "look",
                     greatest: 1,
                     numbers: true,
-                    rowNames: places.map((p) => qkvExample.text(m.rows, p, ids)),
-                    colNames: columnNames(m.cols, ids, -1).slice(0, cols),
+                    rowNames: places.map((p) => text(of, m.rows, p)),
+                    colNames: columnNames(of, m.cols, -1).slice(0, cols),
                     marks: places.map(
                         (p) => m.rows === 0 && p === picture.look.question ? source : -1),
-                    changedCols: changedPlaces(m.cols, changed),
-                    changedRows: changedPlaces(m.rows, changed),
+                    changedCols: changedPlaces(of, m.cols),
+                    changedRows: changedPlaces(of, m.rows),
                 });
             }
         });
         return out;
     }
 
+    /* The maps of two, one of each in turn; what only one of them has stands at the end. */
+    function inTurn(lists) {
+        const out = [];
+        for (let i = 0; i < Math.max(...lists.map((l) => l.length)); i++)
+            for (const list of lists)
+                if (list[i]) out.push(list[i]);
+        return out;
+    }
+
     function attention(frame) {
-        const both = frame.after !== null, list = [];
-        if (frame.map === "questions") {
-            list.push(questions(frame.before, false, both ? frame.after : null));
-            if (both) list.push(questions(frame.after, true, frame.before));
-        } else if (frame.map) {
-            const before = whole(frame.before, frame.map, false, both),
-                  after = both ? whole(frame.after, frame.map, true, true) : [];
-            before.forEach((m, i) => {
-                list.push(m);
-                if (both) list.push(after[i]);
-            });
-        }
-        drawn.attention = grid(by("attention"), list, run.circuits.length ? 360 : 440);
+        const all = subjects(frame), both = all.length > 1;
+        const list = inTurn(all.map(
+            (of, i) => of.map === "questions" ? [questions(of, both ? all[1 - i] : null)] :
+                of.map                        ? whole(of, both) :
+                                                []));
+        drawn.attention = grid(by("attention"), list, run.circuits.length ? 360 : 440, both);
         describe(frame, list);
     }
 
     /* Maps side by side, as many as fit, each with its title above. */
-    function grid(canvas, list, most) {
+    function grid(canvas, list, most, pairs) {
+        if (!canvas.clientWidth) return [];  // its panel is not shown
         const width = canvas.clientWidth, alone = list.length === 1;
-        const pairs = list.length > 0 && list[0].title.startsWith("before");
         const fit = Math.max(1, Math.min(list.length, Math.floor(width / (pairs ? 200 : 260))));
         const across = pairs && fit > 1 ? fit - fit % 2 : fit, w = width / across;
-        const lines = Math.ceil(list.length / across), title = alone && !list[0].title ? 0 : 16;
+        const lines = Math.ceil(list.length / across), title = alone && !list[0].title ? 5 : 16;
         const pen = canvas.getContext("2d");
         const tall = (m) => Math.min(
                   most,
@@ -170,7 +192,7 @@ const qkvMaps = (() => {
                 g.fillStyle = qkvDraw.colours().ink;
                 g.textAlign = "left";
                 g.textBaseline = "top";
-                g.fillText(m.title, box.x + 2, box.y - title);
+                g.fillText(qkvDraw.fit(g, m.title, box.w - 4), box.x + 2, box.y - title);
             }
             return qkvDraw.map(g, m, box);
         });
@@ -182,12 +204,19 @@ const qkvMaps = (() => {
             setText(
                 by("attention-note"), "This block has no attention weights that could be shown.");
         else if (frame.map === "questions") {
-            const m = list[list.length - 1], S = m.cols,
-                  sum = m.marks.reduce((t, k, r) => t + (k >= 0 ? m.x[r * S + k] : 0), 0);
+            const mean = (m) =>
+                number(
+                    100 * m.marks.reduce((t, k, r) => t + (k >= 0 ? m.x[r * m.cols + k] : 0), 0) /
+                        m.rows,
+                    0) +
+                " %";
+            const last = list[list.length - 1];
             setText(
                 by("attention-note"),
                 "Rows: a key is asked for, and what is answered. Frames: where that key stands. On it: " +
-                    number(100 * sum / m.rows, 0) + " % on average.");
+                    (frame.pair ? list.map((m) => m.title + " " + mean(m)).join(", ") :
+                                  mean(last)) +
+                    " on average.");
         } else
             setText(
                 by("attention-note"),
@@ -200,7 +229,7 @@ const qkvMaps = (() => {
                         look.at
                             .map(
                                 (a, i) => a.visible ?
-                                    number(a.weight) + " at " + qkvExample.text(run.store, i) :
+                                    number(a.weight) + " at " + page.example.text(run.store, i) :
                                     "")
                             .filter((s) => s)
                             .join(", "));
@@ -208,17 +237,14 @@ const qkvMaps = (() => {
 
     /* ---- circuits ---- */
 
-    function circuit(frame, canvas, i, hue) {
-        const c = run.circuits[i], list = [], both = frame.after !== null && state.random !== "";
-        const square = c.rows.length === c.cols.length;
-        for (const [title, picture] of [["before", frame.before], ["now", frame.after]]) {
-            if (title === "now" && !both) continue;
-            const x = picture.circuits[i];
+    function circuit(all, canvas, i, hue) {
+        const list = all.map((of) => {
+            const c = of.run.circuits[i], x = of.picture.circuits[i];
             let greatest = 3;
             for (const v of x)
                 if (Math.abs(v) > greatest) greatest = Math.abs(v);
-            list.push({
-                title: both ? title : "",
+            return {
+                title: all.length > 1 ? of.title : "",
                 x,
                 rows: c.rows.length,
                 cols: c.cols.length,
@@ -226,10 +252,10 @@ const qkvMaps = (() => {
                 greatest,
                 rowNames: c.rows,
                 colNames: c.cols,
-                square
-            });
-        }
-        return grid(canvas, list, 360);
+                square: c.rows.length === c.cols.length
+            };
+        });
+        return grid(canvas, list, 360, list.length > 1);
     }
 
     /* Rows whose greatest entry is the right one. */
@@ -245,63 +271,54 @@ const qkvMaps = (() => {
     }
 
     function circuits(frame) {
-        const values = by("qk-values").checked, keys = by("ov-keys").checked,
-              picture = frame.after || frame.before;
-        drawn.qk = circuit(frame, by("qk"), values ? 1 : 0, "where");
-        drawn.ov = circuit(frame, by("ov"), keys ? 3 : 2, "what");
-        const qk = hits(picture.circuits[0], run.circuits[0], (r) => run.right[r]),
-              ov = hits(picture.circuits[2], run.circuits[2], (r) => r);
-        const n = run.right.filter((k) => k >= 0).length, v = run.circuits[2].rows.length;
+        const values = by("qk-values").checked, keys = by("ov-keys").checked;
+        let all = subjects(frame).filter((of) => of.picture.circuits.length);
+        if (!frame.pair && state.random === "") all = all.slice(-1);  // examples change no matrix
+        drawn.qk = circuit(all, by("qk"), values ? 1 : 0, "where");
+        drawn.ov = circuit(all, by("ov"), keys ? 3 : 2, "what");
+        const counts = (count) =>
+            all.map((of) => (all.length > 1 ? of.title + ": " : "") + count(of)).join("; ");
+        const asked = ({run}) => run.right.filter((k) => k >= 0).length;
+        const qk = counts(
+            (of) => hits(of.picture.circuits[0], of.run.circuits[0], (r) => of.run.right[r]) +
+                " of " + asked(of));
+        const ov = counts(
+            (of) => hits(of.picture.circuits[2], of.run.circuits[2], (r) => r) + " of " +
+                of.run.circuits[2].rows.length);
         setText(
             by("qk-note"),
             values ?
                 "Rows: questions. Columns: values. It should stay pale: values are not to steer where one looks." :
-                qk + " of " + n +
-                    " questions match their own key best. Rows ask, columns are found.");
+                qk + " questions match their own key best. Rows ask, columns are found.");
         setText(
             by("ov-note"),
             keys ? "Rows: keys. Columns: answers. It should stay pale: keys are not to be said." :
-                   ov + " of " + v + " values, once fetched, are said as themselves.");
+                   ov + " values, once fetched, are said as themselves.");
         by("qk").setAttribute(
-            "aria-label", "Q and K: " + qk + " of " + n + " questions match their own key best");
-        by("ov").setAttribute(
-            "aria-label", "V and O: " + ov + " of " + v + " values are said as themselves");
+            "aria-label", "Q and K: " + qk + " questions match their own key best");
+        by("ov").setAttribute("aria-label", "V and O: " + ov + " values are said as themselves");
     }
 
     function show(frame) {
         last = frame;
-        by("maps").classList.toggle("beside", frame.after !== null && run.circuits.length > 0);
+        const {classList} = by("maps");
+        classList.toggle("beside", frame.after !== null && run.circuits.length > 0);
+        classList.toggle("two", Boolean(frame.pair) && run.circuits.length > 0);
         attention(frame);
         if (run.circuits.length) circuits(frame);
+        page.cells.follow();
     }
     function again() {
         if (last) show(last);
     }
 
-    /* ---- the pointer: a cell's names and number ---- */
-
-    const tip = make("div", {class: "tip", hidden: true});
-    function point(canvas, e) {
-        const at = canvas.getBoundingClientRect(),
-              hit = qkvDraw.cellAt(drawn[canvas.id], e.clientX - at.left, e.clientY - at.top);
-        tip.hidden = !hit;
-        if (!hit) return;
-        const m = hit.d.m;
-        tip.textContent =
-            m.rowNames[hit.row] + "  at  " + m.colNames[hit.col] + ":  " + number(hit.value, 3);
-        tip.style.left = Math.min(e.clientX + 12, innerWidth - tip.offsetWidth - 8) + "px";
-        tip.style.top = e.clientY + 14 + "px";
-    }
     function listen() {
-        document.body.append(tip);
-        for (const id of Object.keys(drawn)) {
-            by(id).addEventListener("pointermove", (e) => point(by(id), e));
-            by(id).addEventListener("pointerleave", () => {
-                tip.hidden = true;
-            });
-        }
+        page.cells.listen(drawn);
         for (const id of ["qk-values", "ov-keys"]) by(id).addEventListener("change", again);
     }
 
-    return {build, show, again, listen};
-})();
+    /* Is there an attention of that name? "": the first one. */
+    const has = (kind) => kind === "" || kindsOf().includes(kind);
+
+    return {build, show, again, listen, has};
+};

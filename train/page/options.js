@@ -1,8 +1,8 @@
 /* options.js - every option of the command line, from the engine's own table. */
 "use strict";
 
-const qkvOptions = (() => {
-    const {by, make} = qkvText, {state} = qkvState;
+const qkvOptions = (page) => {
+    const {make} = qkvText, {by, state} = page;
     let change = null, run = null, made = "";
 
     /* Asks for `value`; what is the task's own default needs not be said. */
@@ -10,7 +10,7 @@ const qkvOptions = (() => {
         const given = {...state.given};
         if (name === "task")
             for (const other of Object.keys(given)) delete given[other];
-        if (name === "task") Object.assign(given, {task: value}, qkvOwn.first(value));
+        if (name === "task") Object.assign(given, {task: value}, page.own.first(value));
         const unsaid = name === "task" ? value === "pairs" : run && value === run.base[name];
         if (unsaid)
             delete given[name];
@@ -109,4 +109,4 @@ const qkvOptions = (() => {
     }
 
     return {build, show, give};
-})();
+};

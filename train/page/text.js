@@ -2,8 +2,6 @@
 "use strict";
 
 const qkvText = (() => {
-    const by = (id) => document.getElementById(id);
-
     /* An element; attributes by name, "text" its text, "on..." listeners. */
     function make(tag, attributes = {}, ...children) {
         const e = document.createElement(tag);
@@ -120,5 +118,5 @@ const qkvText = (() => {
         return out;
     }
 
-    return {by, make, svg, word, setText, number, percent, csv, markdown, claims};
+    return {make, svg, word, setText, number, percent, csv, markdown, claims};
 })();

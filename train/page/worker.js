@@ -1,42 +1,45 @@
 /* worker.js - the engine behind messages {id, call, ...}, each answered with {id, value} or {id, error}. */
 "use strict";
 
+/* What panels beside those of the page ask for: qkvLooks.NAME(engine, what, run) is the answer to what their wants() say. */
+const qkvLooks = {};
+
 (() => {
-    let engine = null, table = null, run = null;
+    let engine = null, run = null;
 
     /* ---- configuration ---- */
 
     const lines = (given) =>
         Object.entries(given).map(([name, value]) => name + "=" + value).join("\n");
 
-    /* config.json's fields of the run, with their types. */
-    function config() {
-        const fields = {};
-        for (const o of run.table) {
-            if (o.kind === "section") continue;
-            const value = run.options[o.name];
-            fields[o.field] = o.kind === "int" || o.kind === "real" ? Number(value) :
-                o.kind === "flag"                                   ? value === "true" :
-                                                                      value;
-        }
-        return {...fields, ...table.remarks};
-    }
-
-    function start(options, files = {}) {
-        for (const [name, text] of Object.entries(files)) engine.lend(name, text);
-        engine.start(lines(options));
+    function described() {
         run = engine.describe();
-        return {run, words: engine.words()};
+        return {run, words: engine.words(), step: engine.step()};
+    }
+    function lend(files = {}) {
+        for (const [name, text] of Object.entries(files)) engine.lend(name, text);
+    }
+    function start(options, files) {
+        lend(files);
+        engine.start(lines(options));
+        return described();
     }
 
-    /* The same from config.json's text, whose fields the engine takes, too; options: by their names. */
-    function begin(text, files) {
-        const fields = JSON.parse(text), options = {};
-        for (const remark of Object.keys(table.remarks)) delete fields[remark];
-        const began = start(fields, files);
-        for (const o of run.table)
-            if (fields[o.field] !== undefined) options[o.name] = String(fields[o.field]);
-        return {...began, options};
+    /* From the text of a config.json. */
+    function begin(config, files) {
+        lend(files);
+        engine.begin(config);
+        return described();
+    }
+
+    /* From a checkpoint; same: one of the run that is open. */
+    function restore(m) {
+        lend(m.files);
+        if (m.same)
+            engine.restore(m.name, m.file);
+        else
+            engine.open(m.name, m.file);
+        return described();
     }
 
     /* ---- what is to be drawn ---- */
@@ -69,11 +72,17 @@
         return {look, maps: asked, circuits: circuits(changed, look.head)};
     }
 
+    const extra = (wants) => Object.fromEntries(
+        Object.entries(wants).map(([name, what]) => [name, qkvLooks[name](engine, what, run)]));
+
     function frame(m) {
         let trouble = null;
         try {
             move(m.to, m.budget);
-        } catch (e) { trouble = e.message; }
+        } catch (e) {
+            if (!isRefusal(e)) throw e;
+            trouble = e.message;
+        }
         const step = engine.step(), end = engine.end();
         const before = picture(m.view, false);
         return {
@@ -84,6 +93,7 @@
             rows: engine.rows(m.rows),
             before,
             after: m.changed ? picture({...m.view, head: before.look.head}, true) : null,
+            extra: extra(m.wants || {}),
         };
     }
 
@@ -91,6 +101,8 @@
 
     function change(m) {
         engine.example(m.example);
+        for (const [side, stream, position, id] of m.lay || [])
+            engine.lay(side, stream, position, id);
         if (m.ask >= 0) engine.ask(m.ask);
         for (const [side, stream, position, id] of m.set) engine.set(side, stream, position, id);
         engine.hide(m.hide);
@@ -99,46 +111,31 @@
         return engine.words();
     }
 
-    /* ---- checkpoints ---- */
-
-    function save() {
-        const tensors =
-            engine.tensors().map((t) => ({...t, bytes: engine.bytes(t.at, t.bytes).slice()}));
-        return qkvCheckpoint.write(tensors, {
-            format: table.format,
-            version: table.remarks.version,
-            config: JSON.stringify(config(), null, 2)
-        });
-    }
-
-    function restore(m) {
-        const file = qkvCheckpoint.read(m.file);
-        if (file.notes.format !== table.format)
-            throw new Error(
-                "the file is no checkpoint: its format is '" + file.notes.format + "', not '" +
-                table.format + "'");
-        const began = m.same ? null : begin(file.notes.config);
-        return {step: qkvCheckpoint.restore(engine, file.tensors), ...began};
-    }
-
     const calls = {
         async open(m) {
             engine = await qkvEngine.open(m.bytes);
-            return (table = engine.table());
+            return engine.table();
         },
         start: (m) => start(m.options, m.files),
         begin: (m) => begin(m.text, m.files),
         frame,
         change,
-        save,
+        /* at: after so many steps, where that is not where it is. */
+        save(m) {
+            if (m.at !== undefined) engine.go(m.at);
+            return engine.save();
+        },
         restore,
         score: (m) => [engine.score(false), m.changed ? engine.score(true) : null],
     };
+
+    /* The engine's own sentences are plain errors; after any other its memory cannot be trusted. */
+    const isRefusal = (e) => e.constructor === Error || e instanceof SyntaxError;
 
     onmessage = async (event) => {
         const m = event.data;
         try {
             postMessage({id: m.id, value: await calls[m.call](m)});
-        } catch (e) { postMessage({id: m.id, error: e.message}); }
+        } catch (e) { postMessage({id: m.id, error: e.message, fault: !isRefusal(e)}); }
     };
 })();

@@ -29,6 +29,10 @@ qkv_io_status qkv_plot_copy(qkv_io_text *out, const char *dir, const char *sourc
 /* run/probe/source.csv, a block for each panel of each step. SKIPPED if there is none. */
 qkv_io_status qkv_plot_frames(qkv_io_text *out, const char *run, const char *source, char *why);
 
+/* run/ledger.csv added up by kinds of parameters: the change a step of each, then the sums. SKIPPED if there is
+ * none. */
+qkv_io_status qkv_plot_ledger_data(qkv_io_text *out, const char *run, char *why);
+
 /* The levels that all of the runs share. */
 qkv_io_status qkv_plot_shared_levels(qkv_io_text *out, const char *const *runs, int n, char *why);
 

@@ -10,7 +10,7 @@
 #include "train/plot/gnuplot.h"
 #include "train/plot/scripts.h"
 
-enum { SERIES, MAPS, RUNS, TABLE, ONE, FRAMES, MOST_RUNS = 32, STEM = 32 };
+enum { SERIES, MAPS, RUNS, TABLE, ONE, FRAMES, LEDGER, MOST_RUNS = 32, STEM = 32 };
 
 typedef struct {
     int kind;
@@ -23,6 +23,7 @@ typedef struct {
      : (kind) == TABLE  ? QKV_PLOT_OF_STUDY   \
      : (kind) == ONE    ? QKV_PLOT_OF_EXAMPLE \
      : (kind) == FRAMES ? QKV_PLOT_OF_STEPS   \
+     : (kind) == LEDGER ? QKV_PLOT_OF_LEDGER  \
                         : QKV_PLOT_OF_RUN},
 static const qkv_plot_info list[] = {
 #include "train/plot/plots.def"
@@ -100,6 +101,7 @@ static qkv_io_status write_data(qkv_plot_draft *d, const job *j, int plot, char 
         case MAPS: status = write_maps(d, j, plot, &csv, why); break;
         case TABLE: status = qkv_plot_copy(&csv, j->runs[0], o->source, why); break;
         case FRAMES: status = qkv_plot_frames(&csv, j->runs[0], o->source, why); break;
+        case LEDGER: status = qkv_plot_ledger_data(&csv, j->runs[0], why); break;
         case RUNS: status = qkv_plot_several(&csv, j->runs, j->n, o->source, why); break;
     }
     status = put(d, list[plot].name, "csv", &csv, status, why);
@@ -239,6 +241,11 @@ qkv_io_status qkv_plot_animation(const char *run, const char *out, const qkv_plo
     qkv_plot_style moving = *style;
     moving.format = QKV_PLOT_GIF;
     return draw_one(run, out, QKV_PLOT_OF_STEPS, NULL, &moving, report, ctx);
+}
+
+qkv_io_status qkv_plot_ledger(const char *run, const char *out, const qkv_plot_style *style,
+                              qkv_plot_report *report, void *ctx) {
+    return draw_one(run, out, QKV_PLOT_OF_LEDGER, NULL, style, report, ctx);
 }
 
 qkv_io_status qkv_plot_study(const char *dir, const char *name, const qkv_plot_style *style,

@@ -55,7 +55,8 @@ typedef enum {
     QKV_PLOT_OF_RUNS,     // of several, by qkv_plot_compare
     QKV_PLOT_OF_STUDY,    // by qkv_plot_study
     QKV_PLOT_OF_EXAMPLE,  // by qkv_plot_example
-    QKV_PLOT_OF_STEPS     // by qkv_plot_animation
+    QKV_PLOT_OF_STEPS,    // by qkv_plot_animation
+    QKV_PLOT_OF_LEDGER    // by qkv_plot_ledger
 } qkv_plot_of;
 
 typedef struct {
@@ -93,6 +94,10 @@ qkv_io_status qkv_plot_example(const char *run, const char *out, const qkv_plot_
  * steps. The style's format has no say. */
 qkv_io_status qkv_plot_animation(const char *run, const char *out, const qkv_plot_style *style,
                                  qkv_plot_report *report, void *ctx);
+
+/* Draws ledger.* (in `out`, or run/plots) from run/ledger.csv. */
+qkv_io_status qkv_plot_ledger(const char *run, const char *out, const qkv_plot_style *style,
+                              qkv_plot_report *report, void *ctx);
 
 /* Draws a study's picture, "bars" or "lines", from dir/bars.csv or dir/lines.csv into `dir`/plots. */
 qkv_io_status qkv_plot_study(const char *dir, const char *name, const qkv_plot_style *style,

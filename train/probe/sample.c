@@ -159,10 +159,9 @@ int qkv_probe_draw(const real *logits, int V, double temperature, int top_k, rng
 
 /* ---- a prompt as an example ---- */
 
-bool qkv_probe_load_prompt(qkv_trainer *t, const char *prompt, char *error) {
+bool qkv_probe_load_prompt(qkv_trainer *t, qkv_trainer_worker *w, const char *prompt, char *error) {
     const data_spec *spec = qkv_trainer_spec(t);
     const data_text *text = data_text_of(spec);
-    qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     const int T = spec->side[DATA_SEQUENCE].T;
     if (!text) return qkv_io_fail(error, "the task '%s' takes no prompt", spec->task->name);
     tensor_arena *arena = tensor_arena_new(NULL);

@@ -33,9 +33,9 @@ const int *qkv_probe_sampler_window(const qkv_probe_sampler *s, int *n);
  * out. */
 int qkv_probe_draw(const real *logits, int V, double temperature, int top_k, rng *r, double *p);
 
-/* Loads a text as the only example of the trainer's first worker. False with a sentence: another task,
+/* Loads a text as the only example of a worker. False with a sentence: another task,
  * tokens that the run's text does not have, none, or more than an example holds. */
-bool qkv_probe_load_prompt(qkv_trainer *t, const char *prompt, char *error);
+bool qkv_probe_load_prompt(qkv_trainer *t, qkv_trainer_worker *w, const char *prompt, char *error);
 
 #ifdef __cplusplus
 }

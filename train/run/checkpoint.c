@@ -20,9 +20,9 @@ qkv_run_progress qkv_run_progress_start(void) {
     return (qkv_run_progress){0, -1, (double)INFINITY};
 }
 
-bool qkv_run_save(const qkv_io *io, const qkv_trainer *t, const qkv_run_progress *p,
-                  const char *path, char *error) {
-    if (!QKV_IO_GIVEN(error, t, p, path)) return false;
+bool qkv_run_compose(const qkv_trainer *t, const qkv_run_progress *p, const char *path, void **file,
+                     size_t *size, char *error) {
+    if (!QKV_IO_GIVEN(error, t, p, path, file, size)) return false;
     qkv_run_layout_state s = {
         .step = p->step, .best_step = p->best_step, .best_loss = p->best_loss};
     qkv_run_layout l;
@@ -30,13 +30,24 @@ bool qkv_run_save(const qkv_io *io, const qkv_trainer *t, const qkv_run_progress
     bool ok = qkv_run_layout_init(&l, t, &s) && config;
     if (ok) {
         qkv_io_note notes[] = {{"format", FORMAT}, {"version", QKV_VERSION}, {"config", config}};
-        ok = qkv_io_safetensors_write(io, qkv_trainer_allocator(t), path, l.tensor, l.n, notes, 3,
-                                      error);
+        ok = qkv_io_safetensors_compose(qkv_trainer_allocator(t), path, l.tensor, l.n, notes, 3,
+                                        file, size, error);
     } else {
         qkv_io_error(error, "write", path, ENOMEM);
     }
     qkv_run_layout_free(&l);
     free(config);
+    return ok;
+}
+
+bool qkv_run_save(const qkv_io *io, const qkv_trainer *t, const qkv_run_progress *p,
+                  const char *path, char *error) {
+    void *file;
+    size_t size;
+    if (!qkv_run_compose(t, p, path, &file, &size, error)) return false;
+    const tensor_allocator *mem = qkv_trainer_allocator(t);
+    bool ok = qkv_io_write_file(io, path, file, size, error);
+    mem->release(mem->ctx, file);
     return ok;
 }
 
@@ -53,9 +64,10 @@ static qkv_io_status unfit(char *error, const char *path, const char *what, cons
 
 /* Are these its tensors: names, dtypes and shapes? */
 static qkv_io_status check_layout(const qkv_io_safetensors *file, const qkv_io_stored *want, int n,
-                                  qkv_io_besides_fn *besides, const char *path, char *error) {
+                                  bool any_real, qkv_io_besides_fn *besides, const char *path,
+                                  char *error) {
     char what[QKV_IO_ST_WHAT], shown[120];
-    if (qkv_io_safetensors_fits(file, want, n, false, besides, what)) return QKV_IO_OK;
+    if (qkv_io_safetensors_fits(file, want, n, any_real, besides, what)) return QKV_IO_OK;
     qkv_io_fail(error, "'%s' is no checkpoint of this model: %s",
                 qkv_io_printable(path, shown, sizeof shown), what);
     return QKV_IO_DAMAGED;
@@ -114,11 +126,12 @@ static qkv_io_status read_state(const qkv_io_safetensors *file, qkv_run_layout_s
     qkv_io_stored want[STATE];
     *s = (qkv_run_layout_state){0};
     qkv_run_layout_state_tensors(want, s);
-    qkv_io_status status = check_layout(file, want, STATE, whatever, path, error);
+    qkv_io_status status = check_layout(file, want, STATE, false, whatever, path, error);
     if (status != QKV_IO_OK) return status;
     for (int i = 0; i < STATE; i++)
         memcpy((void *)(size_t)want[i].data,
-               qkv_io_stored_find(file->tensor, file->n, i, want[i].name)->data, want[i].bytes);
+               qkv_io_stored_find(file->tensor, file->n, i, want[i].name)->data,
+               (size_t)want[i].bytes);
     if (s->step < 0 || s->step > INT_MAX)
         return unfit(error, path, "is damaged:", "state.step", " is no step");
     if (s->best_step < -1 || s->best_step > s->step)
@@ -126,8 +139,19 @@ static qkv_io_status read_state(const qkv_io_safetensors *file, qkv_run_layout_s
     return QKV_IO_OK;
 }
 
+/* A tensor of the trainer's from the file; the numbers of the run are read before. */
+static void take(const qkv_io_stored *to, const qkv_io_stored *from) {
+    if (to->bytes)
+        qkv_io_stored_read(from, (real *)(size_t)to->data, (size_t)to->bytes / sizeof(real));
+}
+
 qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress *p,
                               const char *path, char *error) {
+    return qkv_run_restore_as(io, t, p, path, false, error);
+}
+
+qkv_io_status qkv_run_restore_as(const qkv_io *io, qkv_trainer *t, qkv_run_progress *p,
+                                 const char *path, bool any_real, char *error) {
     if (!QKV_IO_GIVEN(error, t, p, path)) return QKV_IO_FAILED;
     qkv_io_safetensors file;
     qkv_io_status status = open_checkpoint(&file, io, qkv_trainer_allocator(t), path, error);
@@ -138,14 +162,14 @@ qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress
         qkv_io_error(error, "read", path, ENOMEM);
         status = QKV_IO_FAILED;
     }
-    if (status == QKV_IO_OK) status = check_layout(&file, l.tensor, l.n, NULL, path, error);
+    if (status == QKV_IO_OK)
+        status = check_layout(&file, l.tensor, l.n, any_real, NULL, path, error);
     if (status == QKV_IO_OK) status = qkv_io_safetensors_load(&file, error);
     if (status == QKV_IO_OK) status = read_state(&file, &s, path, error);
     if (status == QKV_IO_OK) {  // from here on nothing can fail
         for (int i = STATE; i < l.n; i++) {
             const qkv_io_stored *to = &l.tensor[i];
-            const qkv_io_stored *from = qkv_io_stored_find(file.tensor, file.n, i, to->name);
-            if (to->bytes) memcpy((void *)(size_t)to->data, from->data, to->bytes);
+            take(to, qkv_io_stored_find(file.tensor, file.n, i, to->name));
         }
         *p = progress_of(&s);
         say_foreign(&file, error);

@@ -26,7 +26,12 @@ typedef struct {
 
 qkv_run_progress qkv_run_progress_start(void);  // {0, -1, infinity}
 
-/* True only when the file is on the disk (qkv_io_write_file). */
+/* A checkpoint's bytes, to be released through the trainer's allocator. `path`: what the sentence of a
+ * failure names. */
+bool qkv_run_compose(const qkv_trainer *t, const qkv_run_progress *p, const char *path, void **file,
+                     size_t *size, char *error);
+
+/* The same as a file. True only when it is on the disk (qkv_io_write_file). */
 bool qkv_run_save(const qkv_io *io, const qkv_trainer *t, const qkv_run_progress *p,
                   const char *path, char *error);
 
@@ -36,6 +41,10 @@ bool qkv_run_save(const qkv_io *io, const qkv_trainer *t, const qkv_run_progress
  * saying: another program wrote the file, and it carries no checksum. */
 qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress *p,
                               const char *path, char *error);
+
+/* The same; any_real: of a build of the other precision, too, its numbers converted. */
+qkv_io_status qkv_run_restore_as(const qkv_io *io, qkv_trainer *t, qkv_run_progress *p,
+                                 const char *path, bool any_real, char *error);
 
 /* The configuration stored in a checkpoint, into *c (on top of the defaults). Only the header is
  * read. */

@@ -17,9 +17,9 @@ static bool is_one_of(const char *name, const char *const *list) {
 
 /* Is it a file that a run writes? */
 static bool is_run_file(const qkv_run_options *o, const char *name) {
-    static const char *const names[] = {"config.json", "metrics.csv", "levels.csv",
-                                        "data.csv",    "clock.csv",   "view.html",
-                                        QKV_RUN_BEST,  QKV_RUN_START, NULL};
+    static const char *const names[] = {"config.json", "metrics.csv", "levels.csv", "ledger.csv",
+                                        "data.csv",    "clock.csv",   "view.html",  QKV_RUN_BEST,
+                                        QKV_RUN_START, NULL};
     (void)o;
     return is_one_of(name, names) || qkv_run_checkpoint_step(name) >= 0;
 }

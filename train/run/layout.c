@@ -80,7 +80,7 @@ uint32_t qkv_run_layout_checksum(const qkv_run_layout *l, bool moments) {
         const qkv_io_stored *t = &l->tensor[i];
         if (!moments && qkv_run_layout_is_moment(t->name)) continue;
         crc = qkv_io_crc32(crc, t->name, strlen(t->name) + 1);
-        crc = qkv_io_crc32(crc, t->data, t->bytes);
+        crc = qkv_io_crc32(crc, t->data, (size_t)t->bytes);
     }
     return crc;
 }

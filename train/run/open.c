@@ -117,7 +117,7 @@ typedef struct {
 static qkv_io_status restore(opening *p, const char *name) {
     char path[QKV_IO_PATH];
     if (!qkv_io_path(path, p->o->dir, name, p->error)) return QKV_IO_FAILED;
-    return qkv_run_restore(p->io, p->t, p->progress, path, p->error);
+    return qkv_run_restore_as(p->io, p->t, p->progress, path, p->o->any_real, p->error);
 }
 
 /* The state from which the wanted one can be had: the newest checkpoint that is not later. */
@@ -133,7 +133,8 @@ static qkv_io_status nearest(opening *p) {
     bool better = qkv_run_checkpoint_read(p->io, NULL, best, &of_best, why) == QKV_IO_OK &&
                   of_best.step <= p->o->at && of_best.step > found.step;
     if (better) return restore(p, QKV_RUN_BEST);
-    if (s == QKV_IO_OK) return qkv_run_restore(p->io, p->t, p->progress, path, p->error);
+    if (s == QKV_IO_OK)
+        return qkv_run_restore_as(p->io, p->t, p->progress, path, p->o->any_real, p->error);
     *p->progress = qkv_run_progress_start();  // none: from its beginning
     *p->error = '\0';
     return *qkv_trainer_config(p->t)->from ? restore(p, QKV_RUN_START) : QKV_IO_OK;
@@ -188,7 +189,7 @@ static qkv_io_status find_state(opening *p) {
     qkv_io_status s = qkv_run_latest(p->io, NULL, p->o->dir, path, &skipped, p->error);
     if (s != QKV_IO_OK) return s;
     if (p->o->at == QKV_RUN_NEWEST)
-        return qkv_run_restore(p->io, p->t, p->progress, path, p->error);
+        return qkv_run_restore_as(p->io, p->t, p->progress, path, p->o->any_real, p->error);
     s = qkv_run_checkpoint_read(p->io, NULL, path, p->progress, p->error);
     if (s != QKV_IO_OK) return s;
     size_t length;

@@ -83,6 +83,7 @@ typedef struct {
     const char *weights;  // a safetensors file whose parameters replace the run's own; may be NULL
     const char *data;     // where the file that its task reads is now, or the directory with all of
                           // them, which must be what the run was trained on; NULL: where it was
+    bool any_real;  // also checkpoints of a build of the other precision, their numbers converted
 } qkv_run_opening;
 
 /* config.json, resolved; every option must stand in it. */

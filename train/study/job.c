@@ -93,7 +93,7 @@ static bool measure(job *j, char *error) {
     if (steps99 >= 0) qkv_probe_measure_add(j->out, steps99, "steps99");
     if (j->qk90 >= 0) qkv_probe_measure_add(j->out, j->qk90, "qk90");
     if (j->ov90 >= 0) qkv_probe_measure_add(j->out, j->ov90, "ov90");
-    return run_probes(v, QKV_STUDY_AFTER, j, error);
+    return run_probes(v, QKV_STUDY_AFTER, j, error) && run_probes(v, QKV_STUDY_AGAIN, j, error);
 }
 
 bool qkv_study_config(const qkv_study *s, int variant, int seed,

@@ -15,8 +15,13 @@ extern "C" {
  * hooks and the trainer's behaviour as they were. */
 typedef bool qkv_study_probe_fn(qkv_trainer *t, qkv_probe_measures *out, char *error);
 
-/* Of training; DURING: at every evaluation. */
-typedef enum { QKV_STUDY_BEFORE, QKV_STUDY_DURING, QKV_STUDY_AFTER } qkv_study_probe_time;
+/* Of training; DURING: at every evaluation; AGAIN: after it, by the same training once more. */
+typedef enum {
+    QKV_STUDY_BEFORE,
+    QKV_STUDY_DURING,
+    QKV_STUDY_AFTER,
+    QKV_STUDY_AGAIN
+} qkv_study_probe_time;
 
 typedef struct {
     const char *name, *finds;

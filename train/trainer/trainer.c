@@ -70,8 +70,8 @@ static bool is_attention(const qkv_trainer *t, const qkv_trainer_worker *w, int 
                          const ag_node *node) {
     const data_spec *s = &t->spec;
     const int T = qkv_trainer_queries(t, w, layer);
-    return tensor_same_shape(
-        node->val.shape, tensor_dims(4, t->micro_batch, t->config.heads, T, s->side[s->store].T));
+    return tensor_same_shape(node->val.shape,
+                             tensor_dims(4, w->B, t->config.heads, T, s->side[s->store].T));
 }
 
 /* The layers' attention weights, and memory to read rows of streamed ones into. False: it is out. */
@@ -108,10 +108,10 @@ static bool asked_init(qkv_trainer *t, qkv_trainer_worker *w, int n) {
     return w->asked_row && w->asked_place && w->picked;
 }
 
-/* Memory for one worker, and an empty graph. */
-static bool worker_init(qkv_trainer *t, qkv_trainer_worker *w, int asked, char *error) {
+/* Memory for one worker of B examples, and an empty graph. */
+static bool worker_init(qkv_trainer *t, qkv_trainer_worker *w, int B, int asked, char *error) {
     const data_spec *s = &t->spec;
-    w->B = t->micro_batch;
+    w->B = B;
     w->n_rows = w->B * s->scored;
     bool room = data_batch_new(t->arena, s, w->B, &w->data);
     room = (w->rows = tensor_arena_take(t->arena, (size_t)w->n_rows, sizeof(int))) && room;
@@ -224,12 +224,12 @@ static bool init(qkv_trainer *t, int threads, char *error) {
     if (!t->params || !t->pool) return qkv_io_fail(error, "out of memory");
     for (int i = 0; i < qkv_trainer_pool_size(t->pool); i++) {
         if (i == 0 && !freeze(t, error)) return false;
-        if (!worker_init(t, &t->workers[i], asked, error) ||
+        if (!worker_init(t, &t->workers[i], t->micro_batch, asked, error) ||
             !worker_record(t, &t->workers[i], error))
             return false;
         ag_params_close(t->params);
     }
-    if (asked && !worker_init(t, &t->looking, 0, error)) return false;
+    if (asked && !worker_init(t, &t->looking, t->micro_batch, 0, error)) return false;
     if (!patterns_fit(t, "freeze", t->config.freeze, error) || !own_factors(t, error)) return false;
     if (!buffers_init(t)) return qkv_io_fail(error, "out of memory");
     t->optim.rate = t->rate;
@@ -264,6 +264,7 @@ void qkv_trainer_free(qkv_trainer *t) {
     qkv_trainer_pool_free(t->pool);
     for (int i = 0; i < QKV_TRAINER_MAXLANES; i++) ag_graph_free(t->workers[i].graph);
     ag_graph_free(t->looking.graph);
+    for (int i = 0; i < 2; i++) ag_graph_free(t->tape[i].graph);
     ag_params_free(t->params);
     data_release(&t->spec);
     tensor_arena_free(t->arena);
@@ -314,6 +315,21 @@ qkv_trainer_worker *qkv_trainer_any_worker(qkv_trainer *t) {
     return w;
 }
 
+qkv_trainer_worker *qkv_trainer_tape_worker(qkv_trainer *t, bool as_trained, char *error) {
+    if (!QKV_IO_GIVEN(error, t)) return NULL;
+    qkv_trainer_worker *w = &t->tape[as_trained];
+    if (w->graph && !ag_error(w->graph)) return w;
+    ag_graph_free(w->graph);
+    *w = (qkv_trainer_worker){0};
+    if (!worker_init(t, w, 1, as_trained && asks_for_some(t) ? t->spec.scored : 0, error))
+        return NULL;
+    ag_want_all(w->graph, true);
+    if (!worker_record(t, w, error)) return NULL;
+    ag_keep_grads(w->graph, true);
+    set_gate(t, w);
+    return w;
+}
+
 int qkv_trainer_queries(const qkv_trainer *t, const qkv_trainer_worker *w, int layer) {
     const bool some = w->asked.n > 0 && layer + 1 == t->config.layers;
     return some ? w->asked.n : t->spec.side[DATA_SEQUENCE].T;
@@ -324,6 +340,7 @@ void qkv_trainer_at_step(qkv_trainer *t, int step) {
     t->open = step >= t->config.scores_from;
     for (int i = 0; i < qkv_trainer_pool_size(t->pool); i++) set_gate(t, &t->workers[i]);
     set_gate(t, &t->looking);
+    for (int i = 0; i < 2; i++) set_gate(t, &t->tape[i]);
 }
 
 void qkv_trainer_note_source(qkv_trainer *t, const char *from, const char *checksum) {

@@ -64,6 +64,11 @@ const real *qkv_trainer_grads(const qkv_trainer *t);  // flat, as ag_param_entry
  * does those that it asks for. */
 qkv_trainer_worker *qkv_trainer_any_worker(qkv_trainer *t);
 
+/* A worker for one example, recorded when first asked for: every value and every gradient is kept, and
+ * every leaf wants one, frozen parameters too (ag_want_all). It computes all rows; as_trained: those that
+ * training computes. NULL with a sentence in error. */
+qkv_trainer_worker *qkv_trainer_tape_worker(qkv_trainer *t, bool as_trained, char *error);
+
 /* One of those that train and that qkv_trainer_evaluate() runs: their last layer computes only the rows that
  * are scored, where these are at most half of all. A hook that is to change a loss goes here. */
 qkv_trainer_worker *qkv_trainer_training_worker(qkv_trainer *t);

@@ -18,8 +18,9 @@ struct qkv_trainer {
     int micro_batch, micro_batches;  // examples of a micro-batch; micro-batches of a batch
     qkv_trainer_worker workers[QKV_TRAINER_MAXLANES];  // as many as the pool has threads
     qkv_trainer_worker
-        looking;          // for probes, if workers do not compute all rows; recorded when needed
-    bool recorded, open;  // is it? has --scores-from been reached?
+        looking;  // for probes, if workers do not compute all rows; recorded when needed
+    qkv_trainer_worker tape[2];        // for one example: all rows, those that training computes
+    bool recorded, open;               // is `looking`? has --scores-from been reached?
     real *lane[QKV_TRAINER_MAXLANES];  // gradients; lane 0 gets the sum
     qkv_optim optim;
     double *rate, *gradient;                // [parameters] factors of each; NULL: none

@@ -1,0 +1,222 @@
+/* address.js - the page's state as text behind the #, both ways: what an address may hold, and a sentence for what it
+ * may not. Pure. */
+"use strict";
+
+const qkvAddress = (() => {
+    const MOST_TEXT = 4000;  // characters of somebody's own sentences that an address can hold
+    const PANELS = [
+        "say", "own", "cards", "attention", "qk", "ov", "shares", "loss", "norms", "story", "step"
+    ];
+    const BARS = ["all", "play", "none"];
+
+    const unchanged = () => ({set: [], hide: 0, silent: -1, random: ""});
+    const blank = () => ({
+        given: {},
+        step: 0,
+        example: 0,
+        ask: -1,
+        head: -1,
+        map: "",
+        story: "",
+        text: "",
+        beside: null,
+        show: [],
+        bar: "",
+        inside: "",
+        of: "",
+        ...unchanged()
+    });
+
+    /* Half a surrogate pair is no character: the engine reads it as U+FFFD, and so does an address. */
+    const well = (text) => text.replace(
+        /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
+    const encode = (text) =>
+        encodeURIComponent(well(text)).replace(/%(?:3A|2C|2F)/g, decodeURIComponent);
+    const shorten = (text) => (text.length > 40 ? text.slice(0, 40) + "…" : text);
+    /* eslint-disable-next-line no-control-regex */
+    const control = (text, but) => [...text].some(
+        (c) => (c < " " || (c >= "\x7f" && c <= "\x9f")) && !but.includes(c));
+
+    function decode(text) {
+        try {
+            return decodeURIComponent(text);
+        } catch (e) {
+            throw new Error("the address holds '" + shorten(text) + "', which stands for no text");
+        }
+    }
+    function whole(name, text, least = 0, most = 2147483647) {
+        const n = Number(text);
+        if (!/^-?\d+$/.test(text) || n < least || n > most)
+            throw new Error(
+                "the address says " + name + "=" + shorten(text) + ", but " + name +
+                " is a whole number from " + least + " to " + most);
+        return n;
+    }
+    function oneOf(name, text, all) {
+        if (!all.includes(text))
+            throw new Error(
+                "the address says " + name + "=" + shorten(text) + ", but it can be " +
+                all.slice(0, -1).join(", ") + " or " + all[all.length - 1]);
+        return text;
+    }
+    function isName(name) {
+        if (!/^[a-z][a-z0-9_-]{0,39}$/.test(name))
+            throw new Error("the address has no part that is called '" + shorten(name) + "'");
+        return name;
+    }
+
+    /* "from:170,lr:0.01": the run beside this one: the step at which it leaves it (-1: it is a run of its own), and the
+     * options in which it differs. */
+    function besideFrom(text) {
+        const beside = {from: -1, given: {}};
+        for (const part of text.split(",")) {
+            const at = part.indexOf(":"), name = isName(at < 0 ? part : part.slice(0, at));
+            const value = at < 0 ? "" : decode(part.slice(at + 1));
+            if (name === "from")
+                beside.from = whole("from", value);
+            else
+                beside.given[name] = value;
+        }
+        return beside;
+    }
+    const besideTo =
+        ({from, given}) => [...(from >= 0 ? ["from:" + from] : []),
+                            ...Object.entries(given).map(
+                                ([name, value]) => name + ":" + encodeURIComponent(well(value)))]
+                               .join(",");
+
+    function changeFrom(text) {
+        const parts = text.split(".");
+        if (parts.length !== 4)
+            throw new Error(
+                "the address says set=" + shorten(text) +
+                ", but a change is four numbers: side.stream.position.symbol");
+        return parts.map((n, i) => whole("set", n, i === 3 ? -1 : 0));
+    }
+
+    /* Numbers: how an unset one is kept, the greatest. */
+    const number = (name, unset, most) => [name, {
+        to: (s) => (s[name] !== unset ? String(s[name]) : ""),
+        from: (s, v) => {
+            s[name] = whole(name, v, 0, most);
+        }
+    }];
+    const text = (name) => [name, {
+        to: (s) => s[name],
+        from: (s, v) => {
+            s[name] = v;
+        }
+    }];
+    const own = new Map([
+        number("step", 0), number("example", 0), number("ask", -1), number("head", -1), text("map"),
+        [
+            "set", {
+                to: (s) => s.set.map((c) => c.join(".")).join("_"),
+                from: (s, v) => {
+                    s.set = v.split("_").map(changeFrom);
+                }
+            }
+        ],
+        number("hide", 0, 3), number("silent", -1), text("random"),
+        [
+            "text", {
+                to: (s) => (s.text.length <= MOST_TEXT ? s.text : ""),
+                from: (s, v) => {
+                    s.text = well(v);
+                }
+            }
+        ],
+        text("story"),
+        [
+            "beside", {
+                to: (s) => (s.beside ? besideTo(s.beside) : ""),
+                from: (s, v) => {
+                    s.beside = v ? besideFrom(v) : null;
+                }
+            }
+        ],
+        [
+            "show", {
+                to: (s) => s.show.join(","),
+                from: (s, v) => {
+                    s.show = v.split(",").map((name) => oneOf("show", name, PANELS));
+                }
+            }
+        ],
+        [
+            "inside", {
+                to: (s) => s.inside,
+                from: (s, v) => {
+                    if (!/^(forward|backward|update)(\.[a-z]+\d*(\.\d{1,7})?)?$/.test(v))
+                        throw new Error(
+                            "the address says inside=" + shorten(v) +
+                            ", but a place in a step is like backward.scores.3");
+                    s.inside = v;
+                }
+            }
+        ],
+        ["of", {to: (s) => (s.inside ? s.of : ""), from: (s, v) => { s.of = v; }}],
+        [
+            "bar", {
+                to: (s) => s.bar,
+                from: (s, v) => {
+                    s.bar = oneOf("bar", v, BARS);
+                }
+            }
+        ]
+    ]);
+
+    function write(state) {
+        const parts = [...Object.entries(state.given)];
+        for (const [name, one] of own)
+            if (one.to(state) !== "") parts.push([name, one.to(state)]);
+        return parts.map(([name, value]) => name + "=" + encode(value)).join("&");
+    }
+
+    /* The state that an address gives. Throws a sentence if it is none of ours. */
+    function read(hash) {
+        const state = blank(), seen = new Set();
+        for (const part of hash.replace(/^#/, "").split("&")) {
+            if (!part) continue;
+            const at = part.indexOf("="), name = isName(decode(at < 0 ? part : part.slice(0, at)));
+            const value = at < 0 ? "" : decode(part.slice(at + 1));
+            if (seen.has(name)) throw new Error("the address says " + name + " twice");
+            seen.add(name);
+            if (control(value, name === "text" ? "\n\t\r" : ""))
+                throw new Error("the address has a control character in " + name);
+            if (own.has(name))
+                own.get(name).from(state, value);
+            else
+                state.given[name] = value;
+        }
+        return state;
+    }
+
+    /* What of the page is shown, of an address of which the rest may be wrong. */
+    function shape(hash) {
+        const parts = hash.replace(/^#/, "").split("&").filter((p) => /^(show|bar)=/.test(p));
+        try {
+            const {show, bar} = read(parts.join("&"));
+            return {show, bar};
+        } catch (e) { return {show: [], bar: ""}; }
+    }
+
+    /* What an address says of a run can be checked once that is open; a sentence, or "". */
+    function misfit(state, run) {
+        const heads = run.maps.length ? run.heads : 0;
+        if (state.head >= heads)
+            return "the address says head=" + state.head + ", but the last layer " +
+                (heads === 1   ? "has one head, number 0" :
+                     heads > 1 ? "has " + heads + " heads, 0 to " + (heads - 1) :
+                                 "has no heads that can be shown");
+        if (state.step > run.steps)
+            return "the address says step=" + state.step + ", but the last step of this run is " +
+                run.steps;
+        if (state.beside && state.beside.from > run.steps)
+            return "the address says beside=from:" + state.beside.from +
+                ", but the last step of this run is " + run.steps;
+        return "";
+    }
+
+    return {MOST_TEXT, PANELS, blank, unchanged, well, write, read, shape, misfit};
+})();

@@ -1,0 +1,209 @@
+/* touch.js - what a person does to the example and the model, what a story's step does, and what is said of it. */
+"use strict";
+
+const qkvTouch = (page) => {
+    const {by, state} = page, {make, setText} = qkvText;
+    const pairs = () => page.run.roles.key >= 0 && page.run.entries > 1;
+
+    /* ---- words ---- */
+
+    function changedText() {
+        return qkvNarrate.changed({
+            words: state.changedWords(),
+            lesson: state.changedWords() ? page.example.lesson(page.shown) : "",
+            hide: state.hide,
+            silent: state.silent,
+            random: state.random,
+            score: state.changedModel() ? page.player.score : null
+        });
+    }
+    function courseText() {
+        const {run} = page;
+        return qkvNarrate.course({
+            task: run.options.task,
+            summary: page.summary(),
+            entries: run.entries,
+            step: state.step,
+            steps: run.steps,
+            pairs: pairs(),
+            row: page.curves.at(state.step)
+        });
+    }
+
+    function pairText() {
+        const {shown, pair, curves} = page;
+        const of = (name, step, rows) =>
+            ({name, step, row: rows.at(step), first: rows.first("accuracy", 0.9)});
+        const second = of(pair.name, shown.pair.step, pair.rows);
+        if (!second.row && shown.step === shown.pair.step) second.row = curves.at(shown.step);
+        return qkvNarrate.pair(of("A", shown.step, curves.rows), second) +
+            (state.changed() ? " " + changedText() : "");
+    }
+
+    /* What can be done next, each [label, act]. */
+    function offers() {
+        const {run, player} = page, swaps = [
+            ["Exchange two keys", () => swap("key", true)],
+            ["Exchange two values", () => swap("value", true)]
+        ];
+        if (state.changed()) {
+            return [
+                ...(pairs() && !player.playing ? swaps : []),
+                ...(player.playing ? [] : exchanges()), ["Undo", undo]
+            ];
+        }
+        if (state.step === 0) return player.playing ? [] : [["▶ Watch it learn", player.play]];
+        if (state.step < run.steps) return [];
+        return pairs() ? swaps : exchanges();
+    }
+
+    function say() {
+        if (!page.shown || !page.run) return;
+        setText(
+            by("say"),
+            page.shown.pair && state.step ? pairText() :
+                state.changed()           ? changedText() :
+                                            courseText());
+        // The one to try next leads, and stands where it stood.
+        showActions(offers(), state.changed() && pairs() && page.example.touched().keys ? 1 : 0);
+    }
+
+    /* The focus stays on the button that was pressed, or on what stands where it was. */
+    function showActions(list, lead) {
+        const box = by("say-actions"), key = list.map((b) => b[0]).join("|") + lead,
+              old = [...box.children].indexOf(page.root.activeElement);
+        if (box.dataset.key === key) return;
+        box.dataset.key = key;
+        const label = old >= 0 ? box.children[old].textContent : "";
+        box.replaceChildren(...list.map(
+            ([text, onclick], i) =>
+                make("button", {text, class: i === lead ? "first" : "", onclick})));
+        const now = [...box.children], same = now.find((b) => b.textContent === label);
+        if (old >= 0) (same || now[Math.min(old, now.length - 1)] || by("play")).focus();
+    }
+
+    /* ---- changes ---- */
+
+    function afresh() {
+        state.undo();
+        page.example.words.changed = JSON.parse(JSON.stringify(page.example.words.drawn));
+    }
+    function swap(role, fresh) {
+        if (!page.shown) return;
+        if (fresh) afresh();
+        page.example.swapTwo(role, page.shown.before.look);
+    }
+    /* What can be done with the words of a line. */
+    function exchanges() {
+        const fresh = (act) => () => {
+            afresh();
+            act();
+        };
+        const {example} = page;
+        return [
+            ...(example.exchanges("other") ? [["Exchange two words", fresh(example.swapWords)]] :
+                                             []),
+            ...(example.exchanges("put") ?
+                    [["Another word for the answer", fresh(example.putWord)]] :
+                    [])
+        ];
+    }
+    function undo() {
+        state.undo();
+        page.session.change();
+    }
+
+    function listen() {
+        const {example, session} = page, on = (id, type, act) => by(id).addEventListener(type, act);
+        on("swap-keys", "click", () => swap("key", false));
+        on("swap-values", "click", () => swap("value", false));
+        on("swap-words", "click", () => example.swapWords());
+        on("put-word", "click", () => example.putWord());
+        on("undo", "click", undo);
+        const set = (id, take) => on(id, "change", (e) => {
+            take(e.target);
+            session.change();
+        });
+        const bit = (n) => (e) => {
+            state.hide = e.checked ? state.hide | n : state.hide & ~n;
+        };
+        set("hide-keys", bit(1));
+        set("hide-values", bit(2));
+        set("silent", (e) => {
+            state.silent = Number(e.value);
+        });
+        set("random", (e) => {
+            state.random = e.value;
+        });
+        const another = (by) => {
+            state.example = Math.max(0, state.example + by);
+            state.ask = -1;
+            state.set = [];
+            session.change();
+        };
+        on("next-example", "click", () => another(1));
+        on("previous-example", "click", () => another(-1));
+        on("norms-kind", "change", () => page.curves.again());
+        on("help", "click", help);
+    }
+
+    /* What a story's step does. */
+    async function act(step) {
+        const a = step.act || {}, {run, session, player} = page;
+        page.trouble("");
+        if (step.set) state.beside = step.beside ? {from: -1, given: {...step.beside}} : null;
+        if (step.set && (await session.start({...step.set}))) return;
+        if (a.fresh) {
+            state.undo();
+            await session.change();
+        }
+        if (a.speed) by("speed").value = a.speed;
+        if (a.step !== undefined) return player.goTo(a.step);
+        if (a.swap) return swap(a.swap, true);
+        if (a.hide) state.hide = a.hide;
+        if (a.silent !== undefined) state.silent = a.silent;
+        if (a.random) state.random = run.matrices.find((m) => m.endsWith("." + a.random)) || "";
+        if (a.hide || a.silent !== undefined || a.random) return session.change();
+        if (a.play) player.play();
+    }
+
+    /* ---- help ---- */
+
+    function help() {
+        const lines = [
+            [
+                "What is shown",
+                "Above, one held-out example: under each entry how much the question looks at it (weight), the score before the softmax, and what its value alone would make the model say. Below, attention; then what the matrices do to symbols without any example: Q and K (which key a question matches), V and O (what a fetched value says). Blue is where to look, orange is what is brought back."
+            ],
+            [
+                "Touch",
+                "A click on a key asks for it. To exchange two keys or two values, drag one onto the other, or choose “exchanges two” and click both. “Changes it” gives a list of words. Everything changed has a frame, and numbers stand as before → now."
+            ],
+            [
+                "Keys",
+                "Space plays and pauses; comma and full stop go one step back and on; Home and End to the first and last. In the example: Enter does what a click does, x exchanges (once on each), arrow keys up and down change the word, left and right move."
+            ],
+            [
+                "Go back",
+                "The slider and the curves go to any step. It is computed again from a state that was kept, to the same bits: a run is a function of its options."
+            ],
+            [
+                "Take along",
+                "The address holds options, step, example and changes. Checkpoints are those of qkv: “qkv eval” reads them in a run directory, and those of a native run open here."
+            ],
+        ];
+        const body = document.createDocumentFragment();
+        for (const [title, text] of lines)
+            body.append(make("h3", {text: title}), make("p", {text}));
+        body.append(make("p", {}, make("button", {
+                             text: "Read the findings",
+                             onclick: () => {
+                                 by("dialog").close();
+                                 page.stories.findings("");
+                             }
+                         })));
+        page.stories.dialog("How to use this page", body);
+    }
+
+    return {say, listen, act};
+};
