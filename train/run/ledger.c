@@ -121,8 +121,8 @@ static qkv_io_status train(qkv_trainer *t, int step, job *j) {
 }
 
 qkv_io_status qkv_run_ledger_of(const qkv_io *io, const qkv_run_opening *o,
-                                 const qkv_run_ledger_options *options, tensor_arena *arena,
-                                 qkv_run_ledger *out, char *error) {
+                                const qkv_run_ledger_options *options, tensor_arena *arena,
+                                qkv_run_ledger *out, char *error) {
     if (!QKV_IO_GIVEN(error, o, options, arena, out)) return QKV_IO_FAILED;
     job j = {.o = options, .arena = arena, .out = out, .error = error};
     qkv_run_opening begin = *o;

@@ -36,8 +36,8 @@ typedef struct {
  * such steps, attention or table, which is found before anything is trained. On success error is empty, or
  * says that these may not be the bits of then. */
 qkv_io_status qkv_run_ledger_of(const qkv_io *io, const qkv_run_opening *o,
-                                 const qkv_run_ledger_options *options, tensor_arena *arena,
-                                 qkv_run_ledger *out, char *error);
+                                const qkv_run_ledger_options *options, tensor_arena *arena,
+                                qkv_run_ledger *out, char *error);
 
 /* As CSV: step, next, loss (before), change, every parameter's part, left, then ways and symbols. */
 bool qkv_run_ledger_write(const qkv_io *io, const qkv_run_ledger *l, const char *path, char *error);
