@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_tape.sh - qkv tape as a user calls it: every view, in words, JSON and CSV; what adds up; what is
 # refused; that no byte of a run changes; and, where there is PyTorch, every number against its autograd.
-. "$(dirname "$0")/program.sh" || exit 1
+. "$(dirname "$0")/../lib/program.sh" || exit 1
 
 train plain
 train deep --layers 2 --heads 4 --kv-heads 2 --d-ff 16 --norm layer --bias --positions learned --dropout 0.1 \
@@ -205,7 +205,7 @@ as_pytorch_has_it() {
     python3 -c 'import torch, numpy' 2>/dev/null || cannot 'no python3 with torch and numpy' || return
     [ -x "$double" ] || { cannot "there is no $double" || return; }
     train two --layers 2 --heads 2 --d-model 8 --pairs 4 --keys 8 --values 8 &&
-        python3 "$root/tests/tape_torch.py" "$double" two
+        python3 "$root/tests/program/tape.py" "$double" two
 }
 
 # Looking changes no byte of any run; it must have been looked at, above.
