@@ -205,7 +205,7 @@ as_pytorch_has_it() {
     python3 -c 'import torch, numpy' 2>/dev/null || cannot 'no python3 with torch and numpy' || return
     [ -x "$double" ] || { cannot "there is no $double" || return; }
     train two --layers 2 --heads 2 --d-model 8 --pairs 4 --keys 8 --values 8 &&
-        python3 "$root/tests/program/tape_torch.py" "$double" two
+        python3 "$root/tests/program/tape.py" "$double" two
 }
 
 # Looking changes no byte of any run; it must have been looked at, above.

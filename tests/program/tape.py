@@ -1,4 +1,4 @@
-"""tape_torch.py QKV RUN: the numbers of `qkv tape` against PyTorch's autograd, from the same checkpoint.
+"""tape.py QKV RUN: the numbers of `qkv tape` against PyTorch's autograd, from the same checkpoint.
 
 Of a model that attends within the sequence of the task pairs (any layers and heads, without norms and
 feed-forward): every value and every gradient of every node; then, of some numbers of every node, the terms
