@@ -172,7 +172,7 @@ def loads_without_error_or_request(b):
 
 
 def is_small(b):
-    assert os.path.getsize(PAGE) < 1000000
+    assert os.path.getsize(PAGE) < 800000
 
 
 def trains_the_default_task(b):

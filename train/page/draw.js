@@ -123,7 +123,7 @@ const qkvDraw = (() => {
 
     /* The text, or what of it has room, and an ellipsis. */
     function fit(g, text, width) {
-        if (g.measureText(text).width <= width) return text;
+        if (11 * text.length <= width || g.measureText(text).width <= width) return text;
         let n = text.length;
         while (n > 1 && g.measureText(text.slice(0, n) + "…").width > width) n--;
         return text.slice(0, n).trimEnd() + "…";
@@ -210,8 +210,9 @@ const qkvDraw = (() => {
             const odd = m.changedCols && m.changedCols.has(k);
             g.fillStyle = odd ? c.mark : c.faint;
             s.split(" ").slice(0, 2).forEach(
-                (part, i) =>
-                    g.fillText(fit(g, part, room), x0 + (k + 0.5) * cell, y0 + h + 4 + 12 * i));
+                (part, i) => g.fillText(
+                    widest > room ? fit(g, part, room) : part, x0 + (k + 0.5) * cell,
+                    y0 + h + 4 + 12 * i));
         });
     }
 

@@ -329,7 +329,7 @@ const qkvExample = (page) => {
             setText(c.weight, text);
         setText(c.score, at.visible ? "score " + number(at.score, 1) : "");
         setText(c.says, at.visible && at.says ? "→ " + at.says : "");
-        c.says.title = at.visible && at.says ? at.says : "";
+        if (c.says.title !== c.says.textContent) c.says.title = c.says.textContent;
         c.says.classList.toggle("weak", (at.weight || 0) < 0.1);
     }
 
