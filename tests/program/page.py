@@ -942,7 +942,26 @@ def nothing_piles_up(b):
     assert heap() < before + 3e6, (before, heap())
 
 
-TESTS = [no_word_ends_or_swallows_the_page, nothing_piles_up, only_what_is_asked_for_is_shown, documented_frames_work, two_runs_stand_side_by_side, a_branch_is_a_run_from_that_step, a_second_run_of_any_kind, a_fault_of_the_engine_is_said_and_mended, what_hangs_or_ends_is_stopped_by_a_button,
+def a_second_run_may_end(b):
+    """A fault of the second run is said, and the first one goes on; then it is begun again, or left."""
+    b.open('step=20&beside=seed:2', page=faulty('second', 'if (run.options.seed === "2") throw new RangeError("planted");'))
+    b.set('slider', 33)
+    assert b.text('trouble').startswith('The run beside this one stopped: planted.'), b.text('trouble')
+    assert b.by('pair').get_attribute('hidden') and b.step() == 33
+    b.set('slider', 40)
+    press(b, 'Start it again')
+    b.until(lambda: b.js('return qkv.pair.on'), 'the second run')
+    b.still()
+    assert b.text('say').startswith('A: ') and b.step() == 40
+    b.set('slider', 33)
+    press(b, 'One run only')
+    b.still()
+    assert not b.js('return qkv.pair.on') and 'beside' not in b.js('return location.hash')
+    alive(b)
+    b.driver.get_log('browser')
+
+
+TESTS = [a_second_run_may_end, no_word_ends_or_swallows_the_page, nothing_piles_up, only_what_is_asked_for_is_shown, documented_frames_work, two_runs_stand_side_by_side, a_branch_is_a_run_from_that_step, a_second_run_of_any_kind, a_fault_of_the_engine_is_said_and_mended, what_hangs_or_ends_is_stopped_by_a_button,
          memory_beyond_2_gb_is_used_and_its_end_is_said, what_refuses_a_worker_or_the_engine_is_named, an_error_while_drawing_is_no_end, large_models_are_begun_only_on_purpose,
          addresses_that_are_wrong_are_answered, text_that_was_not_trained_on_is_kept, loads_without_error_or_request, is_small, trains_the_default_task, trains_the_bits_of_a_native_build,
          exchanging_keys_moves_attention, exchanging_values_does_not, keys_exchange_by_keyboard_and_mouse,
