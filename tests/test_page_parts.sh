@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_page_parts.sh - what of the page needs no browser (page_parts.js), where there is node. SEED: another one for the
-# addresses. Reports in cmocka's words, for run.sh. Run from the root of the tree.
+# test_page_parts.sh - what of the page needs no browser (page_parts.js), where there is node. SEED: another
+# one for the addresses. Reports in cmocka's words, for run.sh. Run from the root of the tree.
 here=$(dirname "$0")
 . "$here/suite.sh" || exit 1
 

@@ -143,6 +143,7 @@ bool qkv_io_safetensors_write(const qkv_io *io, const tensor_allocator *mem, con
                               int n_notes, char *error) {
     void *file;
     size_t size;
+    if (!QKV_IO_GIVEN(error, path)) return false;
     if (!mem) mem = &tensor_malloc;
     if (!qkv_io_safetensors_compose(mem, path, tensors, n, notes, n_notes, &file, &size, error))
         return false;

@@ -1,143 +1,137 @@
-/* cells.js - a card's numbers as a heat map whose cells can be lit, chosen and pointed at. */
+/* cells.js - a map's cells one by one: under the pointer or a finger, by arrow keys, and as a table. */
 "use strict";
 
-const qkvCells = (() => {
-    /* From minus to plus by way of the panel's colour; values have one hue each, gradients a pair of their own. */
-    function pair(hue) {
-        const c = qkvDraw.colours(), style = getComputedStyle(document.documentElement);
-        const rgb = (name) => [1, 3, 5].map(
-            (i) => parseInt(style.getPropertyValue(name).trim().slice(i, i + 2), 16));
-        return hue === "gradient" ?
-            {plus: rgb("--push"), minus: rgb("--pull"), panel: c.rgb.panel} :
-            {plus: rgb("--" + hue), minus: c.rgb.minus, panel: c.rgb.panel};
-    }
-    const colour = (t, p) => p.panel.map(
-        (a, i) => Math.round(a + ((t >= 0 ? p.plus : p.minus)[i] - a) * Math.min(1, Math.abs(t))));
+const qkvCells = (page) => {
+    const {make, setText, number} = qkvText, {by} = page;
+    const tip = make("div", {class: "tip", hidden: true}),
+          frame = make("div", {class: "cell", hidden: true});
+    let drawn = {}, cursor = null, waiting = 0;
 
-    /* Where the cells stand: rows of the matrix, or a single row cut into lines when its cells have names. */
-    function layout(g, m, width) {
-        const n = m.rows * m.cols, names = m.rowNames.map((s) => clip(g, s, 62));
-        const left = names.length ? Math.max(...names.map((s) => g.measureText(s).width)) + 6 : 0;
-        let per = m.cols,
-            ch = m.rows > 1 ?
-            Math.max(3, Math.min(m.cols > 1 ? 14 : 20, (m.high || 260) / m.rows)) :
-            20;
-        if (m.cellNames) {
-            const widest = Math.max(...m.cellNames.map((s) => g.measureText(s).width)) + 6,
-                  fit = Math.floor((width - 2) / widest);
-            per = n <= 128 ? Math.max(1, Math.min(n, fit)) : Math.min(n, 48);
-            ch = n <= 128 ? 17 : 6;
-        }
-        const lines = Math.ceil(n / per);
-        return {
-            x0: left,
-            y0: 1,
-            cw: (width - left - 1) / per,
-            ch,
-            per,
-            n,
-            lines,
-            names,
-            rows: m.rows
+    const words = ({d, row, col}) => (d.m.title ? d.m.title + ":  " : "") + d.m.rowNames[row] +
+        "  at  " + d.m.colNames[col] + ":  " + number(d.m.x[row * d.m.cols + col], 3);
+
+    function showTip(hit, x, y) {
+        tip.hidden = false;
+        setText(tip, words(hit));
+        tip.style.left = Math.max(4, Math.min(x + 12, innerWidth - tip.offsetWidth - 8)) + "px";
+        tip.style.top = (y + 14 + tip.offsetHeight > innerHeight ? y - 34 : y + 14) + "px";
+    }
+    function hide() {
+        tip.hidden = true;
+        frame.hidden = true;
+    }
+
+    function point(canvas, e) {
+        const at = canvas.getBoundingClientRect(),
+              hit = qkvDraw.cellAt(drawn[canvas.id], e.clientX - at.left, e.clientY - at.top);
+        frame.hidden = true;
+        if (hit)
+            showTip(hit, e.clientX, e.clientY);
+        else
+            tip.hidden = true;
+    }
+
+    /* ---- keys ---- */
+
+    /* The cell that the keys are at, within what is drawn now. */
+    function held(canvas) {
+        const all = drawn[canvas.id];
+        if (!all.length) return null;
+        if (!cursor || cursor.canvas !== canvas) cursor = {canvas, map: 0, row: 0, col: 0};
+        cursor.map = Math.max(0, Math.min(all.length - 1, cursor.map));
+        const d = all[cursor.map];
+        cursor.row = Math.max(0, Math.min(d.m.rows - 1, cursor.row));
+        cursor.col = Math.max(0, Math.min(d.m.cols - 1, cursor.col));
+        return {d, row: cursor.row, col: cursor.col};
+    }
+    function showHeld(canvas) {
+        const hit = held(canvas);
+        if (!hit) return hide();
+        const {d, row, col} = hit, x = d.x0 + col * d.cell, y = d.y0 + row * d.cell;
+        canvas.parentElement.append(frame);
+        frame.hidden = false;
+        frame.style.left = canvas.offsetLeft + x + "px";
+        frame.style.top = canvas.offsetTop + y + "px";
+        frame.style.width = frame.style.height = d.cell + "px";
+        const at = canvas.getBoundingClientRect();
+        showTip(hit, at.left + x + d.cell, at.top + y + d.cell);
+    }
+    function onKey(canvas, e) {
+        const moves = {
+            ArrowLeft: ["col", -1],
+            ArrowRight: ["col", 1],
+            ArrowUp: ["row", -1],
+            ArrowDown: ["row", 1],
+            Home: ["col", -1e9],
+            End: ["col", 1e9],
+            PageUp: ["map", -1],
+            PageDown: ["map", 1]
         };
-    }
-    function clip(g, s, most) {
-        if (g.measureText(s).width <= most) return s;
-        while (s && g.measureText(s + "…").width > most) s = s.slice(0, -1);
-        return s + "…";
+        if (e.key === "Escape") return hide();
+        if (!Object.hasOwn(moves, e.key) || e.ctrlKey || e.altKey || e.metaKey || !held(canvas))
+            return;
+        const [what, by] = moves[e.key];
+        cursor[what] += by;
+        showHeld(canvas);
+        page.speak(words(held(canvas)));
+        e.preventDefault();
+        e.stopPropagation();
     }
 
-    /* m: {x, rows, cols, hue, least, rowNames, cellNames, unseen, lit, chosen, cursor}. least: of the scale's end. */
-    function draw(canvas, m) {
-        const first = canvas.getContext("2d");
-        first.font = "11px system-ui, sans-serif";
-        const d = layout(first, m, canvas.clientWidth),
-              {g} = qkvDraw.sheet(canvas, Math.ceil(d.lines * d.ch + 2));
-        const p = pair(m.hue), c = qkvDraw.colours();
-        d.greatest =
-            Math.max(m.least, ...Array.from(m.x, (v, i) => (m.unseen(i) ? 0 : Math.abs(v))));
-        d.least = m.x.some((v) => v < 0) ? -d.greatest : 0;
-        d.box = (i) => ({x: d.x0 + i % d.per * d.cw, y: d.y0 + Math.floor(i / d.per) * d.ch});
-        for (let i = 0; i < d.n; i++) {
-            const {x, y} = d.box(i), t = d.greatest ? m.x[i] / d.greatest : 0;
-            g.fillStyle = "rgb(" + colour(t, p) + ")";
-            g.fillRect(x, y, d.cw + .4, d.ch + .4);
-            if (m.unseen(i)) hatch(g, x, y, d, c);
+    /* ---- as a table ---- */
+
+    function table(d, name) {
+        const {m} = d,
+              row = (r) => make(
+                  "tr", {}, make("th", {scope: "row", text: m.rowNames[r]}),
+                  ...m.colNames.map((_, k) => make("td", {text: number(m.x[r * m.cols + k])})));
+        return make(
+            "table", {}, make("caption", {text: m.title ? name + ", " + m.title : name}),
+            make(
+                "thead", {},
+                make(
+                    "tr", {}, make("td"),
+                    ...m.colNames.map((text) => make("th", {scope: "col", text})))),
+            make("tbody", {}, ...m.rowNames.map((_, r) => row(r))));
+    }
+    function fill(details) {
+        if (!details.open) return;
+        const name = details.parentElement.getAttribute("aria-label");
+        details.lastElementChild.replaceChildren(
+            ...drawn[details.dataset.of].map((d) => table(d, name)));
+    }
+
+    /* Other maps are drawn; what speaks of them follows, tables once they come to rest. */
+    function follow() {
+        if (cursor && page.root.activeElement === cursor.canvas && !frame.hidden)
+            showHeld(cursor.canvas);
+        clearTimeout(waiting);
+        waiting = setTimeout(() => page.root.querySelectorAll(".table[open]").forEach(fill), 250);
+    }
+
+    function listen(maps) {
+        drawn = maps;
+        page.body.append(tip);
+        for (const id of Object.keys(drawn)) {
+            const canvas = by(id);
+            canvas.addEventListener("pointermove", (e) => point(canvas, e));
+            canvas.addEventListener("pointerdown", (e) => point(canvas, e));
+            canvas.addEventListener("pointerleave", (e) => {
+                if (e.pointerType !== "touch") tip.hidden = true;  // a tap's stays
+            });
+            canvas.addEventListener("keydown", (e) => onKey(canvas, e));
+            canvas.addEventListener("focus", () => {
+                if (canvas.matches(":focus-visible")) showHeld(canvas);
+            });
+            canvas.addEventListener("blur", hide);
         }
-        g.strokeStyle = c.line;
-        for (let l = 0; l < d.lines; l++)
-            g.strokeRect(
-                d.x0 + .5, d.y0 + l * d.ch + .5, d.cw * Math.min(d.per, d.n - l * d.per) - 1, d.ch);
-        texts(g, m, d, c);
-        if (m.lit) light(g, m, d, c);
-        frame(g, m.cursor, d, c.faint, 1.5);
-        frame(g, m.chosen, d, c.mark, 2.5);
-        return d;
+        page.root.addEventListener("pointerdown", (e) => {
+            if (!(e.target.id in drawn)) hide();
+        });
+        addEventListener("scroll", hide, {passive: true});
+        page.root.querySelectorAll(".table").forEach(
+            (details) => details.addEventListener("toggle", () => fill(details)));
     }
 
-    function hatch(g, x, y, d, c) {
-        g.strokeStyle = c.line;
-        g.beginPath();
-        for (let k = 0; k < d.cw; k += 6) {
-            g.moveTo(x + k, y + d.ch - 1);
-            g.lineTo(Math.min(x + d.cw, x + k + d.ch), y + 1);
-        }
-        g.stroke();
-    }
-
-    /* Words at the left edge; in the cells their numbers, or names, where there is room. */
-    function texts(g, m, d, c) {
-        const every = Math.max(1, Math.ceil(11 / d.ch));
-        g.textBaseline = "middle";
-        g.textAlign = "right";
-        g.fillStyle = c.faint;
-        d.names.forEach(
-            (s, r) => r % every || g.fillText(s, d.x0 - 5, d.y0 + (r + .5) * d.ch + .5));
-        if (d.ch < 11 || !(m.cellNames || d.cw >= 24)) return;
-        g.textAlign = "center";
-        for (let i = 0; i < d.n; i++) {
-            if (m.unseen(i)) continue;
-            const {x, y} = d.box(i);
-            g.fillStyle = d.greatest && Math.abs(m.x[i]) / d.greatest > .55 ? c.panel : c.ink;
-            g.fillText(
-                m.cellNames ? m.cellNames[i] : qkvInside.num(m.x[i]), x + d.cw / 2,
-                y + d.ch / 2 + .5, d.cw - 2);
-        }
-    }
-
-    /* What a number is made of stays, the rest goes back; the largest parts have a frame. */
-    function light(g, m, d, c) {
-        const top = Math.max(...m.lit.values());
-        g.save();
-        for (let i = 0; i < d.n; i++) {
-            const {x, y} = d.box(i);
-            if (!m.lit.has(i)) {
-                g.globalAlpha = .62;
-                g.fillStyle = c.panel;
-                g.fillRect(x, y, d.cw + .4, d.ch + .4);
-            } else if (m.lit.get(i) >= top * .35) {
-                g.globalAlpha = 1;
-                frame(g, i, d, c.ink, 1);
-            }
-        }
-        g.restore();
-    }
-    function frame(g, i, d, stroke, width) {
-        if (i < 0 || i >= d.n) return;
-        const {x, y} = d.box(i);
-        g.strokeStyle = stroke;
-        g.lineWidth = width;
-        g.strokeRect(x + .5, y + .5, Math.max(2, d.cw - 1), Math.max(2, d.ch - 1));
-        g.lineWidth = 1;
-    }
-
-    /* The cell under the pointer; -1: none. */
-    function at(d, e) {
-        const r = e.target.getBoundingClientRect(), x = e.clientX - r.left, y = e.clientY - r.top;
-        const col = Math.floor((x - d.x0) / d.cw), line = Math.floor((y - d.y0) / d.ch),
-              i = line * d.per + col;
-        return col < 0 || col >= d.per || line < 0 || i >= d.n ? -1 : i;
-    }
-
-    return {draw, at};
-})();
+    return {listen, follow};
+};

@@ -116,7 +116,7 @@ const qkvCurves = (page) => {
     function norms(step) {
         const c = qkvDraw.colours(), kind = by("norms-kind").value, roles = [
             ["wq", "W^Q", c.where, {}], ["wk", "W^K", c.where, {dash: [6, 3]}],
-            ["wv", "W^V", c.what, {}], ["wo", "W^O", c.what, {dash: [6, 3]}]
+            ["wv", "W^V", c.what, {width: 3.2}], ["wo", "W^O", c.what, {width: 3.2, dash: [2, 3]}]
         ];
         let most = 0;
         const all = [];

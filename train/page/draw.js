@@ -121,10 +121,20 @@ const qkvDraw = (() => {
 
     const short = (x, digits) => x === null || Number.isNaN(x) ? "" : x.toFixed(digits);
 
+    /* The text, or what of it has room, and an ellipsis. */
+    function fit(g, text, width) {
+        if (11 * text.length <= width || g.measureText(text).width <= width) return text;
+        let n = text.length;
+        while (n > 1 && g.measureText(text.slice(0, n) + "…").width > width) n--;
+        return text.slice(0, n).trimEnd() + "…";
+    }
+
     /* ---- heat maps ---- */
 
+    const ROW = 84, COLUMN = 26;  // room for a row's name, and at least for a column's, in pixels
+
     const margin = (g, m) => (m.changedRows && m.changedRows.size ? 18 : 6) +
-        Math.min(84, Math.max(...m.rowNames.map((s) => g.measureText(s).width)));
+        Math.min(ROW, Math.max(...m.rowNames.map((s) => g.measureText(s).width)));
 
     /* m: {x, rows, cols, rowNames, colNames, hue, least, greatest, numbers, marks, changed} in a box; returns where its
      * cells are, for the pointer. marks[row]: the column that is framed. changed: a set of columns or rows. */
@@ -185,20 +195,24 @@ const qkvDraw = (() => {
             if (r % every) return;
             const odd = m.changedRows && m.changedRows.has(r);
             g.fillStyle = odd ? c.mark : c.faint;
-            g.fillText((odd ? "● " : "") + s, x0 - 4, y0 + (r + 0.5) * cell);
+            g.fillText(
+                (odd ? "● " : "") + fit(g, String(s), ROW - 4), x0 - 4, y0 + (r + 0.5) * cell);
         });
         g.textAlign = "center";
         g.textBaseline = "top";
         const widest = Math.max(
             1,
             ...m.colNames.map((s) => Math.max(...s.split(" ").map((p) => g.measureText(p).width))));
-        const step = Math.max(1, Math.ceil((widest + 3) / cell));
+        const room = Math.min(widest, Math.max(cell - 4, COLUMN)),
+              step = Math.max(1, Math.ceil((room + 4) / cell));
         m.colNames.forEach((s, k) => {
             if (k % step) return;
             const odd = m.changedCols && m.changedCols.has(k);
             g.fillStyle = odd ? c.mark : c.faint;
             s.split(" ").slice(0, 2).forEach(
-                (part, i) => g.fillText(part, x0 + (k + 0.5) * cell, y0 + h + 4 + 12 * i));
+                (part, i) => g.fillText(
+                    widest > room ? fit(g, part, room) : part, x0 + (k + 0.5) * cell,
+                    y0 + h + 4 + 12 * i));
         });
     }
 
@@ -252,7 +266,8 @@ const qkvDraw = (() => {
         const t = colours();
         g.textAlign = "right";
         g.textBaseline = "bottom";
-        for (const level of c.levels || []) {
+        let below = Infinity, right = 0;  // a label beside the last one, where it would be upon it
+        for (const level of [...(c.levels || [])].sort((a, b) => a.at - b.at)) {
             if (level.at > c.greatest || level.at < c.least) continue;
             g.setLineDash([2, 3]);
             g.strokeStyle = t.faint;
@@ -262,7 +277,10 @@ const qkvDraw = (() => {
             g.stroke();
             g.setLineDash([]);
             g.fillStyle = t.faint;
-            g.fillText(level.label, box.x + box.w, Y(level.at) - 2);
+            right = below - Y(level.at) < 13 ? right : 0;
+            g.fillText(level.label, box.x + box.w - right, Y(level.at) - 2);
+            right += g.measureText(level.label).width + 12;
+            below = Y(level.at);
         }
     }
 
@@ -310,5 +328,5 @@ const qkvDraw = (() => {
         return out;
     }
 
-    return {colours, forget, record, sheet, margin, map, cellAt, curves, ticks, short};
+    return {colours, forget, record, sheet, fit, margin, map, cellAt, curves, ticks, short};
 })();

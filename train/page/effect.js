@@ -29,7 +29,7 @@ const qkvEffect = (() => {
         return {
             e,
             draw() {
-                const d = qkvCells.draw(canvas, {
+                const d = qkvHeat.draw(canvas, {
                     x: part.x,
                     rows: part.rows,
                     cols: part.cols,

@@ -90,6 +90,11 @@ const qkvExample = (page) => {
         });
         list.onblur = () => list.remove();
         chip.parentElement.append(list);
+        list.style.left = chip.offsetLeft + "px";
+        list.style.top = chip.offsetTop + chip.offsetHeight + 2 + "px";
+        const beyond =
+            list.getBoundingClientRect().right - document.documentElement.clientWidth + 8;
+        if (beyond > 0) list.style.left = chip.offsetLeft - beyond + "px";
         list.focus();
         if (list.showPicker) try {
                 list.showPicker();
@@ -290,6 +295,8 @@ const qkvExample = (page) => {
             }
             c.e.classList.toggle("question", c.side === 0 && c.position === words.question);
         }
+        for (const c of cards)  // what is cut off shows whole
+            for (const {e} of c.chips) e.title = e.scrollWidth > e.clientWidth ? e.textContent : "";
         by("swap-words").hidden = !exchanges("other");
         by("put-word").hidden = !exchanges("put");
         by("undo").disabled = !state.changed();
@@ -322,6 +329,7 @@ const qkvExample = (page) => {
             setText(c.weight, text);
         setText(c.score, at.visible ? "score " + number(at.score, 1) : "");
         setText(c.says, at.visible && at.says ? "→ " + at.says : "");
+        if (c.says.title !== c.says.textContent) c.says.title = c.says.textContent;
         c.says.classList.toggle("weak", (at.weight || 0) < 0.1);
     }
 

@@ -87,7 +87,7 @@ const qkvFiles = (page) => {
     function build() {
         by("copy-link").addEventListener("click", link);
         by("copy-command")
-            .addEventListener("click", () => copy(state.command(), "The command", page.tell));
+            .addEventListener("click", () => copy(page.pair.commands(), "The command", page.tell));
         by("save-checkpoint")
             .addEventListener(
                 "click",

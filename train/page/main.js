@@ -23,6 +23,7 @@ const qkvPage = (root) => {
 
     /* A sentence at the top with what can be done: [label, act]. "": it is taken away. */
     page.trouble = (text, ...buttons) => {
+        if (!text && by("trouble").hidden) return;
         by("trouble").hidden = !text;
         by("trouble").replaceChildren(text || "", ...buttons.map(([label, act]) => make("button", {
                                                                      text: label,
@@ -33,6 +34,13 @@ const qkvPage = (root) => {
                                                                  })));
     };
     page.tell = (text) => setText(by("say"), text);
+
+    /* Says a text to who does not see the page, once nothing follows it for a moment. */
+    let speaking = 0;
+    page.speak = (text) => {
+        clearTimeout(speaking);
+        speaking = setTimeout(() => setText(by("spoken"), text), 500);
+    };
 
     /* Asks the engine; dataset.waits says that it does. */
     page.call = async (name, data) => {
@@ -97,6 +105,7 @@ const qkvPage = (root) => {
     page.options = qkvOptions(page);
     page.own = qkvOwn(page);
     page.example = qkvExample(page);
+    page.cells = qkvCells(page);
     page.maps = qkvMaps(page);
     page.curves = qkvCurves(page);
     page.stories = qkvStories(page);
@@ -105,6 +114,7 @@ const qkvPage = (root) => {
     page.session = qkvSession(page);
     page.pair = qkvPair(page);
     page.show = qkvShow(page);
+    page.screen = qkvScreen(page);
     page.wait = qkvWait(page);
     page.touch = qkvTouch(page);
     page.panels = [page.example, page.maps, page.curves, ...qkvPanels.map((panel) => panel(page))];
@@ -169,8 +179,7 @@ const qkvPage = (root) => {
         page.maps.listen();
         page.curves.listen(page.player.goTo);
         page.files.build();
-        addEventListener("resize", page.redraw);
-        matchMedia("(prefers-color-scheme: dark)").addEventListener("change", page.redraw);
+        page.screen.listen();
         addEventListener("hashchange", () => {
             if (location.hash.slice(1) !== state.address()) page.session.fromAddress(location.hash);
         });

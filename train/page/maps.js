@@ -174,7 +174,7 @@ const qkvMaps = (page) => {
         const width = canvas.clientWidth, alone = list.length === 1;
         const fit = Math.max(1, Math.min(list.length, Math.floor(width / (pairs ? 200 : 260))));
         const across = pairs && fit > 1 ? fit - fit % 2 : fit, w = width / across;
-        const lines = Math.ceil(list.length / across), title = alone && !list[0].title ? 0 : 16;
+        const lines = Math.ceil(list.length / across), title = alone && !list[0].title ? 5 : 16;
         const pen = canvas.getContext("2d");
         const tall = (m) => Math.min(
                   most,
@@ -192,7 +192,7 @@ const qkvMaps = (page) => {
                 g.fillStyle = qkvDraw.colours().ink;
                 g.textAlign = "left";
                 g.textBaseline = "top";
-                g.fillText(m.title, box.x + 2, box.y - title);
+                g.fillText(qkvDraw.fit(g, m.title, box.w - 4), box.x + 2, box.y - title);
             }
             return qkvDraw.map(g, m, box);
         });
@@ -306,33 +306,14 @@ const qkvMaps = (page) => {
         classList.toggle("two", Boolean(frame.pair) && run.circuits.length > 0);
         attention(frame);
         if (run.circuits.length) circuits(frame);
+        page.cells.follow();
     }
     function again() {
         if (last) show(last);
     }
 
-    /* ---- the pointer: a cell's names and number ---- */
-
-    const tip = make("div", {class: "tip", hidden: true});
-    function point(canvas, e) {
-        const at = canvas.getBoundingClientRect(),
-              hit = qkvDraw.cellAt(drawn[canvas.id], e.clientX - at.left, e.clientY - at.top);
-        tip.hidden = !hit;
-        if (!hit) return;
-        const m = hit.d.m;
-        tip.textContent =
-            m.rowNames[hit.row] + "  at  " + m.colNames[hit.col] + ":  " + number(hit.value, 3);
-        tip.style.left = Math.min(e.clientX + 12, innerWidth - tip.offsetWidth - 8) + "px";
-        tip.style.top = e.clientY + 14 + "px";
-    }
     function listen() {
-        page.body.append(tip);
-        for (const id of Object.keys(drawn)) {
-            by(id).addEventListener("pointermove", (e) => point(by(id), e));
-            by(id).addEventListener("pointerleave", () => {
-                tip.hidden = true;
-            });
-        }
+        page.cells.listen(drawn);
         for (const id of ["qk-values", "ov-keys"]) by(id).addEventListener("change", again);
     }
 

@@ -141,7 +141,9 @@ const qkvPair = (page) => {
             make("select", {id}, ...choices.map((c) => make("option", {value: c, text: c}))) :
             make("input", {id, autocomplete: "off", size: 12});
         const now = page.run.options[option];
-        field.value = choices && choices.length > 1 ? choices.find((c) => c !== now) : now;
+        field.value = choices && choices.length > 1 ? choices.find((c) => c !== now) :
+            option === "seed"                       ? String(Number(now) + 1) :
+                                                      now;
         by("beside-value").replaceWith(field);
         setText(by("beside-help"), o.help + " (now " + (now || "nothing") + ")");
     }
@@ -170,8 +172,19 @@ const qkvPair = (page) => {
         by("pair-end").addEventListener("click", only);
     }
 
+    /* What trains the first run, and the one beside it: a branch needs the first one's state of that step. */
+    function commands() {
+        const first = state.command();
+        if (!run) return first;
+        const given = {...state.given, ...state.beside.given};
+        if (from < 0) return first + "\n" + state.command(given);
+        return first + " --save-every " + from + " --keep " + Math.ceil(page.run.steps / from) +
+            " --out A\n" + state.command({from: "A@" + from, ...state.beside.given});
+    }
+
     return {
         begin,
+        commands,
         change,
         frame,
         joined,

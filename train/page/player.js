@@ -4,13 +4,14 @@
 const qkvPlayer = (page) => {
     const {by, state} = page, {setText} = qkvText;
     let playing = false, busy = false, wanted = -1, position = 0, before = 0, score = null,
-        scored = "";
+        scored = "", since = 0;
 
     /* Asks for the step that is wanted, unless the worker still draws; then it is asked again. */
     async function request(step = state.step) {
         wanted = step;
         if (busy || !page.run) return;
         busy = true;
+        since = performance.now();
         try {
             while (wanted >= 0) await one();
         } catch (e) {
@@ -19,6 +20,7 @@ const qkvPlayer = (page) => {
             page.failed(e);
         } finally {
             busy = false;
+            page.wait.show(null);
             page.rest();
         }
         if (!playing) settle();
@@ -39,8 +41,12 @@ const qkvPlayer = (page) => {
             page.trouble(frame.trouble);
         } else if (!playing && wanted < 0 && isOnTheWay(frame, to)) {
             wanted = to;  // a long way: in parts, so that it can be seen
+            if (performance.now() - since > 300)
+                page.wait.show({words: () => onTheWay(to), stop, since});
         }
     }
+    const onTheWay = (to) => "Training: step " + state.step + " of " + Math.min(to, lastStep());
+    function stop() { wanted = state.step; }
 
     const isOnTheWay = (frame, to) =>
         frame.step !== Math.min(to, page.run.steps) || (frame.pair && frame.pair.late);
@@ -70,6 +76,9 @@ const qkvPlayer = (page) => {
     async function settle() {
         page.setAddress();
         page.say();
+        page.speak(
+            by("where").textContent + ". " + by("say").textContent + " " +
+            (by("compare").hidden ? "" : by("compare").textContent));
         const key = [state.step, state.hide, state.silent, state.random].join();
         if (!page.shown || !state.changedModel() || scored === key || busy) return;
         scored = key;

@@ -69,7 +69,7 @@ const qkvStage = (page, {open, choose}) => {
             tip.hidden = true;
         });
         canvas.addEventListener("click", (e) => {
-            const cell = qkvCells.at(t.drawn, e);
+            const cell = qkvHeat.at(t.drawn, e);
             if (cell < 0) return;
             t.cursor = cell;
             choose(key, cell);
@@ -124,7 +124,7 @@ const qkvStage = (page, {open, choose}) => {
             " " + title(key),
             make("small", {text: c.cols > 1 ? " " + c.rows + " × " + c.cols : ""}));
         if (mine && !focused) t.cursor = data.cell;
-        t.drawn = qkvCells.draw(t.canvas, {
+        t.drawn = qkvHeat.draw(t.canvas, {
             x: numbers(key),
             rows: c.rows,
             cols: c.cols,
@@ -191,7 +191,7 @@ const qkvStage = (page, {open, choose}) => {
     /* ---- pointer, keys, and those who do not see the map ---- */
 
     function point(t, e) {
-        const cell = qkvCells.at(t.drawn, e);
+        const cell = qkvHeat.at(t.drawn, e);
         tip.hidden = cell < 0;
         if (cell < 0) return;
         tip.textContent = read(t.key, cell);

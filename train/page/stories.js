@@ -1,5 +1,6 @@
 /* stories.js - one guided story for each claim of docs/findings.md. Question and answer come from its table; here
- * stands what to set, what to do and what to watch. A step's `set` begins a run, its other actions are main.js's. */
+ * stands what to set, what to do and what to watch. A step's `set` begins a run, `beside` another one that differs in
+ * these options, and its other actions are touch.js's. */
 "use strict";
 
 const qkvStories = (page) => {
@@ -98,14 +99,9 @@ const qkvStories = (page) => {
         sharing: [
             {
                 say:
-                    "Each key asks for its partner (2 for 3, 3 for 2), which is stored beside it. With Q = K training gets half: a key resembles itself most.",
-                set: {task: "partner", tie: "qk"},
-                act: train
-            },
-            {
-                say:
-                    "With W^Q and W^K apart it is no problem. In the circuit, the marks stand beside the diagonal.",
+                    "Each key asks for its partner (2 for 3, 3 for 2), which is stored beside it. A has W^Q and W^K apart: in its circuit, the marks stand beside the diagonal. B has Q = K and gets half right: a key resembles itself most.",
                 set: {task: "partner"},
+                beside: {tie: "qk"},
                 act: train
             },
             {
@@ -118,18 +114,15 @@ const qkvStories = (page) => {
         width: [
             {
                 say:
-                    "A head of 4 numbers with K = V: one vector has to be found and to carry, and cannot.",
-                set: {tie: "kv", "d-k": "4", "d-v": "4", batch: "32", steps: "1200"},
-                act: {...train, speed: "200"}
-            },
-            {
-                say: "Apart, 4 and 4 numbers are enough.",
+                    "Heads of 4 numbers. A has K and V apart, and that is enough. B has K = V: one vector has to be found and to carry, and cannot.",
                 set: {"d-k": "4", "d-v": "4", batch: "32", steps: "1200"},
+                beside: {tie: "kv"},
                 act: {...train, speed: "200"}
             },
             {
-                say: "And in a head of 32 numbers sharing costs steps only.",
-                set: {tie: "kv", batch: "32", steps: "1200"},
+                say: "In a head of 32 numbers sharing costs B steps only.",
+                set: {batch: "32", steps: "1200"},
+                beside: {tie: "kv"},
                 act: {...train, speed: "200"}
             },
         ],
@@ -150,25 +143,7 @@ const qkvStories = (page) => {
         scale: [
             {
                 say:
-                    "Heads of 256 numbers without 1/sqrt(d_k), embeddings given. At step 0 each row already stands on one place.",
-                set: {
-                    pairs: "16",
-                    keys: "64",
-                    values: "64",
-                    "d-model": "64",
-                    "d-k": "256",
-                    "d-v": "64",
-                    batch: "32",
-                    "embed-init": "split",
-                    "embed-std": "1.4142",
-                    freeze: "embed.*",
-                    scale: "none"
-                },
-                act: train
-            },
-            {
-                say:
-                    "With the factor attention starts spread out, and every row can learn where else to look.",
+                    "Heads of 256 numbers, embeddings given. A divides scores by sqrt(d_k): attention starts spread out, and every row can learn where else to look. B does not: at step 0 each row already stands on one place.",
                 set: {
                     pairs: "16",
                     keys: "64",
@@ -181,19 +156,16 @@ const qkvStories = (page) => {
                     "embed-std": "1.4142",
                     freeze: "embed.*"
                 },
+                beside: {scale: "none"},
                 act: train
             },
         ],
         heads: [
             {
                 say:
-                    "One place asks two questions at once. One head: one weighted mean, of which one of the two is answered.",
-                set: {task: "two", heads: "1"},
-                act: {...train, speed: "200"}
-            },
-            {
-                say: "Two heads, as wide together as the one before: both are answered.",
+                    "One place asks two questions at once. A has two heads and answers both. B has one head, as wide as A's two together: one weighted mean, which answers one of the two.",
                 set: {task: "two", heads: "2"},
+                beside: {heads: "1"},
                 act: {...train, speed: "200"}
             },
             {
@@ -204,13 +176,9 @@ const qkvStories = (page) => {
         output: [
             {
                 say:
-                    "Sets are fetched, and what is in A only, in B only and in both is asked for. Each reader sees a third of the channels, and there is no W^O.",
-                set: {task: "set3", readout: "local", heads: "3", wo: "false", steps: "1000"},
-                act: {...train, speed: "200"}
-            },
-            {
-                say: "With W^O the readers get what other heads brought.",
+                    "Sets are fetched, and what is in A only, in B only and in both is asked for. Each reader sees a third of the channels. Run A has W^O: the readers get what other heads brought. Run B has none.",
                 set: {task: "set3", readout: "local", heads: "3", steps: "1000"},
+                beside: {wo: "false"},
                 act: {...train, speed: "200"}
             },
             {
@@ -223,33 +191,18 @@ const qkvStories = (page) => {
         "kv-budget": [
             {
                 say:
-                    "Items of four attributes, one head for each, 8 numbers of keys and values in a head: 64 in the cache.",
+                    "Items of four attributes. A has keys and values for each of its four heads, 8 numbers each: 64 in the cache. B has one head of them for all four (MQA), just as wide: 16 in the cache. That is too little.",
                 set: {task: "attributes", "d-k": "8", "d-v": "8", "eval-every": "100"},
-                act: {...train, speed: "0"}
-            },
-            {
-                say:
-                    "One head of keys and values for all four (MQA), just as wide: 16 in the cache. That is too little.",
-                set: {
-                    task: "attributes",
-                    "d-k": "8",
-                    "d-v": "8",
-                    "kv-heads": "1",
-                    "eval-every": "100"
-                },
+                beside: {"kv-heads": "1"},
                 act: {...train, speed: "0"}
             },
         ],
         depth: [
             {
-                say: "Keys and values are tokens of their own. One layer gets one in eight.",
-                set: {task: "mqar", layers: "1"},
-                act: {...train, speed: "200"}
-            },
-            {
                 say:
-                    "Two layers get it all. Choose layer 0 among the attentions: each value looks at the key before it.",
+                    "Keys and values are tokens of their own. A has two layers and gets it all: choose layer 0 among its attentions, where each value looks at the key before it. B has one layer and gets one in eight.",
                 set: {task: "mqar"},
+                beside: {layers: "1"},
                 act: {...train, speed: "200"}
             },
             {
@@ -346,7 +299,7 @@ const qkvStories = (page) => {
             by("story-answer").textContent = "In short: " + claim.answer + ".";
             by("story-steps").replaceChildren(...list.map(stepOf));
         }
-        if (begin) run(list && list[0].set ? {set: list[0].set} : {});
+        if (begin) run(list && list[0].set ? {set: list[0].set, beside: list[0].beside} : {});
     }
 
     function dialog(title, content) {

@@ -47,9 +47,8 @@ const qkvTouch = (page) => {
             ["Exchange two values", () => swap("value", true)]
         ];
         if (state.changed()) {
-            const first = page.example.touched().keys ? [...swaps].reverse() : swaps;
             return [
-                ...(pairs() && !player.playing ? first : []),
+                ...(pairs() && !player.playing ? swaps : []),
                 ...(player.playing ? [] : exchanges()), ["Undo", undo]
             ];
         }
@@ -65,11 +64,22 @@ const qkvTouch = (page) => {
             page.shown.pair && state.step ? pairText() :
                 state.changed()           ? changedText() :
                                             courseText());
-        const list = offers(), key = list.map((b) => b[0]).join("|"), box = by("say-actions");
+        // The one to try next leads, and stands where it stood.
+        showActions(offers(), state.changed() && pairs() && page.example.touched().keys ? 1 : 0);
+    }
+
+    /* The focus stays on the button that was pressed, or on what stands where it was. */
+    function showActions(list, lead) {
+        const box = by("say-actions"), key = list.map((b) => b[0]).join("|") + lead,
+              old = [...box.children].indexOf(page.root.activeElement);
         if (box.dataset.key === key) return;
         box.dataset.key = key;
+        const label = old >= 0 ? box.children[old].textContent : "";
         box.replaceChildren(...list.map(
-            ([text, onclick], i) => make("button", {text, class: i ? "" : "first", onclick})));
+            ([text, onclick], i) =>
+                make("button", {text, class: i === lead ? "first" : "", onclick})));
+        const now = [...box.children], same = now.find((b) => b.textContent === label);
+        if (old >= 0) (same || now[Math.min(old, now.length - 1)] || by("play")).focus();
     }
 
     /* ---- changes ---- */
@@ -141,6 +151,7 @@ const qkvTouch = (page) => {
     async function act(step) {
         const a = step.act || {}, {run, session, player} = page;
         page.trouble("");
+        if (step.set) state.beside = step.beside ? {from: -1, given: {...step.beside}} : null;
         if (step.set && (await session.start({...step.set}))) return;
         if (a.fresh) {
             state.undo();

@@ -3,7 +3,7 @@
 
 const qkvWait = (page) => {
     const {by} = page, {setText} = qkvText;
-    let shown = null, timer = 0;
+    let shown = null, timer = 0, told = false;
 
     /* What a call of the engine does, in words. */
     function words({name, data}) {
@@ -23,6 +23,8 @@ const qkvWait = (page) => {
 
     function draw() {
         const seconds = Math.floor((performance.now() - shown.since) / 1000);
+        if (seconds >= 2 && !told) page.speak(shown.words());
+        told = seconds >= 2;
         setText(by("wait-text"), shown.words() + (seconds >= 2 ? ", " + seconds + " s" : ""));
     }
     /* what: {words(), stop(), since}; null: it has ended. */
@@ -31,6 +33,7 @@ const qkvWait = (page) => {
         shown = what;
         by("wait").hidden = !what;
         if (!what) return;
+        told = false;
         draw();
         timer = setInterval(draw, 500);
     }

@@ -44,7 +44,8 @@ bool qkv_run_save(const qkv_io *io, const qkv_trainer *t, const qkv_run_progress
                   const char *path, char *error) {
     void *file;
     size_t size;
-    if (!qkv_run_compose(t, p, path, &file, &size, error)) return false;
+    if (!QKV_IO_GIVEN(error, t, p, path) || !qkv_run_compose(t, p, path, &file, &size, error))
+        return false;
     const tensor_allocator *mem = qkv_trainer_allocator(t);
     bool ok = qkv_io_write_file(io, path, file, size, error);
     mem->release(mem->ctx, file);
