@@ -904,6 +904,171 @@ def documented_frames_work(b):
     b.quiet()
 
 
+# ---- inside one step ----
+
+def inside(b, **wants):
+    """What the engine gives the panel: the cards by key, with all their numbers."""
+    return b.driver.execute_async_script('''
+        const [wants, done] = arguments;
+        const of = {prefix: "layer0.attn", head: 0, phase: "backward", card: "", cell: -1, changed: false, ...wants};
+        qkv.call("frame", {to: qkv.state.step, budget: 200, rows: 0, view: {head: -1, map: ""}, changed: false, wants: {inside: of}})
+            .then(({extra: {inside}}) => {
+                for (const c of inside.list) [c.x, c.g] = [[...c.x], [...c.g]];
+                done(JSON.stringify(inside));
+            }, (e) => done(JSON.stringify({error: e.message})));''', wants)
+
+
+def taped(run, *words, program=NATIVE):
+    done = qkv('tape', run, '--at', '120', '--json', *words, program=program)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+SLACK = float(os.environ.get('SLACK', '2e-7'))  # the same bits, printed with 9 digits
+
+
+def equal(a, b):
+    return a == b or abs(a - b) <= SLACK * max(abs(a), abs(b)) + SLACK * 1e-2
+
+
+def inside_shows_the_numbers_of_the_terminal(b):
+    """Every number of every card, what two of them are made of, and the update: as qkv tape has them."""
+    run = native_run(NATIVE, 'inside', '--seed', '1', '--steps', '120')
+    b.open('steps=120&step=120')
+    got = json.loads(inside(b))
+    where = {'scores': lambda r, c: [0, 8, r], 'weights': lambda r, c: [0, 8, r], 'x': lambda r, c: [r, c], 'k': lambda r, c: [r, c],
+             'v': lambda r, c: [r, c], 'logits': lambda r, c: [c], 'loss': lambda r, c: []}
+    compared = 0
+    for card in got['list']:
+        numbers = taped(run, '--node', card['node'])['numbers']
+        terminal = {tuple(n['at'][-2:] if card['key'] not in ('scores', 'weights', 'logits') else n['at'][-3:]): n for n in numbers}
+        for i, (x, g) in enumerate(zip(card['x'], card['g'])):
+            at = where.get(card['key'], lambda r, c: [8, c])(i // card['cols'], i % card['cols'])
+            n = terminal.get(tuple(at)) or terminal[tuple([0] + at)]
+            assert equal(n['value'], x) and equal(n['gradient'], g), (card['key'], at, n, x, g)
+            compared += 1
+    assert compared > 1000, compared
+    for card, cell, node in (('weights', 3, 'layer0.attn.weights[0,8,3]'), ('v', 3 * 32 + 5, 'layer0.attn.v[3,5]')):
+        mine = json.loads(inside(b, card=card, cell=cell))['why']
+        theirs = taped(run, '--why-grad', node)
+        assert equal(theirs['gradient'], mine['value']) and len(theirs['terms']) == len(mine['terms']) > 0
+        parts = lambda list: sorted(list)
+        for a, c in zip(parts(t['part'] for t in theirs['terms']), parts(t[3] for t in mine['terms'])):
+            assert equal(a, c), (card, a, c)
+    mine, theirs = json.loads(inside(b, phase='update'))['update'], taped(run, '--update')
+    for i, name in enumerate(('score', 'weight', 'logit', 'loss')):
+        assert equal(mine['before'][i], theirs['before'][name]) and equal(mine['after'][i], theirs['after'][name])
+        for p, t in zip(mine['parts'], theirs['parts']):
+            assert p['name'] == t['parameter'] and abs(p['part'][i] - t['part_' + name]) <= 4 * SLACK * abs(mine['before'][i])
+    b.open('steps=120&step=119&inside=update')
+    assert b.text('inside-say').startswith('This step '), b.text('inside-say')
+    assert 'and the loss of this example' in b.text('inside-say')
+
+
+def tile(b, key):
+    return b.driver.find_element(By.CSS_SELECTOR, '.tile[data-key=%s] canvas' % key)
+
+
+def inside_three_clicks_say_why_q_gets_no_gradient(b):
+    b.open('gains=*wv%3D0')
+    b.by('inside-toggle').click()
+    b.still()
+    b.by('inside-backward').click()
+    b.still()
+    tile(b, 'q').click()
+    b.still()
+    assert b.text('inside-formula') == 'dL/dq = 0', b.text('inside-formula')
+    assert re.search('none reaches w: .*every number of v is 0', b.text('inside-say')), b.text('inside-say')
+    assert re.search(r'inside=backward\.q\.\d+$', b.js('return location.hash'))
+    b.open()  # and without that it gets one
+    b.click('inside-toggle')
+    b.click('inside-backward')
+    tile(b, 'q').click()
+    b.still()
+    assert re.match(r'dL/dq = .+ = .*[1-9]', b.text('inside-formula')) and 'No gradient' not in b.text('inside-say')
+
+
+def inside_is_walked_by_keyboard_alone(b):
+    """Opened, walked through all phases, a number chosen and explained, and back; the address has each place."""
+    b.open('step=120')
+    press = lambda *keys: (ActionChains(b.driver).send_keys(*keys).perform(), b.still())
+    place = lambda: (re.search('inside=([a-z0-9.]+)', b.js('return location.hash')) or [None, ''])[1]
+    b.js('document.getElementById("inside-toggle").focus()')
+    press(Keys.ENTER)
+    assert place() == 'forward.x'
+    seen = [place()]
+    for _ in range(22):
+        press(Keys.ARROW_RIGHT)
+        seen.append(place())
+        assert b.text('inside-say') and b.by('trouble').get_attribute('hidden')
+        assert b.text('inside-formula') or place() == 'update', place()
+    assert seen[10] == 'forward.loss' and seen[11] == 'backward.loss' and seen[21] == 'backward.x' and seen[22] == 'update', seen
+    assert b.text('inside-say').startswith('This step raised the score of the right entry by '), b.text('inside-say')
+    press(Keys.ARROW_LEFT)
+    assert place() == 'backward.x' and b.step() == 120
+    b.js('document.getElementById("inside-map-scores").focus()')
+    press(Keys.ARROW_DOWN)
+    assert 'dL/ds' in b.text('inside-cell'), b.text('inside-cell')
+    press(Keys.ENTER)
+    at = place()
+    assert re.fullmatch(r'backward\.scores\.\d', at) and b.text('inside-formula').startswith('dL/ds = w (dL/dw')
+    press(' ')  # the next card, and no training
+    assert place() == 'backward.v' and b.step() == 120
+    assert b.js('return document.activeElement.id') == 'inside-map-v'
+    formula = b.js('return location.hash')[1:].replace('backward.v', at)
+    b.open(formula)
+    assert b.text('inside-formula').startswith('dL/ds = w (dL/dw')
+    b.js('document.querySelector("#inside-table").open = true')
+    b.until(lambda: len(b.driver.find_elements(By.CSS_SELECTOR, '#inside-table tr')) == 9, 'the table')
+    for address in ('inside=sideways', 'inside=forward.x.y'):
+        b.open(address)
+        assert 'inside=' in b.text('trouble'), address
+    b.open('inside=forward.nothing')
+    assert b.js('return location.hash').endswith('inside=forward.x')
+    b.open('inside=forward.q&of=layer7.attn.0')
+    assert "no head 'layer7.attn.0'" in b.text('inside-say')
+    b.quiet()
+
+
+def inside_goes_with_every_task(b):
+    """And with training: the bits are those of a page that nobody looks into."""
+    b.open()
+    for task in b.js('return [...document.getElementById("task").options].map(o => o.value)'):
+        b.set('task', task)
+        b.go(10)
+        for phase in ('forward', 'backward', 'update'):
+            if not b.js('return qkv.state.inside'):
+                b.click('inside-toggle')
+            b.click('inside-' + phase)
+            for _ in range(3):
+                b.click('inside-next')
+            assert b.by('trouble').get_attribute('hidden'), (task, phase, b.text('trouble'))
+            assert b.text('inside-say') and 'cannot be shown' not in b.text('inside-say'), (task, phase, b.text('inside-say'))
+    b.quiet()
+    b.open('step=60')
+    first = tensors(b.download('save-checkpoint'))[0]
+    b.open('inside=backward.scores.3')
+    for step in (7, 30, 60):
+        b.go(step)
+        b.click('inside-update')
+    assert tensors(b.download('save-checkpoint'))[0] == first
+
+
+def inside_fits_any_width(b):
+    for width in (390, 1120, 1400):
+        for dark in (False, True):
+            b.screen(width, 900, dark)
+            for place in ('backward.scores', 'update'):
+                b.open('step=120&inside=' + place)
+                assert b.js('return document.documentElement.scrollWidth') <= width, (width, place)
+                bad = b.js(CONTRAST)
+                assert bad == [], (width, dark, place, bad)
+            b.open('step=120&inside=backward.scores')
+            tops = b.js('return [...document.querySelectorAll(".column")].map((e) => e.getBoundingClientRect().left)')
+            assert len(set(tops)) == (1 if width == 390 else 6), tops
+    b.screen(1400, 1000)
+
+
 def no_word_ends_or_swallows_the_page(b):
     """Words and a run's name that HTML, a script or a template would read, through all that the page shows or writes."""
     bad = ['<!--<script>', '</script>', ']]>', '"\'&amp;${1}', '\\u003c', '<b>x</b>']
@@ -969,7 +1134,9 @@ TESTS = [a_second_run_may_end, no_word_ends_or_swallows_the_page, nothing_piles_
          the_slider_shows_an_earlier_step, a_link_restores_a_state, the_command_does_the_same,
          bad_input_is_answered_in_words, a_native_checkpoint_opens, a_saved_checkpoint_loads_in_qkv, a_run_is_viewed,
          own_sentences_are_trained_on, words_of_a_line_are_exchanged, a_text_shows_what_does_not_print, pictures_can_be_saved, every_story_can_be_told, every_task_is_shown, every_control_has_a_name,
-         every_control_is_reached_by_tab, readable_at_any_width_light_and_dark, is_quick_enough, says_so_without_vectors]
+         every_control_is_reached_by_tab, readable_at_any_width_light_and_dark, is_quick_enough, says_so_without_vectors,
+         inside_shows_the_numbers_of_the_terminal, inside_three_clicks_say_why_q_gets_no_gradient, inside_is_walked_by_keyboard_alone,
+         inside_goes_with_every_task, inside_fits_any_width]
 
 
 def main():

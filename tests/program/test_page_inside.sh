@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_page_inside.sh - "Inside one step" without a browser (page_inside.js): the engine that the page has, run
-# by node, where there are node and what builds it. Reports in cmocka's words, for run.sh.
+# test_page_inside.sh - "Inside one step" without a browser (page_inside.js): the engine that the page has,
+# run by node, where there are node and what builds it. Reports in cmocka's words, for run.sh.
 qkv=${QKV:-$PWD/build/qkv}
 build=$(dirname "$qkv")
 here=$(dirname "$0")
@@ -28,4 +28,4 @@ if [ -n "$(missing)" ] || ! builds; then
     suite the_engine_is_built
     exit
 fi
-exec node "$here/page_inside.js" "$here/../train/page" "$build/wasm/engine.wasm"
+exec node "$here/page_inside.js" "$here/../../train/page" "$build/wasm/engine.wasm"
