@@ -48,9 +48,10 @@ VEC_INLINE vreal gemm_get(const real *x, const bool part, int lanes) {
     return part ? vec_load_part(x, lanes, 0) : vec_load(x);
 }
 
-/* One tile, `rows`, `vecs`, `ahead` and `cut` known at compile time: c = factor * sum over p of a[:,p] b[p,:] +
- * .... `ahead`: how many steps before it is needed a row of B is fetched from the second-level cache. `cut`:
- * of the last vector only the first `lanes` are there, in c, and in b too where masks load them. */
+/* One tile, `rows`, `vecs`, `ahead` and `cut` known at compile time: c = factor * sum over p of
+ * a[:,p] b[p,:] + .... `ahead`: how many steps before it is needed a row of B is fetched from the
+ * second-level cache. `cut`: of the last vector only the first `lanes` are there, in c, and in b too where
+ * masks load them. */
 VEC_INLINE void gemm_tile(const int rows, const int vecs, const int ahead, const bool cut,
                           int lanes, int k, gemm_view a, const real *b, ptrdiff_t ldb,
                           gemm_ending end, real *c, ptrdiff_t ldc) {

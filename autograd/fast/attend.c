@@ -5,44 +5,6 @@
 
 #include "autograd/fast/row_math.h"
 
-int ag_visible(ag_mask mask, int r, int S, int begin[2], int end[2]) {
-    const int limit = ag_mask_limit(mask, r, S), t = ag_mask_position(mask, r);
-    if (!mask.no_self || t >= limit) {
-        begin[0] = 0;
-        end[0] = limit;
-        return limit > 0;
-    }
-    int n = 0;
-    if (t > 0) begin[n] = 0, end[n++] = t;
-    if (t + 1 < limit) begin[n] = t + 1, end[n++] = limit;
-    return n;
-}
-
-int ag_mask_cols(ag_mask mask, int t, int S) {
-    return mask.places.at ? S : ag_mask_limit(mask, t, S);
-}
-
-/* x[limit .. cols-1] = 0. Of a row of whole vectors whole ones are stored: they can be loaded again at once,
- * unlike parts. */
-static inline void clear_after(real *x, int limit, int cols) {
-    const int s = limit / VEC * VEC;
-    if (s < limit && cols % VEC == 0) {
-        vec_store(x + s, vec_first(limit - s, vec_load(x + s)));
-        limit = s + VEC;
-    }
-    row_zero(x + limit, cols - limit);
-}
-
-void ag_clear_masked(ag_mask mask, const ag_band *band, ag_strip p) {
-    if (!mask.causal && !mask.no_self && ag_mask_limit(mask, 0, band->cols) == band->cols) return;
-    for (int t = band->t; t < band->t + band->n; t++, p.x += p.ld) {
-        const int limit = ag_mask_limit(mask, t, band->cols);
-        clear_after(p.x, limit, band->cols);
-        const int self = ag_mask_position(mask, t);
-        if (mask.no_self && self < limit) p.x[self] = 0;
-    }
-}
-
 /* Do its rows see different keys? Of one row what is hidden stands behind what it sees: it is not read. */
 static bool masked(ag_mask m, const ag_band *band) {
     return m.no_self || (m.causal && band->n > 1);
@@ -123,17 +85,21 @@ static int part_of(const ag_head *h, const ag_band *band, int r, int *keys) {
  * the keys and the head alone: a row has the same bits among any other rows. */
 static bool are_few(const ag_head *h) { return h->S < VEC && h->E <= 2 * VEC && !h->plane; }
 
+VEC_INLINE vreal part_of_row(const real *x, int v, const int vecs, int E) {
+    return v + 1 < vecs ? vec_load(x + v * VEC) : row_get(x, v * VEC, E, 0);
+}
+
 VEC_INLINE void dots_of_few(const ag_head *h, const int vecs, int keys, const real *a,
                             const real *b, real *p, ptrdiff_t room) {
     const int E = h->E > (vecs - 1) * VEC ? h->E : vecs * VEC;  // h->E: the compiler may not know
     vreal query[2];
-    for (int v = 0; v < vecs; v++) query[v] = row_get(a, v * VEC, E, 0);
+    for (int v = 0; v < vecs; v++) query[v] = part_of_row(a, v, vecs, E);
     for (int s = 0; s < keys; s += VEC) {
         const int n = keys - s < VEC ? keys - s : VEC;
         vreal part[VEC];
         for (int k = 0; k < n; k++, b += h->ldb) {
-            part[k] = query[0] * row_get(b, 0, E, 0);
-            for (int v = 1; v < vecs; v++) part[k] += query[v] * row_get(b, v * VEC, E, 0);
+            part[k] = query[0] * part_of_row(b, 0, vecs, E);
+            for (int v = 1; v < vecs; v++) part[k] += query[v] * part_of_row(b, v, vecs, E);
         }
         for (int k = n; k < VEC; k++) part[k] = vec_set(0);
         row_put(p, s, room, h->factor * vec_sums(part));
