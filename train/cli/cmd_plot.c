@@ -303,7 +303,8 @@ int cli_plot(int argc, char **argv) {
     const bool rows = r.view.x != NULL;
     if (rows && n < 1) return cli_error(CLI_USAGE, "plot", "--x needs the folder of a sweep");
     if (rows && (r.animate || r.attention || r.only))
-        return cli_error(CLI_USAGE, "plot", "--x draws rows; --animate, --attention and --only are of a run");
+        return cli_error(CLI_USAGE, "plot",
+                         "--x draws rows; --animate, --attention and --only are of a run");
     if (!rows) code = check_options(&r, n);
     if (code == CLI_OK) code = cli_check_style("plot", &r.style);
     if (code != CLI_OK) return code;

@@ -16,7 +16,11 @@
 
 static const cli_option options[] = {
     {"", NULL,
-     "Sweep: options above take lists a,b,c, ranges 1..20, 1e-4..1e-1:13log, or 1..9:random:5",
+     "And every option of qkv train (qkv train --help). Each takes a list 0.1,0.01, a range 1..20 "
+     "or\n"
+     "1e-4..1e-1:13log (:13 is linear), or so many values at random, 1e-4..1e-1:random:13log. "
+     "Options\n"
+     "whose values are texts, as --rates, are repeated instead.",
      NULL},
     {"out", "DIR", "the sweep's folder; the same command goes on, longer lists add cells", NULL},
     {"pair", "NAME,NAME", "these options' lists walk together, instead of all combinations", NULL},
