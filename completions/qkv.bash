@@ -116,6 +116,8 @@ _qkv() {
     done
     help=$("$program" "$command" "${about[@]}" --help 2>/dev/null </dev/null) ||
         help=$("$program" "$command" --help 2>/dev/null </dev/null) || return 0
+    # A sweep takes every option of a training, too.
+    [[ $command != sweep ]] || help+=$'\n'$("$program" train "${about[@]}" --help 2>/dev/null </dev/null)
     case $before in
         --*) kind=$(sed -n "s/^  $before \([^ ]\{1,\}\).*/\1/p" <<<"$help") ;;
     esac

@@ -1,5 +1,6 @@
 #!/bin/sh
-# test_sweep.sh - qkv sweep: which cells there are, each once whoever trains them and whoever is killed, and what
+# test_sweep.sh - qkv sweep: which cells there are, each once whoever trains them and whoever is killed,
+# and what
 # is refused before anything is trained.
 . "$(dirname "$0")/../lib/program.sh" || exit 1
 few="--steps 4 --eval-every 4 --eval-examples 16"
@@ -11,9 +12,12 @@ every_combination_is_a_row() {
     ran 0 sweep --lr 1e-3..1e-1:3log --d-k 2,4 --seed 1..3 $few --out a --quiet && [ "$(rows a)" -eq 19 ] &&
         ran 0 sweep --pair lr,warmup --lr 0.1,0.2 --warmup 3,4 --bias --no-bias $few --out b --quiet &&
         [ "$(rows b)" -eq 5 ] &&
-        ran 0 sweep --lr 1e-4..1:random:4log --optimizer adam,sgd $few --out c --quiet && [ "$(rows c)" -eq 9 ] &&
-        ran 0 sweep --rates '*.wq=0.5,*.wk=2' --rates '*.wv=2' $few --out d --quiet && [ "$(rows d)" -eq 3 ] &&
-        ran 0 sweep --task pairs,induction --seed 1,1 --seed 2 $few --out e --quiet && [ "$(rows e)" -eq 5 ] ||
+        ran 0 sweep --lr 1e-4..1:random:4log --optimizer adam,sgd $few --out c --quiet &&
+        [ "$(rows c)" -eq 9 ] &&
+        ran 0 sweep --rates '*.wq=0.5,*.wk=2' --rates '*.wv=2' $few --out d --quiet &&
+        [ "$(rows d)" -eq 3 ] &&
+        ran 0 sweep --task pairs,induction --seed 1,1 --seed 2 $few --out e --quiet &&
+        [ "$(rows e)" -eq 5 ] ||
         return 1
     grep -q ',0.01,' a/cells.csv && [ "$(cut -d, -f1 a/cells.csv | sort -u | wc -l)" -eq 19 ]
 }
@@ -21,11 +25,11 @@ every_combination_is_a_row() {
 # A row has the numbers of the run that qkv train makes of the same options.
 a_cell_is_a_run() {
     every_combination_is_a_row || return 1
-    cell=$(awk -F, '$2 == 4 && $5 == 0.01 && $8 == 2 { print $1 }' a/cells.csv)
-    [ -n "$cell" ] || cell=$(sed -n 1p a/cells.csv | tr , '\n' | awk '{ at[$0] = NR } END { print at["d_k"], at["lr"], at["seed"] }' |
-        { read -r k l s; awk -F, -v k="$k" -v l="$l" -v s="$s" '$k == 4 && $l == 0.01 && $s == 2 { print $1 }' a/cells.csv; })
+    cell=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+        $at["d_k"] == 4 && $at["lr"] == "0.01" && $at["seed"] == 2 { print $1 }' a/cells.csv)
     [ -n "$cell" ] || { say "no such cell"; return 1; }
-    ran 0 sweep a --run "$cell" && line "a/runs/$cell: 4 steps" && [ -s "a/runs/$cell/config.json" ] || return 1
+    ran 0 sweep a --run "$cell" && line "a/runs/$cell: 4 steps" && [ -s "a/runs/$cell/config.json" ] ||
+        return 1
     ran 0 train --lr 0.01 --d-k 4 --seed 2 $few --out run --json || return 1
     cp out trained
     python '
@@ -54,7 +58,8 @@ undisturbed() { [ -e calm/cells.csv ] || ran 0 sweep $grid --out calm --quiet; }
 
 lines() { grep -c '^{.*}$' "$1/results.jsonl" || :; }
 
-# Twenty times killed in the middle: no cell is lost, and none has two lines. What was killed too late does not count.
+# Twenty times killed in the middle: no cell is lost, and none has two lines. What was killed too late
+# does not count.
 killed_twenty_times_it_is_the_same() {
     undisturbed || return 1
     kills=0
@@ -63,7 +68,8 @@ killed_twenty_times_it_is_the_same() {
         sleep 0.$((kills % 3 + 1))
         kill -9 $! 2>/dev/null || :
         wait $! 2>/dev/null || :
-        if [ -e shot/results.jsonl ] && [ "$(lines shot)" -lt 60 ]; then kills=$((kills + 1)); else rm -rf shot; fi
+        if [ -e shot/results.jsonl ] &&
+        [ "$(lines shot)" -lt 60 ]; then kills=$((kills + 1)); else rm -rf shot; fi
     done
     ran 0 sweep $grid --out shot --quiet && cmp shot/cells.csv calm/cells.csv && [ "$(lines shot)" -eq 60 ]
 }
@@ -92,21 +98,25 @@ a_torn_line_is_trained_again() {
 parts_merged_are_the_whole() {
     undisturbed || return 1
     for i in 1 2 3; do ran 0 sweep $grid --part $i/3 --out part$i --quiet || return 1; done
-    [ "$(cat part?/results.jsonl | wc -l)" -eq 60 ] && ran 0 sweep --merge part1 part2 part3 --out sum --quiet &&
+    [ "$(cat part?/results.jsonl | wc -l)" -eq 60 ] &&
+        ran 0 sweep --merge part1 part2 part3 --out sum --quiet &&
         cmp sum/cells.csv calm/cells.csv
 }
 
 # What cannot be trained is a row that says why, and is not tried again.
 a_failed_cell_is_a_row() {
-    ran 0 sweep --d-model 4..6 --heads 2 $few --out f && grep -q '2 heads do not divide the width 5' err f/cells.csv &&
+    ran 0 sweep --d-model 4..6 --heads 2 $few --out f &&
+        grep -q '2 heads do not divide the width 5' err f/cells.csv &&
         grep -q 'the first: 2 heads do not divide the width 5' out && [ "$(rows f)" -eq 4 ] || return 1
     cp f/results.jsonl before
     ran 0 sweep f --quiet && cmp before f/results.jsonl
 }
 
 a_plan_trains_nothing() {
-    ran 0 sweep --lr 0.1,0.2 --seed 1..5 $few --out plan --plan && line "10 cells, 10 of them still to be trained" &&
-        line "all take about" && [ ! -e plan ] && ran 0 sweep --lr 0.1 --seed 1..5 $few --out plan --plan --json &&
+    ran 0 sweep --lr 0.1,0.2 --seed 1..5 $few --out plan --plan &&
+        line "10 cells, 10 of them still to be trained" &&
+        line "all take about" && [ ! -e plan ] &&
+        ran 0 sweep --lr 0.1 --seed 1..5 $few --out plan --plan --json &&
         python 'assert o["cells"] == 5 and o["trainings"] == 5 and o["seconds"] > 0 and o["bytes"] > 0'
 }
 
@@ -115,29 +125,37 @@ nonsense_is_refused_before_training() {
     refused 2 "reversed" sweep --lr 3..1:4 --out no && refused 2 "empty" sweep --lr 1..2:0 --out no &&
         refused 2 "needs a number of values" sweep --lr 1..2 --out no &&
         refused 2 "more than 1000000" sweep --seed 1..1000000000 --out no &&
-        refused 2 "1000000000 combinations, more than" sweep --seed 1..1000 --batch 1..1000 --d-model 1..1000 --out no &&
-        refused 2 "takes no value" sweep --quiet=a,b --out no && refused 2 "is missing" sweep --lr 0.1,,2 --out no &&
-        refused 2 "begins above 0" sweep --lr 0..1:3log --out no && refused 2 "not between" sweep --batch 0,4 --out no &&
-        refused 2 "no task 'nope'" sweep --task pairs,nope --out no && refused 2 "--from" sweep --from x --out no &&
+        refused 2 "1000000000 combinations, more than" sweep --seed 1..1000 --batch 1..1000 --d-model \
+            1..1000 --out no &&
+        refused 2 "takes no value" sweep --quiet=a,b --out no &&
+        refused 2 "is missing" sweep --lr 0.1,,2 --out no &&
+        refused 2 "begins above 0" sweep --lr 0..1:3log --out no &&
+        refused 2 "not between" sweep --batch 0,4 --out no &&
+        refused 2 "no task 'nope'" sweep --task pairs,nope --out no &&
+        refused 2 "--from" sweep --from x --out no &&
         refused 2 "belongs to --optimizer sgd" sweep --momentum 0,0.9 --out no &&
         refused 2 "has no list" sweep --pair lr,seed --lr 1,2 --seed 3 --out no &&
         refused 2 "3 values, the one before it 2" sweep --pair lr,seed --lr 1,2 --seed 3,4,5 --out no &&
-        refused 2 "one option" sweep --pair lr --lr 1,2 --out no && refused 2 "no probe" sweep --probe x --out no &&
+        refused 2 "one option" sweep --pair lr --lr 1,2 --out no &&
+        refused 2 "no probe" sweep --probe x --out no &&
         refused 2 "--out DIR is needed" sweep --lr 1,2 && refused 2 "no sweep.json" sweep nowhere &&
         refused 2 "I/N" sweep --lr 1,2 --part 3/2 --out no && [ ! -e no ]
 }
 
 somebody_elses_folder_is_refused() {
     undisturbed && cp calm/results.jsonl before || return 1
-    refused 2 "a cell that this sweep has not" sweep --lr 0.1,0.2 --out calm && cmp before calm/results.jsonl || return 1
-    mkdir -p other && touch other/file && refused 2 "no sweep's folder" sweep --lr 0.1,0.2 --out other || return 1
+    refused 2 "a cell that this sweep has not" sweep --lr 0.1,0.2 --out calm &&
+        cmp before calm/results.jsonl || return 1
+    mkdir -p other && touch other/file && refused 2 "no sweep's folder" sweep --lr 0.1,0.2 --out other ||
+        return 1
     mkdir -p bad && echo '{' >bad/sweep.json && ran 3 sweep bad
 }
 
 # A limit of the file's size is a disk that fills: what was written stays, the same command goes on.
 a_full_disk_loses_nothing() {
     undisturbed || return 1
-    (ulimit -f 8 && exec "$QKV" sweep $grid --out full --quiet) 2>err && { say "it did not fail"; return 1; }
+    (ulimit -f 8 && exec "$QKV" sweep $grid --out full --quiet) 2>err &&
+        { say "it did not fail"; return 1; }
     grep -q "File too large" err && [ "$(lines full)" -gt 5 ] || return 1
     ran 0 sweep full --quiet && cmp full/cells.csv calm/cells.csv
 }
@@ -154,10 +172,14 @@ assert t.shape[0] == 60 and t.lr.nunique() == 5 and t.accuracy.notna().all() and
 R_reads_the_table() {
     undisturbed || return 1
     needs Rscript || return
-    Rscript -e 't <- read.csv("calm/cells.csv"); stopifnot(nrow(t) == 60, length(unique(t$lr)) == 5, is.numeric(t$accuracy))' >/dev/null
+    Rscript -e 't <- read.csv("calm/cells.csv"); stopifnot(nrow(t) == 60, length(unique(t$lr)) == 5, \
+        is.numeric(t$accuracy))' >/dev/null
 }
 
-suite every_combination_is_a_row a_cell_is_a_run a_longer_list_adds_cells killed_twenty_times_it_is_the_same \
-    three_processes_share_a_folder a_torn_line_is_trained_again parts_merged_are_the_whole a_failed_cell_is_a_row \
-    a_plan_trains_nothing nonsense_is_refused_before_training somebody_elses_folder_is_refused a_full_disk_loses_nothing \
+suite every_combination_is_a_row a_cell_is_a_run a_longer_list_adds_cells \
+    killed_twenty_times_it_is_the_same \
+    three_processes_share_a_folder a_torn_line_is_trained_again parts_merged_are_the_whole \
+        a_failed_cell_is_a_row \
+    a_plan_trains_nothing nonsense_is_refused_before_training somebody_elses_folder_is_refused \
+        a_full_disk_loses_nothing \
     pandas_reads_the_table R_reads_the_table

@@ -26,8 +26,11 @@ typedef struct {
 } request;
 
 static const cli_option options[] = {
-    CLI_HEADING("Sweep: options above take lists a,b,c, ranges 1..20, 1e-4..1e-1:13log, or "
-                "1..9:random:5"),
+    CLI_HEADING(
+        "And every option of qkv train (qkv train --help). Each takes a list 0.1,0.01, a "
+        "range 1..20 or\n1e-4..1e-1:13log (:13 is linear), or so many values at random, "
+        "1e-4..1e-1:random:13log. Options\nwhose values are texts, as --rates, are repeated "
+        "instead."),
     CLI_DIRECTORY(request, out, "out",
                   "the sweep's folder; the same command goes on, longer lists add cells"),
     CLI_OWN(request, lists, cli_sweep_pair, "pair", "NAME,NAME",

@@ -1,4 +1,4 @@
-/* cmd_table.c - qkv table: trainings side by side: means over seeds, shares, quantiles, differences in pairs. */
+/* cmd_table.c - qkv table: trainings side by side: means, shares, quantiles, paired differences. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +6,7 @@
 #include "train/cli/cli.h"
 #include "train/cli/sheet.h"
 #include "train/io/number.h"
+#include "train/io/words.h"
 #include "train/study/rows.h"
 
 enum { MOST = 24 };
@@ -148,7 +149,7 @@ static void add_measure(const request *r, cli_sheet *t, const qkv_study_groups *
     qsort(r->x, (size_t)n, sizeof *r->x, by_size);
     for (int q = 0; q < r->n_quantiles; q++) {
         char name[120];
-        snprintf(name, sizeof name, "%.80s q%g", r->shown[k].name, r->quantile[q]);
+        qkv_io_words(name, sizeof name, "%.80s q%g", r->shown[k].name, r->quantile[q]);
         cli_sheet_number(t, name, qkv_study_quantile(r->x, n, r->quantile[q]));
     }
 }

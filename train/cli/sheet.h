@@ -1,5 +1,5 @@
-/* sheet.h - a table on its way out: as text, Markdown, CSV or JSON. People read "0.944 ± 0.006" where a program
- * gets columns of numbers. */
+/* sheet.h - a table on its way out: as text, Markdown, CSV or JSON. People read "0.944 ± 0.006" where
+ * a program gets columns of numbers. */
 #ifndef QKV_CLI_SHEET_H
 #define QKV_CLI_SHEET_H
 

@@ -21,6 +21,19 @@ static char *first_task(const char *before, const char *argument) {
     return comma ? strndup(argument, (size_t)(comma - argument)) : NULL;
 }
 
+/* Shows the command's own options alone: those of a training are known, but not listed. */
+static void leave_to_train(cli_settings *s, const cli_option *own) {
+    int kept = 0;
+    for (int i = 0; i < s->n_options; i++) {
+        cli_option o = s->option[i];
+        bool listed = false;
+        for (const cli_option *k = own; k->name; k++) listed = listed || k->help == o.help;
+        if (!listed) o.help = NULL;
+        if (listed || *o.name) s->option[kept++] = o;
+    }
+    s->option[s->n_options = kept] = (cli_option){NULL, NULL, NULL, NULL};
+}
+
 int cli_sweep_options(cli_settings *s, int argc, char **argv, const cli_option *own) {
     char **cut = calloc((size_t)argc + 1, sizeof *cut),
          **copy = calloc((size_t)argc + 1, sizeof *copy);
@@ -30,6 +43,7 @@ int cli_sweep_options(cli_settings *s, int argc, char **argv, const cli_option *
         cut[i] = copy[i] ? copy[i] : argv[i];
     }
     if (code == CLI_OK) code = cli_settings_begin(s, argc, cut, true, own);
+    if (code == CLI_OK) leave_to_train(s, own);
     for (int i = 0; copy && i < argc; i++) free(copy[i]);
     free(copy);
     free(cut);

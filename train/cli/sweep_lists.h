@@ -10,7 +10,8 @@ typedef struct {
     json_t *pairs, *probes;  // as given; NULL: none
 } cli_sweep_lists;
 
-/* The options of every run and of the task, the first where there is a list of them, then the command's own. */
+/* The options of every run and of the task (the first, of a list), which the help leaves to qkv train; then
+ * the command's own. */
 int cli_sweep_options(cli_settings *s, int argc, char **argv, const cli_option *own);
 
 /* Take --pair and --probe, into a cli_sweep_lists. */

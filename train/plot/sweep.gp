@@ -57,7 +57,8 @@ if (kind eq "m") {
     if (y_high <= y_low) { y_high = y_low + 1 }
     if (wide_x) { set logscale x; set xrange [x_low / 1.1:x_high * 1.1] }
     if (!wide_x) { set xrange [x_low - 0.03 * (x_high - x_low):x_high + 0.03 * (x_high - x_low)] }
-    set yrange [y_low - (y_low > 0 || y_low < 0 ? 0.03 * (y_high - y_low) : 0):y_high + 0.02 * (y_high - y_low)]
+    above = 0.02 * (y_high - y_low)
+    set yrange [y_low > 0 || y_low < 0 ? y_low - above : y_low:y_high + above]
 }
 unset key
 if (kind eq "c") { set style fill transparent solid 0.18 noborder } else { set style fill solid 1 noborder }
@@ -89,7 +90,8 @@ do for [p=0:panels-1] {
         plot DATA index first using 2:3:(0.485):(0.485):6 with boxxyerror fs solid 1 noborder fc palette, \
              '' index first using (valid(6) ? NaN : column(2)):3:(0.485):(0.485) with boxxyerror \
                  fs pattern 4 noborder fc rgb "#bbbbbb", \
-             '' index first using 2:3:(mark_of(cell(6))):(on(cell(6))) with labels tc rgb variable font ",11", \
+             '' index first using 2:3:(mark_of(cell(6))):(on(cell(6))) with labels font ",11" \
+                 tc rgb variable, \
              '' index first using (NaN):3:ytic(tic_of(column(3), every_y, 8)) with points, \
              '' index first using 2:(NaN):xtic(tic_of(column(2), every_x, 7)) with points
     }
@@ -111,7 +113,8 @@ if (!TEXT) {
     # What the colours are, once for all panels.
     set lmargin at screen 0.02; set rmargin at screen 0.98
     set bmargin at screen 0.004; set tmargin at screen (foot - 6.) / HEIGHT
-    unset title; unset xlabel; unset ylabel; unset tics; unset border; unset colorbox; unset logscale; unset grid
+    unset title; unset xlabel; unset ylabel; unset tics; unset border
+    unset colorbox; unset logscale; unset grid
     set xrange [0:1]; set yrange [0:1]
     set key at screen 0.5, screen (foot - 10.) / HEIGHT center top horizontal maxcols 4 noenhanced
     if (kind eq "c") { set label 9 "line: mean;  shade: from the least training to the greatest" at \

@@ -16,10 +16,10 @@ extern "C" {
 enum { QKV_STUDY_CELLS = 1000000, QKV_STUDY_VALUE = QKV_CONFIG_TEXT_SIZE + 8 };
 
 /* Adds to the list what a text says of an option: values "a,b,c" of a number or a choice, ranges of a
- * number: "1..20", "a..b:n", "a..b:nlog", "a..b:random:n", "a..b:random:nlog"; of other options the whole text
- * is one value. Values of a range have 6 digits at most; those drawn at random are the same each time, and a
- * longer list begins with the shorter. One that is in the list already is not added. text NULL: a flag,
- * `yes` its value. False with a sentence, which does not name the option. */
+ * number: "1..20", "a..b:n", "a..b:nlog", "a..b:random:n", "a..b:random:nlog". Of other options the
+ * whole text is one value. Values of a range have 6 digits at most. Those drawn at random are the same each
+ * time, and a longer list begins with the shorter. One that is in the list already is not added. text NULL:
+ * a flag, `yes` its value. False with a sentence, which does not name the option. */
 bool qkv_study_grid_add(json_t *list, const data_option *o, const char *text, bool yes,
                         char *error);
 

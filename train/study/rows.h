@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* A column is an option up to "seed", which is the last of them; then come what was measured, and "failed". */
+/* A column is an option up to "seed", the last of them; then come what was measured, and "failed". */
 typedef struct {
     tensor_arena *arena;
     qkv_io_table table;

@@ -1,7 +1,8 @@
 /* rows_picture.c - what a picture of rows shows, as CSV for sweep.gp.
  *
- * Block 0 is a line that says what it is: kind, panels, series, whether x and y are logarithmic, how many values
- * they have, whether colours are a scale, and the labels. Then comes a block for each panel's each series. */
+ * Block 0 is a line that says what it is: kind, panels, series, whether x and y are logarithmic, how many
+ * values they have, whether colours are a scale, and the labels. Then comes a block for each panel's each
+ * series. */
 #include "train/study/rows_picture.h"
 
 #include <math.h>

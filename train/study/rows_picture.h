@@ -10,9 +10,9 @@ extern "C" {
 #endif
 
 /* Columns by name. y an option: a map, each cell the mean of `colour`, a measure (NULL: accuracy). y a
- * measure, x an option: curves, one for each value of `colour`, an option, from the least to the greatest
- * of the trainings at each x. Both measures, or `scatter`: a point each, of the colour of `colour`. A panel for each
- * value of `panel`. colour and panel may be NULL. */
+ * measure, x an option: curves, one for each value of `colour`, an option, in a band from the least to the
+ * greatest of the trainings at each x. Both measures, or `scatter`: a point each, in the colour of `colour`.
+ * A panel for each value of `panel`. colour and panel may be NULL. */
 typedef struct {
     const char *x, *y, *colour, *panel;
     bool scatter;

@@ -33,8 +33,8 @@ static bool add_failed(qkv_study_results *out, const qkv_study_result *r) {
     return qkv_study_results_add(out, &failed);
 }
 
-/* Notes a finished training; called with the mutex held. A machine that was out of memory says nothing about a
- * cell whose failures are kept. */
+/* Notes a finished training; called with the mutex held. A machine that was out of memory says nothing about
+ * a cell whose failures are kept. */
 static bool note(crew *c, const qkv_study_result *r) {
     if (r->error && c->out->keep_failed && strstr(r->error, "out of memory"))
         return qkv_io_fail(c->error, "%s", r->error);

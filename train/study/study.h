@@ -17,8 +17,9 @@
  *    "seen": "text with {variant|measure|format}", "holds": "...", "fails": "..."}
  *
  * "base" and "set" hold options as in config.json. There may be groups: then every variant is in
- * each of them, or in those it names. A variant or a group with a "grid" is one for each combination (grid.h),
- * named "lr = 0.1, d_k = 1", or as its name says with {lr} in it; a "grid" of the study is such a variant. Probes are those of probes.def; groups and variants may add
+ * each of them, or in those it names. A variant or a group with a "grid" is one for each combination
+ * (grid.h), named "lr = 0.1, d_k = 1", or as its name says with {lr} in it; a "grid" of the study is such a
+ * variant. Probes are those of probes.def; groups and variants may add
  * some. "columns" are those of the table.
  *
  * Measures are accuracy, loss, answer_attention, distractor, in_context, all_right (of 2048 fresh
