@@ -25,7 +25,7 @@ function ended(  i, n, words, said) {
 }
 FNR == 1 { if (NR > 1) ended(); code = 0; name = FILENAME; pages++ }
 /^```/ { ended(); code = !code; next }
-code { next }
+code || /^    / { next }
 /^[|#]/ || /^!\[/ || /^$/ { ended(); next }
 /^[-*] / || /^[0-9]+\. / { ended() }
 {
