@@ -68,8 +68,10 @@ $(B)/double/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(FLAGS) -DQKV_DOUBLE $(CFLAGS) $(EXTRA) -MMD -MP -c -o $@ $<
-# A fused multiply-add would change the last bit of initial weights, and of a product's gradient where loops take two ways.
-%/tensor/rng.o %/tensor/scalar.o %/autograd/params.o %/autograd/ops/mul.o: EXTRA := -ffp-contract=off
+# A fused multiply-add would change the last bit of initial weights; and in an op's plain loops, of which compilers make
+# several, it would be fused in one of them and not in the next, on this processor or another.
+%/tensor/rng.o %/tensor/scalar.o %/autograd/params.o: EXTRA := -ffp-contract=off
+$(foreach p,float double,$(patsubst autograd/ops/%.c,$(B)/$(p)/autograd/ops/%.o,$(wildcard autograd/ops/*.c))): EXTRA := -ffp-contract=off
 %/train/config/json.o: EXTRA = -DQKV_FLAGS="$$(sh train/config/flags.sh $(FLAGS) $(CFLAGS))"
 
 $(B)/gen/plot_scripts.c: train/plot/embed.sh $(sort $(wildcard train/plot/*.gp))
@@ -121,18 +123,21 @@ $(B)/flags: FORCE
 FORCE:
 
 # ---- tests ---------------------------------------------------------------------------------------------------------
-# tests/test_NAME.c is a program. Most are built in both precisions; the proofs of gradients in double only.
+# tests/ROOM/test_NAME.c is a program; ROOM is the room that it tests, tests/lib/ holds what they share. Most are built in
+# both precisions; the proofs of gradients in double only.
 
-TESTS       := $(patsubst tests/%.c,%,$(wildcard tests/test_*.c))
+TEST_C      := $(wildcard tests/*/test_*.c)
+TESTS       := $(basename $(notdir $(TEST_C)))
 DOUBLE_ONLY := test_gradcheck test_oracle test_mutants test_golden
-TEST_HELP   := $(filter-out $(wildcard tests/test_*.c),$(wildcard tests/*.c))
+TEST_HELP   := $(wildcard tests/lib/*.c)
 FLOAT_ONLY  := test_kill test_powerloss
 # ONCE=1: each in one precision only.
 ONCE        :=
 TEST_BINS   := $(addprefix $(B)/tests/double/,$(if $(call on,ONCE),$(DOUBLE_ONLY),$(filter-out $(FLOAT_ONLY),$(TESTS)))) $(addprefix $(B)/tests/float/,$(filter-out $(DOUBLE_ONLY),$(TESTS)))
-TEST_BINS   += $(patsubst tests/%.cc,$(B)/tests/%,$(wildcard tests/test_*.cc))
+TEST_CC     := $(wildcard tests/*/test_*.cc)
+TEST_BINS   += $(patsubst %.cc,$(B)/tests/%,$(notdir $(TEST_CC)))
 TEST_BINS   += $(B)/tests/fuzz
-TEST_SH     := $(wildcard tests/test_*.sh)
+TEST_SH     := $(wildcard tests/*/test_*.sh)
 # Patterns of test programs to leave out.
 WITHOUT     :=
 TEST_BINS   := $(filter-out $(WITHOUT),$(TEST_BINS))
@@ -142,15 +147,19 @@ LONGEST     := test_page.sh test_hostile.sh test_torch.sh test_heads test_study_
   test_gnuplot.sh test_install.sh test_bench.sh test_cli.sh test_probes test_page test_gemm test_kill test_trainer test_optimizer test_checkpoint
 longest_first = $(foreach name,$(LONGEST),$(filter %/$(name),$(1))) $(filter-out $(addprefix %/,$(LONGEST)),$(1))
 
-$(B)/tests/float/%: $(B)/float/tests/%.o $(call objs,float,$(TEST_HELP)) $(B)/libqkv.a
+# The object of a test, in a precision, by the test's name: test_object PRECISION NAME
+test_object = $(patsubst %.c,$(B)/$(1)/%.o,$(filter %/$(2).c,$(TEST_C)))
+test_cc = $(filter %/$(1).cc,$(TEST_CC))
+.SECONDEXPANSION:
+$(TESTS:%=$(B)/tests/float/%): $(B)/tests/float/%: $$(call test_object,float,$$*) $(call objs,float,$(TEST_HELP)) $(B)/libqkv.a
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(FLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) -lcmocka $(LIBS)
-$(B)/tests/double/%: $(B)/double/tests/%.o $(call objs,double,$(TEST_HELP)) $(B)/libqkv-double.a
+$(TESTS:%=$(B)/tests/double/%): $(B)/tests/double/%: $$(call test_object,double,$$*) $(call objs,double,$(TEST_HELP)) $(B)/libqkv-double.a
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(FLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) -lcmocka $(LIBS)
-$(B)/tests/%: tests/%.cc $(call objs,float,$(TEST_HELP)) $(B)/libqkv.a
+$(patsubst %.cc,$(B)/tests/%,$(notdir $(TEST_CC))): $(B)/tests/%: $$(call test_cc,$$*) $(call objs,float,$(TEST_HELP)) $(B)/libqkv.a
 	@mkdir -p $(@D)
 	$(call say,CXX)
 	$(Q)$(CXX) -std=c++17 -Wall -Wextra $(MACHINE) -I. $(CXXFLAGS) -MMD -MP -o $@ $< $(filter %.o,$^) \
@@ -158,7 +167,7 @@ $(B)/tests/%: tests/%.cc $(call objs,float,$(TEST_HELP)) $(B)/libqkv.a
 
 # The fuzzers' corpus, without a fuzzer.
 FUZZERS  := safetensors config options corpus
-FUZZ_SRC := tests/fuzz/replay.c $(FUZZERS:%=tests/fuzz/fuzz_%.c) train/cli/options.c train/cli/progress.c tests/check.c
+FUZZ_SRC := tests/fuzz/replay.c $(FUZZERS:%=tests/fuzz/fuzz_%.c) train/cli/options.c train/cli/progress.c tests/lib/check.c
 $(B)/tests/fuzz: $(call objs,float,$(FUZZ_SRC)) $(B)/libqkv.a
 	@mkdir -p $(@D)
 	$(call say,LD)
@@ -166,12 +175,12 @@ $(B)/tests/fuzz: $(call objs,float,$(FUZZ_SRC)) $(B)/libqkv.a
 
 # What bits depend on, and no more: what ARCH=portable pins is tested without the rest of the library.
 PINNED := $(addprefix $(B)/pinned/,float/test_portable double/test_portable float/test_scalar)
-ENGINE := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c $(FAST)) tests/check.c
-$(B)/pinned/float/%: $(B)/float/tests/%.o $(call objs,float,$(ENGINE))
+ENGINE := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c $(FAST)) tests/lib/check.c
+$(B)/pinned/float/%: $$(call test_object,float,$$*) $(call objs,float,$(ENGINE))
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(FLAGS) $(CFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka $(LIBS)
-$(B)/pinned/double/%: $(B)/double/tests/%.o $(call objs,double,$(ENGINE))
+$(B)/pinned/double/%: $$(call test_object,double,$$*) $(call objs,double,$(ENGINE))
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(FLAGS) $(CFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka $(LIBS)
@@ -180,12 +189,12 @@ pinned: $(PINNED)
 
 ACCURACY := $(B)/accuracy/float $(B)/accuracy/double
 test: $(TEST_BINS) $(B)/qkv $(B)/qkv-double $(if $(filter %/test_accuracy.sh,$(TEST_SH)),$(ACCURACY))
-	@sh tests/test_runner.sh >/dev/null  # a broken runner must not judge itself
+	@sh tests/project/test_runner.sh >/dev/null  # a broken runner must not judge itself
 	@QKV=$(abspath $(B)/qkv) sh tests/run.sh $(call longest_first,$(TEST_SH) $(TEST_BINS))
 
 # The pictures of README and docs: does the program still give their data? Trains every study again.
 pictures: $(B)/qkv
-	@QKV=$(abspath $(B)/qkv) OUT=$(B)/pictures sh tests/pictures.sh all
+	@QKV=$(abspath $(B)/qkv) OUT=$(B)/pictures sh tests/project/pictures.sh all
 
 # How much of the source the tests reach, C and shell together, measured by gcov; fails below these floors,
 # in per cent. Left out are what takes minutes, and what builds for itself.
@@ -202,7 +211,7 @@ covered: $(COVERED) $(B)/qkv $(B)/qkv-double $(if $(filter %/test_accuracy.sh,$(
 	@failed=0; \
 	QKV=$(abspath $(B)/qkv) GCOV_ERROR_FILE=/dev/null sh tests/run.sh \
 	  $(COVERED) $(filter-out %/test_install.sh %/test_runner.sh,$(TEST_SH)) || failed=1; \
-	sh tests/coverage.sh $(B) $(LINES) $(BRANCHES) && exit $$failed
+	sh tests/checks/coverage.sh $(B) $(LINES) $(BRANCHES) && exit $$failed
 
 # The referee: random graphs over all ops against PyTorch, then with faults that it must find. Needs python3 with torch.
 N    := 10000
@@ -234,7 +243,7 @@ accuracy: $(ACCURACY)
 
 # ARCH=portable: the same bits from several compilers, for several processors and C libraries (deps-portable).
 portable: $(filter deps-portable,$(MAKECMDGOALS))
-	@sh tests/portable.sh $(B)/portable $(WASM_SRC)
+	@sh tests/project/portable.sh $(B)/portable $(WASM_SRC)
 
 # Speed beside PyTorch and JAX, where they can be imported by TORCH and JAX; BENCH: options of tests/bench/race.py.
 TORCH  ?= python3
@@ -248,7 +257,7 @@ KILLS  ?= 2000
 STATES ?= 10000
 torture: $(B)/tests/float/test_kill $(B)/tests/float/test_powerloss $(B)/qkv
 	@QKV=$(abspath $(B)/qkv) KILLS=$(KILLS) STATES=$(STATES) HOSTILE=all \
-	  sh tests/run.sh $(filter $(B)/tests/%,$^) tests/test_hostile.sh tests/test_full.sh
+	  sh tests/run.sh $(filter $(B)/tests/%,$^) tests/program/test_hostile.sh tests/program/test_full.sh
 
 RUNS       ?= 10000000
 FUZZ_FLAGS := -O1 -g -DLIBFUZZER -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
@@ -261,7 +270,7 @@ fuzz:
 
 # The two commands, the page and the checks on a bare Debian 13 and 12, each in a container (deps-bare). As root.
 bare: $(filter deps-bare,$(MAKECMDGOALS))
-	@sh tests/bare.sh
+	@sh tests/project/bare.sh
 
 # ---- the demonstration ---------------------------------------------------------------------------------------------
 
@@ -274,7 +283,7 @@ demo: $(B)/qkv
 # ---- checks --------------------------------------------------------------------------------------------------------
 
 check: $(filter deps deps-%,$(MAKECMDGOALS))
-	@CC='$(CC)' sh tests/check.sh
+	@CC='$(CC)' sh tests/checks/check.sh
 
 # ---- installation --------------------------------------------------------------------------------------------------
 
@@ -325,7 +334,7 @@ uninstall:
 clean:
 	rm -rf $(B)
 
-# What a build and the pictures need; what `make deps test`, `make deps-check` and others add. tests/deps.sh says
+# What a build and the pictures need; what `make deps test`, `make deps-check` and others add. tests/project/deps.sh says
 # what a|b and CLANG mean.
 APT       := gcc make libc6-dev libjansson-dev gnuplot-nox
 APT_PAGE  := clang lld wasi-libc libclang-rt-CLANG-dev-wasm32|libclang-rt-dev-wasm32
@@ -337,17 +346,17 @@ APT_BARE  := debootstrap util-linux git
 APT_SANITIZE := clang libclang-rt-CLANG-dev|libclang-rt-dev
 quoted     = $(foreach package,$(1),'$(package)')
 deps:
-	@sh tests/deps.sh $(call quoted,$(APT) $(if $(filter test,$(MAKECMDGOALS)),$(APT_TEST)))
+	@sh tests/project/deps.sh $(call quoted,$(APT) $(if $(filter test,$(MAKECMDGOALS)),$(APT_TEST)))
 deps-check:
-	@sh tests/deps.sh $(call quoted,$(APT_CHECK))
+	@sh tests/project/deps.sh $(call quoted,$(APT_CHECK))
 deps-page:
-	@sh tests/deps.sh $(call quoted,$(APT_PAGE))
+	@sh tests/project/deps.sh $(call quoted,$(APT_PAGE))
 deps-sanitize:
-	@sh tests/deps.sh $(call quoted,$(APT_SANITIZE))
+	@sh tests/project/deps.sh $(call quoted,$(APT_SANITIZE))
 deps-portable:
-	@sh tests/deps.sh $(call quoted,$(APT_PORTABLE))
+	@sh tests/project/deps.sh $(call quoted,$(APT_PORTABLE))
 deps-bare:
-	@sh tests/deps.sh $(call quoted,$(APT_BARE))
+	@sh tests/project/deps.sh $(call quoted,$(APT_BARE))
 # `make deps demo` and `make deps test` install first, also under -j.
 ifneq ($(filter deps deps-%,$(MAKECMDGOALS)),)
 $(B)/flags $(B)/gen/plot_scripts.c $(B)/gen/studies.c $(B)/wasm/flags: | $(filter deps deps-%,$(MAKECMDGOALS))

@@ -55,7 +55,7 @@ struct ag_node {
 };
 
 /* What an op states of itself. The engine places memory by it; one that is left out costs memory, a
- * false one is found by the tests (tests/test_over.c).
+ * false one is found by the tests (tests/autograd/test_over.c).
  *
  *     AG_KINKS        its derivative jumps somewhere (relu, max)
  *     AG_ELEMENTWISE  y[i] depends on the inputs' elements i alone, or on those that broadcast to i

@@ -61,7 +61,10 @@ for program in "$@"; do
     total=$((total + 1))
     printf '%s\n' "$program" >"$reports/$total.program"
 done
-export reports
+# A signal that was ignored before (nohup) would be ignored by all that the tests start.
+heard=
+if env --default-signal true 2>/dev/null; then heard='env --default-signal'; fi
+export reports heard
 
 # Runs them all, and prints the number of each when it has ended.
 run_all() {
@@ -69,7 +72,7 @@ run_all() {
     while [ $((number += 1)) -le "$total" ]; do echo "$number"; done |
         xargs -n 1 -P "$jobs" sh -c '
             began=$(date +%s)
-            "$(cat "$reports/$1.program")" >"$reports/$1.log" 2>&1
+            $heard "$(cat "$reports/$1.program")" >"$reports/$1.log" 2>&1
             echo "$? $(($(date +%s) - began))" >"$reports/$1.status"
             echo "$1"' sh
 }

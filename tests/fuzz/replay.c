@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/check.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/lib/check.h"
 #include "train/config/config.h"
 #include "train/io/io.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "layers/nn.h"
-#include "tests/check.h"
 #include "tests/golden/block.h"
+#include "tests/lib/check.h"
 
 typedef struct {
     ag_params *params;

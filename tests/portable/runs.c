@@ -1,5 +1,5 @@
 /* runs.c - whole runs of the page's engine, which needs no more than a C library: a line for each, its
- * name and a hash of its rows of metrics and of its last weights. tests/portable.sh compares the lines
+ * name and a hash of its rows of metrics and of its last weights. portable.sh compares the lines
  * that several compilers, processors and C libraries print. */
 #include <stdint.h>
 #include <stdio.h>
