@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/check.h"
+#include "tests/lib/check.h"
 #include "train/probe/look.h"
 #include "train/probe/sites.h"
 
