@@ -54,7 +54,7 @@ static int group_of(const qkv_probe_ledger_column *c) {
 static bool add_row(void *ctx, int first, int next, const qkv_probe_ledger_row *row) {
     tally *t = ctx;
     double *sum = t->sum + (ptrdiff_t)++t->rows * GROUPS;
-    memcpy(sum, sum - GROUPS, GROUPS * sizeof *sum);
+    for (int i = 0; i < GROUPS; i++) sum[i] = sum[i - GROUPS];
     t->step[t->rows] = next;
     sum[FALL] += row->before - row->after;
     for (int i = 0; i < qkv_probe_ledger_columns(t->l); i++) {
