@@ -870,7 +870,7 @@ def only_what_is_asked_for_is_shown(b):
 
 def documented_frames_work(b):
     """The examples of docs/page.md: each block is put into a file beside the page, and what its frames show is asked for."""
-    doc = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'docs', 'page.md'), encoding='utf-8').read()
+    doc = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'docs', 'page.md'), encoding='utf-8').read()
     here = os.path.join(DIR, 'frames')
     os.makedirs(here, exist_ok=True)
     open(os.path.join(here, 'qkv.html'), 'w', encoding='utf-8').write(open(PAGE, encoding='utf-8').read())

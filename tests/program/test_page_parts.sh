@@ -7,4 +7,4 @@ here=$(dirname "$0")
 in_node() { needs node; }
 
 command -v node >/dev/null 2>&1 || { suite in_node; exit; }
-exec node "$here/page_parts.js" "$here/../train/page" "${SEED:-1}"
+exec node "$here/page_parts.js" "$here/../../train/page" "${SEED:-1}"
