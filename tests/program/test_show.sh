@@ -161,8 +161,9 @@ no_colour_into_a_file() {
 mistakes_are_said() {
     train plain && refused 2 'one run directory is needed, 0' show &&
         refused 2 'one run directory is needed, 2' show plain plain &&
-        refused 2 "--example: -1 is not" show plain --example -1 && refused 2 "--head: 'x'" show plain --head x &&
-        refused 2 "--head: '-2'" show plain --head -2 && refused 1 'nowhere' show nowhere &&
+        refused 2 "--example: -1 is not" show plain --example -1 &&
+        refused 2 "--head: 'x'" show plain --head x &&
+        refused 2 "--head: -2 is not" show plain --head -2 && refused 1 'nowhere' show nowhere &&
         refused 2 "did you mean '--head'" show plain --hed 0 || return 1
     ran 1 show plain --head 1 && grep -q 'no head 1' err || say 'there is no head 1'
 }
