@@ -31,7 +31,7 @@ static void leave_to_train(cli_settings *s, const cli_option *own) {
         if (!listed) o.help = NULL;
         if (listed || *o.name) s->option[kept++] = o;
     }
-    s->option[s->n_options = kept] = (cli_option){NULL, NULL, NULL, NULL};
+    s->option[s->n_options = kept] = (cli_option)CLI_END;
 }
 
 int cli_sweep_options(cli_settings *s, int argc, char **argv, const cli_option *own) {
