@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_ledger.sh - qkv ledger and its picture as a user calls them: rows add up, the run stays as it was to
 # the byte, PyTorch finds the same parts. QKV is the program's path. Reports in cmocka's words, for run.sh.
-. "$(dirname "$0")/program.sh" || exit 1
+. "$(dirname "$0")/../lib/program.sh" || exit 1
 
 train run --steps 40 --eval-every 10 --seed 3 --d-model 16 --save-every 10 || exit 1
 
@@ -166,14 +166,14 @@ pytorch_finds_the_same() {
         1000 --quiet &&
             "$double" ledger "d$optimizer" --from 1 --to 130 --every 8 --examples 32 --through layer0.attn \
         >out &&
-            python3 "$root/tests/ledger.py" "d$optimizer" "d$optimizer/ledger.csv" 32 1e-7 || return 1
+            python3 "$root/tests/program/ledger.py" "d$optimizer" "d$optimizer/ledger.csv" 32 1e-7 || return 1
     done
     # what is told apart wrongly is found
     sed 's/"embed.key:scores"/X/; s/"embed.key:values"/"embed.key:scores"/; s/X/"embed.key:values"/' \
         dadam/ledger.csv >dadam/wrong.csv
-    python3 "$root/tests/ledger.py" dadam dadam/wrong.csv 32 1e-7 >out && say "swapped ways pass"
+    python3 "$root/tests/program/ledger.py" dadam dadam/wrong.csv 32 1e-7 >out && say "swapped ways pass"
     sed '2s/^\([^,]*,[^,]*,[^,]*,[^,]*\),[^,]*/\1,0/' dadam/ledger.csv >dadam/wrong.csv
-    python3 "$root/tests/ledger.py" dadam dadam/wrong.csv 32 1e-7 >out && say "a missing part passes"
+    python3 "$root/tests/program/ledger.py" dadam dadam/wrong.csv 32 1e-7 >out && say "a missing part passes"
     [ -z "$complained" ]
 }
 
