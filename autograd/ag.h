@@ -65,7 +65,7 @@ struct ag_node {
  *     AG_NO_X         backward reads no input's value
  *     AG_NO_Y         backward does not read y
  *     AG_LINEAR       y is linear in each input while the others stay, but for numbers that do not depend
- *                     on it (a bias): slopes times values add up (why.h, tests/test_why.c)
+ *                     on it (a bias): slopes times values add up (why.h, tests/autograd/test_why.c)
  *     AG_LINEAR_IN(k) the same of input k alone */
 enum { AG_KINKS = 1, AG_ELEMENTWISE = 2, AG_IN_PLACE = 4, AG_NO_X = 8, AG_NO_Y = 16 };
 #define AG_LINEAR       0xffff0000u

@@ -16,7 +16,7 @@ trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 . "$(dirname "$0")/../lib/suite.sh" || exit 1
 
-pages=$(cd "$root/docs" && ls your-own-*.md)
+pages=$(cd "$root/docs" && ls your-own-*.md inside-a-step.md)
 commands=$("$qkv" --help | sed -n 's/^  qkv \([a-z]*\) .*/\1/p')
 tasks=$("$qkv" list tasks | sed 's/ .*//')
 newline='

@@ -23,7 +23,8 @@ static const cli_option options[] = {
     {"animate", NULL, "attention and circuits over the steps, as one moving picture (a gif)", NULL},
     {"frames", "N", "of so many steps, evenly apart (with --animate)", "40"},
     {"attention", NULL, "one example's attention, every layer and head", NULL},
-    {"example", "I", "which held-out example (with --attention)", "0"},
+    {"tape", NULL, "one example's graph: every node's value and gradient", NULL},
+    {"example", "I", "which held-out example (with --attention, --tape)", "0"},
     {"prompt", "TEXT", "this text instead, of a run on text (with --attention)", NULL},
     {"change", "CHANGE",
      "I,J exchanges what stands at two positions, I=WORD puts a word at one; the last layer before "
@@ -33,7 +34,7 @@ static const cli_option options[] = {
     {"answer", "NAME", "which of several answers is framed (with --attention)", NULL},
     {"data", "FILE",
      "where the file is now that the run read; a directory: all of them (with --attention, "
-     "--animate)",
+     "--animate, --tape)",
      "where it was"},
     CLI_OPTION_PLUGIN,
     {"out", "DIR", "where the pictures go", "RUN/plots; of several runs runs/compare"},
@@ -42,7 +43,7 @@ static const cli_option options[] = {
 typedef struct {
     qkv_plot_style style;
     const char *only, *out, *answer, *prompt, *change, *format_name;
-    bool attention, animate;
+    bool attention, animate, tape;
     long example, frames;  // -1: not given
     cli_state state;
     bool said_no_gnuplot;  // one line is enough
@@ -68,6 +69,7 @@ static int take_option(void *ctx, const char *name, const char *value) {
     if (strcmp(name, "change") == 0) return r->change = value, CLI_OK;
     if (strcmp(name, "answer") == 0) return r->answer = value, CLI_OK;
     if (strcmp(name, "attention") == 0) return r->attention = true, CLI_OK;
+    if (strcmp(name, "tape") == 0) return r->tape = true, CLI_OK;
     if (strcmp(name, "animate") == 0) return r->animate = true, CLI_OK;
     if (strcmp(name, "frames") == 0) {
         if (qkv_io_parse_int(value, &r->frames) && r->frames >= 2 && r->frames <= MOST_FRAMES)
@@ -93,12 +95,18 @@ static int check_options(const request *r, int n) {
         [QKV_PLOT_OF_RUNS] = "is of several runs, one is given",
         [QKV_PLOT_OF_STUDY] = "is drawn by qkv study",
         [QKV_PLOT_OF_EXAMPLE] = "is drawn with --attention",
+        [QKV_PLOT_OF_GRAPH] = "is drawn with --tape",
         [QKV_PLOT_OF_STEPS] = "is drawn with --animate"};
     if (n < 1) return cli_error(CLI_USAGE, "plot", "at least one run directory is needed");
     if (n > 32)
         return cli_error(CLI_USAGE, "plot", "at most 32 runs can be compared, %d are given", n);
     if (r->attention && n > 1)
         return cli_error(CLI_USAGE, "plot", "--attention is of one run, %d are given", n);
+    if (r->tape && (n > 1 || r->attention || r->animate || r->only))
+        return cli_error(CLI_USAGE, "plot", "--tape %s",
+                         n > 1     ? "is of one run"
+                         : r->only ? "is one picture, --only has no say"
+                                   : "is a picture of its own, ask for one");
     if (r->animate && (n > 1 || r->attention || r->only || r->format_name))
         return cli_error(CLI_USAGE, "plot", "--animate %s",
                          n > 1            ? "is of one run"
@@ -107,10 +115,10 @@ static int check_options(const request *r, int n) {
                                           : "is one picture, --only has no say");
     if (r->frames >= 0 && !r->animate)
         return cli_error(CLI_USAGE, "plot", "--frames goes with --animate");
-    if (r->state.at != QKV_RUN_NEWEST && !r->attention && !r->animate)
-        return cli_error(CLI_USAGE, "plot", "--at goes with --attention or --animate");
-    if (r->example >= 0 && !r->attention)
-        return cli_error(CLI_USAGE, "plot", "--example goes with --attention");
+    if (r->state.at != QKV_RUN_NEWEST && !r->attention && !r->animate && !r->tape)
+        return cli_error(CLI_USAGE, "plot", "--at goes with --attention, --animate or --tape");
+    if (r->example >= 0 && !r->attention && !r->tape)
+        return cli_error(CLI_USAGE, "plot", "--example goes with --attention or --tape");
     if (r->example >= 0 && r->prompt)
         return cli_error(CLI_USAGE, "plot", "--example and --prompt are two examples, ask for one");
     const qkv_plot_info *p = qkv_plot_list();
@@ -188,6 +196,30 @@ static int plot_example(request *r, const char *run) {
     return code_of(qkv_plot_example(r->out ? r->out : run, r->out, &r->style, report, r));
 }
 
+/* The graph of one example of a run. */
+static int plot_tape(request *r, const char *run) {
+    char error[QKV_IO_ERROR], title[300], shown[200];
+    qkv_run_progress progress;
+    qkv_probe_tape tape;
+    int code;
+    const long example = r->example < 0 ? 0 : r->example;
+    qkv_trainer *t = cli_open_run("plot", run, &r->state, true, &progress, &code);
+    if (!t) return code;
+    tensor_arena *arena = tensor_arena_new(NULL);
+    code = cli_has_example("plot", "example", t, r->example);
+    snprintf(title, sizeof title, "%s after %d steps, held-out example %ld",
+             qkv_io_printable(run, shown, sizeof shown), progress.step, example);
+    const bool written = code == CLI_OK && qkv_probe_tape_new(t, false, arena, &tape, error) &&
+                         qkv_probe_tape_load(&tape, "test", (uint64_t)example, error) &&
+                         qkv_probe_tape_run(&tape, true, error) &&
+                         qkv_run_write_tape(&cli_files, &tape, title, r->out ? r->out : run, error);
+    tensor_arena_free(arena);
+    qkv_trainer_free(t);
+    if (code != CLI_OK) return code;
+    if (!written) return cli_error(CLI_FAILED, "plot", "%s", error);
+    return code_of(qkv_plot_tape(r->out ? r->out : run, r->out, &r->style, report, r));
+}
+
 static void say_frames(void *ctx, int done, int total) {
     (void)ctx;
     cli_progress_at(done, total, "frames");
@@ -250,11 +282,12 @@ int cli_plot(int argc, char **argv) {
     code = check_options(&r, n);
     if (code == CLI_OK) code = cli_check_style("plot", &r.style);
     if (code != CLI_OK) return code;
-    const bool curves = !r.animate && !r.attention;
+    const bool curves = !r.animate && !r.attention && !r.tape;
     for (int i = 0; i < n && code == CLI_OK; i++) code = check_run(runs[i], curves);
     if (code != CLI_OK) return code;
     if (r.animate) return plot_animation(&r, runs[0]);
     if (r.attention) return plot_example(&r, runs[0]);
+    if (r.tape) return plot_tape(&r, runs[0]);
     if (n > 1) return plot_comparison(&r, runs, n);
     begin_drawing();
     qkv_plot_status s = qkv_plot_run(runs[0], r.out, &r.style, r.only, report, &r);

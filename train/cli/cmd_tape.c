@@ -73,10 +73,12 @@ static int take_option(void *ctx, const char *name, const char *value) {
 
 /* ---- files ---- */
 
-static bool write_npy(const char *dir, const char *name, const char *ending, tensor x,
+static bool write_npy(const char *dir, const ag_node *node, const char *ending, tensor x,
                       char *error) {
-    char file[300], path[QKV_IO_PATH];
-    snprintf(file, sizeof file, "%.200s%s.npy", name, ending);
+    char file[300], path[QKV_IO_PATH], number[16] = "";
+    if (ag_find(node->graph, node->name) != node)  // a later one has its name
+        snprintf(number, sizeof number, "#%d", node->index);
+    snprintf(file, sizeof file, "%.200s%s%s.npy", node->name, number, ending);
     for (char *c = file; *c; c++)
         if (*c == '/') *c = '-';
     return qkv_io_path(path, dir, file, error) && qkv_io_npy_write(&cli_files, path, &x, error);
@@ -92,8 +94,8 @@ static int write_files(const cli_taped *v, const request *r, const ag_node *only
         if (only && node != only) continue;
         tensor grad = node->val;
         grad.x = node->grad;
-        if (!write_npy(r->npy, node->name, "", node->val, error) ||
-            (node->has_grad && !write_npy(r->npy, node->name, ".grad", grad, error)))
+        if (!write_npy(r->npy, node, "", node->val, error) ||
+            (node->has_grad && !write_npy(r->npy, node, ".grad", grad, error)))
             return cli_error(CLI_FAILED, "tape", "%s", error);
         n += 1 + node->has_grad;
     }

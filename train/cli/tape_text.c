@@ -118,8 +118,13 @@ static void print_numbers(const cli_taped *v, const ag_node *node, const char *w
     for (size_t p = 0; p < planes && p < 16; p++) {
         printf("\n%s", what);
         if (unit) printf(" in units of 1e%d", unit);
-        if (planes > 1)
-            printf(", %s", label_of(v, node, s.rank - 3, (int)p, 20, text, sizeof text));
+        if (planes > 1) {
+            qkv_probe_tape_label(&v->tape, node, s.rank - 3, (int)p, text, sizeof text);
+            if (*text)
+                printf(", %s", text);
+            else
+                printf(", plane %zu", p);
+        }
         printf("\n");
         print_plane(v, node, x + p * each, rows, cols, pow(10, unit));
     }
@@ -215,6 +220,29 @@ void cli_tape_print_why(const cli_taped *v, const ag_node *y, size_t at, const a
     }
 }
 
+/* Of a gradient without parts: what of its readers is 0. */
+static void print_why_nothing(const cli_taped *v, const ag_node *x) {
+    bool read = false;
+    for (int i = x->index + 1; i < ag_count(v->tape.w->graph); i++) {
+        const ag_node *y = ag_at(v->tape.w->graph, i);
+        bool reads = false;
+        for (int k = 0; k < y->n_in; k++) reads = reads || y->in[k] == x;
+        if (!reads) continue;
+        read = true;
+        const double size = y->has_grad ? qkv_probe_tape_size(y->grad, y->val.n) : 0;
+        if (size > 0)
+            cli_print(
+                "%s reads it: its gradients are not 0 (root mean square %.4g), but they stand "
+                "where\nthis number is not read, or the slopes by it are 0: see its other "
+                "inputs (--node %s).\n",
+                y->name, size, y->name);
+        else
+            printf("%s reads it, and the gradients of that are 0 themselves (--why-grad %s[..]).\n",
+                   y->name, y->name);
+    }
+    if (!read) printf("Nothing reads it.\n");
+}
+
 void cli_tape_print_why_grad(const cli_taped *v, const ag_node *x, size_t at, const ag_reasons *r) {
     double sum = 0;
     printf("The gradient of ");
@@ -226,7 +254,7 @@ void cli_tape_print_why_grad(const cli_taped *v, const ag_node *x, size_t at, co
     }
     for (size_t k = 0; k < r->n; k++) sum += r->term[k].part;
     if (r->n == 0) {
-        printf("No number that is made of it has a gradient and a slope by it that are not 0.\n");
+        print_why_nothing(v, x);
         return;
     }
     cli_print(
@@ -240,7 +268,7 @@ void cli_tape_print_path(const cli_taped *v, const ag_node *x, size_t at, const 
     printf("From ");
     print_where(v, x, at);
     cli_print(", gradient %.6g, by the largest part each time\n\n", r->value);
-    if (r->n == 0) printf("There is no way up: no part of it is another than 0.\n");
+    if (r->n == 0) print_why_nothing(v, x);
     if (r->n) print_terms(v, r, 0, r->n, true);
 }
 

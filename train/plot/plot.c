@@ -10,7 +10,7 @@
 #include "train/plot/gnuplot.h"
 #include "train/plot/scripts.h"
 
-enum { SERIES, MAPS, RUNS, TABLE, ONE, FRAMES, MOST_RUNS = 32, STEM = 32 };
+enum { SERIES, MAPS, RUNS, TABLE, ONE, FRAMES, GRAPH, MOST_RUNS = 32, STEM = 32 };
 
 typedef struct {
     int kind;
@@ -22,6 +22,7 @@ typedef struct {
      (kind) == RUNS     ? QKV_PLOT_OF_RUNS    \
      : (kind) == TABLE  ? QKV_PLOT_OF_STUDY   \
      : (kind) == ONE    ? QKV_PLOT_OF_EXAMPLE \
+     : (kind) == GRAPH  ? QKV_PLOT_OF_GRAPH   \
      : (kind) == FRAMES ? QKV_PLOT_OF_STEPS   \
                         : QKV_PLOT_OF_RUN},
 static const qkv_plot_info list[] = {
@@ -90,6 +91,7 @@ static qkv_plot_status write_maps(qkv_plot_draft *d, const job *j, int plot, qkv
 
 static qkv_plot_status write_data(qkv_plot_draft *d, const job *j, int plot, char *why) {
     const origin *o = &origins[plot];
+    char probe[QKV_IO_PATH];
     tensor_arena *arena = tensor_arena_new(NULL);
     qkv_io_text csv = {.arena = arena};
     if (!arena) return qkv_io_fail(why, "out of memory"), QKV_PLOT_FAILED;
@@ -99,6 +101,11 @@ static qkv_plot_status write_data(qkv_plot_draft *d, const job *j, int plot, cha
         case ONE:
         case MAPS: status = write_maps(d, j, plot, &csv, why); break;
         case TABLE: status = qkv_plot_copy(&csv, j->runs[0], o->source, why); break;
+        case GRAPH:
+            status = qkv_io_path(probe, j->runs[0], "probe", why)
+                         ? qkv_plot_copy(&csv, probe, o->source, why)
+                         : QKV_PLOT_FAILED;
+            break;
         case FRAMES: status = qkv_plot_frames(&csv, j->runs[0], o->source, why); break;
         case RUNS: status = qkv_plot_several(&csv, j->runs, j->n, o->source, why); break;
     }
@@ -233,6 +240,11 @@ qkv_plot_status qkv_plot_run(const char *run, const char *out, const qkv_plot_st
 qkv_plot_status qkv_plot_example(const char *run, const char *out, const qkv_plot_style *style,
                                  qkv_plot_report *report, void *ctx) {
     return draw_one(run, out, QKV_PLOT_OF_EXAMPLE, NULL, style, report, ctx);
+}
+
+qkv_plot_status qkv_plot_tape(const char *run, const char *out, const qkv_plot_style *style,
+                              qkv_plot_report *report, void *ctx) {
+    return draw_one(run, out, QKV_PLOT_OF_GRAPH, NULL, style, report, ctx);
 }
 
 qkv_plot_status qkv_plot_animation(const char *run, const char *out, const qkv_plot_style *style,

@@ -61,6 +61,7 @@ typedef enum {
     QKV_PLOT_OF_RUNS,     // of several, by qkv_plot_compare
     QKV_PLOT_OF_STUDY,    // by qkv_plot_study
     QKV_PLOT_OF_EXAMPLE,  // by qkv_plot_example
+    QKV_PLOT_OF_GRAPH,    // by qkv_plot_tape
     QKV_PLOT_OF_STEPS     // by qkv_plot_animation
 } qkv_plot_of;
 
@@ -94,6 +95,10 @@ qkv_plot_status qkv_plot_compare(const char *const *runs, int n, const char *dir
 /* Draws example.* (in `out`, or run/plots) from run/probe/example-*.csv: an example's attention. */
 qkv_plot_status qkv_plot_example(const char *run, const char *out, const qkv_plot_style *style,
                                  qkv_plot_report *report, void *ctx);
+
+/* Draws tape.* (in `out`, or run/plots) from run/probe/tape.csv: the graph of an example. */
+qkv_plot_status qkv_plot_tape(const char *run, const char *out, const qkv_plot_style *style,
+                              qkv_plot_report *report, void *ctx);
 
 /* Draws animation.gif (in `out`, or run/plots) from run/probe/frames.csv: attention and circuits over the
  * steps. The style's format has no say. */

@@ -7,6 +7,7 @@
 #define QKV_PROBE_TAPE_H
 
 #include "autograd/why.h"
+#include "train/io/text.h"
 #include "train/trainer/trainer.h"
 
 #ifdef __cplusplus
@@ -69,9 +70,15 @@ char *qkv_probe_tape_words(const qkv_probe_tape *tape, const ag_node *node, size
 /* The first dimension that is shown: 1 where the first is the batch of one. */
 int qkv_probe_tape_first(const ag_node *node);
 
-/* The node "NAME", or with `at` not NULL the number "NAME[i,j]"; leading indices of a dimension of one
- * may be left out. NULL with a sentence. */
+/* The node "NAME" (the last one of that name) or "#51" (that of this number); with `at` not NULL the
+ * number "NAME[i,j]", of which leading indices of a dimension of one may be left out. NULL with a
+ * sentence. */
 ag_node *qkv_probe_tape_find(const qkv_probe_tape *tape, const char *text, size_t *at, char *error);
+
+/* The graph as a picture's table, after qkv_probe_tape_run() with `back`: maps, labels and lines in pixels
+ * (train/plot/tape.gp). */
+bool qkv_probe_tape_graph(const qkv_probe_tape *tape, const char *title, qkv_io_text *out,
+                          char *error);
 
 /* ---- the next step ---- */
 

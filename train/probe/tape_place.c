@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "train/io/given.h"
+#include "train/io/number.h"
 #include "train/probe/tape.h"
 
 const char *qkv_probe_tape_formula(const ag_node *node) {
@@ -115,7 +116,9 @@ ag_node *qkv_probe_tape_find(const qkv_probe_tape *tape, const char *text, size_
     const char *bracket = at ? strrchr(text, '[') : NULL;
     const size_t n = bracket ? (size_t)(bracket - text) : strlen(text);
     snprintf(name, sizeof name, "%.*s", (int)(n < 255 ? n : 255), text);
-    ag_node *node = ag_find(tape->w->graph, name);
+    long index;
+    const bool by_number = *name == '#' && qkv_io_parse_int(name + 1, &index) && index < 1 << 30;
+    ag_node *node = by_number ? ag_at(tape->w->graph, (int)index) : ag_find(tape->w->graph, name);
     if (!node) return no_node(tape, name, error);
     return !at || take_place(node, bracket ? bracket : "", at, error) ? node : NULL;
 }

@@ -184,3 +184,17 @@ bool qkv_run_write_example(const qkv_io *io, qkv_trainer *t, const char *run, in
     tensor_arena_free(arena);
     return ok;
 }
+
+bool qkv_run_write_tape(const qkv_io *io, const qkv_probe_tape *tape, const char *title,
+                        const char *run, char *error) {
+    char dir[QKV_IO_PATH];
+    io = qkv_io_of(io);
+    if (!qkv_io_path(dir, run, "probe", error) || !qkv_io_make_directory(io, dir, error))
+        return false;
+    qkv_io_text text = {.arena = tensor_arena_new(NULL)};
+    const bool ok = text.arena ? qkv_probe_tape_graph(tape, title, &text, error) &&
+                                     write_text(io, dir, "tape.csv", text.at, text.n, error)
+                               : qkv_io_fail(error, "out of memory");
+    tensor_arena_free(text.arena);
+    return ok;
+}

@@ -2,6 +2,7 @@
 #ifndef QKV_RUN_FILES_H
 #define QKV_RUN_FILES_H
 
+#include "train/probe/tape.h"
 #include "train/run/run.h"
 
 /* Makes the directory of the options, which is copied to `dir`, and locks it. One with a run in it is
@@ -34,6 +35,10 @@ bool qkv_run_write_probes(const qkv_io *io, qkv_trainer *t, const qkv_probe_circ
  * before and after it (see qkv_probe_changed_maps(); NULL: none); earlier ones are removed. */
 bool qkv_run_write_example(const qkv_io *io, qkv_trainer *t, const char *dir, int readout,
                            const char *change, char *error);
+
+/* probe/tape.csv of the example that is loaded in the tape: its graph as a picture. */
+bool qkv_run_write_tape(const qkv_io *io, const qkv_probe_tape *tape, const char *title,
+                        const char *dir, char *error);
 
 /* probe/frames.csv of the directory `to`: what can be seen of a run at `frames` steps (at least 2) from
  * its first to o->at, evenly apart, trained for once more: attention (of one example asked for each entry,

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "autograd/graph_internal.h"
-#include "tests/mutants.h"
-#include "tests/world.h"
+#include "tests/lib/mutants.h"
+#include "tests/lib/world.h"
 
 static const double U = (double)REAL_EPSILON;
 static tensor_arena *mem;
