@@ -351,9 +351,21 @@ static void run_victim(void *ctx) {
     qkv_config c = small_config(&spec);
     qkv_run_summary summary = {0};
     char error[QKV_IO_ERROR];
-    v->io =
-        (qkv_io){v_open,   v_read,  v_write, v_size, v_truncate,          v_sync, v_close, v_rename,
-                 v_unlink, v_mkdir, v_lock,  v_list, qkv_io_posix.target, v};
+    v->io = (qkv_io){v_open,
+                     v_read,
+                     v_write,
+                     v_size,
+                     v_truncate,
+                     v_sync,
+                     v_close,
+                     v_rename,
+                     v_unlink,
+                     v_mkdir,
+                     v_lock,
+                     v_list,
+                     qkv_io_posix.target,
+                     qkv_io_posix.claim,
+                     v};
     qkv_run_options o = {
         .dir = v->dir, .threads = 1, .resume = v->resume, .save_every = 1, .keep = KEEP};
     if (qkv_run_train(&v->io, &c, &spec, &o, &summary, error) == QKV_IO_OK) return;
