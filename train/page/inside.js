@@ -16,7 +16,7 @@ const qkvInside = (() => {
         mix: {title: "mix", name: "mix", hue: "what"},
         o: {title: "o", name: "output", hue: "what"},
         out: {title: "out", name: "layer's result", hue: "stored"},
-        final: {title: "h", name: "sum", hue: "stored"},
+        final: {title: "h", name: "final", hue: "stored"},
         logits: {title: "logits", name: "logits", hue: "what"},
         loss: {title: "L", name: "loss", hue: "look"},
     };
@@ -228,7 +228,7 @@ const qkvInside = (() => {
                 data.source :
                 most([...x], Math.abs);
         const row = c.rows === 1 ? 0 :
-            key === "x"          ? data.row :
+            "ex".includes(key)   ? data.row :
                                    Math.max(0, Math.min(data.source, c.rows - 1));
         return row * c.cols + most([...x].slice(row * c.cols, (row + 1) * c.cols), Math.abs);
     }
@@ -281,7 +281,7 @@ const qkvInside = (() => {
             weights: () =>
                 push("How the loss would change with each weight: dL/dmix times the value there."),
             scores: () => push(
-                "A score matters as far as its value is worth more than the mean of what is looked at."),
+                "A score is pushed by how much better its value is than the mean of what is looked at."),
             q: () => push("The query's gradient: each score's gradient times its key."),
             k: () => push("The keys' gradients: each score's gradient times the query."),
             v: () => push("The values' gradients: dL/dmix, as much of it as they were looked at."),

@@ -184,6 +184,10 @@ const qkvTouch = (page) => {
                 "Space plays and pauses; comma and full stop go one step back and on; Home and End to the first and last. In the example: Enter does what a click does, x exchanges (once on each), arrow keys up and down change the word, left and right move."
             ],
             [
+                "Inside one step",
+                "The panel below the example walks one question forward and backward. A click on a number shows what it is made of. By keyboard: space and the arrow keys go from card to card; in a card the arrow keys move, Enter explains."
+            ],
+            [
                 "Go back",
                 "The slider and the curves go to any step. It is computed again from a state that was kept, to the same bits: a run is a function of its options."
             ],
