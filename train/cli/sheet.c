@@ -169,8 +169,9 @@ static void print_for_people(const cli_sheet *s) {
     json_t *value;
     const char *heading;
     int k = 0;
-    json_object_foreach(json_array_get(s->rows, 0), heading, value)
+    json_object_foreach(json_array_get(s->rows, 0), heading, value) {
         if (k < MOST) columns[k++] = column_of(s, heading);
+    }
     for (int i = -1; i < (int)json_array_size(s->rows); i++) print_line(s, i, columns);
 }
 

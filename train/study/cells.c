@@ -43,8 +43,9 @@ static void list_columns(const qkv_study *s, const qkv_study_cell *cells, int n,
     json_t *value;
     for (int v = 0; v < s->n_variants; v++) {
         json_t *set = json_loads(s->variant[v].json, 0, NULL);
-        json_object_foreach(set, field, value)
+        json_object_foreach(set, field, value) {
             if (is_option_column(field)) add_name(options, field);
+        }
         json_decref(set);
     }
     for (int i = 0; i < n; i++) {

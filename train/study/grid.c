@@ -30,7 +30,7 @@ static bool add_value(json_t *list, json_t *value, char *error) {
     bool there = false;
     if (!value) return qkv_io_fail(error, "out of memory");
     if (json_array_size(list) < 1000)  // the cells of a longer one are compared
-        json_array_foreach(list, i, other) there = there || json_equal(other, value);
+        json_array_foreach(list, i, other) { there = there || json_equal(other, value); }
     if (there) return json_decref(value), true;
     return json_array_append_new(list, value) == 0 || qkv_io_fail(error, "out of memory");
 }

@@ -90,7 +90,7 @@ bool qkv_study_rows_filter(qkv_study_rows *r, const char *conditions, char *erro
     if (!words) return qkv_io_fail(error, "out of memory");
     for (char *w = strtok_r(strcpy(words, conditions), " ", &save); w;
          w = strtok_r(NULL, " ", &save)) {
-        condition c;
+        condition c = {.column = -1};
         int kept = 0;
         if (!read_condition(r, w, &c, error)) return false;
         for (int i = 0; i < r->n; i++)

@@ -106,9 +106,10 @@ static qkv_io_status read_run(const qkv_io *io, tensor_arena *arena, const char 
         json_decref(o);
         return qkv_io_fail(error, "'%.200s/config.json' is no configuration", dir), QKV_IO_DAMAGED;
     }
-    json_object_foreach(o, key, value)
+    json_object_foreach(o, key, value) {
         if (!qkv_config_is_remark(key) && strcmp(key, "seed") != 0)
             json_object_set(options, key, value);
+    }
     json_object_set(options, "seed", json_object_get(o, "seed"));
     json_decref(o);
     return read_metrics(io, arena, dir, measures, error);
@@ -120,9 +121,11 @@ static void add_keys(json_t *keys, json_t *rows, bool seed) {
     json_t *row, *value;
     const char *key;
     size_t i;
-    json_array_foreach(rows, i, row)
-        json_object_foreach(row, key, value) if (seed || strcmp(key, "seed") != 0)
-            json_object_set_new(keys, key, json_true());
+    json_array_foreach(rows, i, row) {
+        json_object_foreach(row, key, value) {
+            if (seed || strcmp(key, "seed") != 0) json_object_set_new(keys, key, json_true());
+        }
+    }
 }
 
 static const char *kept(tensor_arena *arena, const json_t *value) {

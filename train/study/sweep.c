@@ -208,7 +208,6 @@ bool qkv_study_sweep_check(const qkv_study_sweep *w, const struct qkv_config_plu
     json_t *idle = json_object();  // options without an effect so far, and why
     const char *field;
     json_t *value;
-    void *next;
     bool ok = true;
     *unfit = 0;
     *why = '\0';
@@ -236,8 +235,9 @@ bool qkv_study_sweep_check(const qkv_study_sweep *w, const struct qkv_config_plu
         data_release(&spec);
     }
     if (ok && *unfit == w->study->n_variants) ok = qkv_io_fail(error, "%s", why);
-    json_object_foreach_safe(idle, next, field, value) if (ok && json_is_string(value)) ok =
-        qkv_io_fail(error, "%s", json_string_value(value));
+    json_object_foreach(idle, field, value) {
+        if (ok && json_is_string(value)) ok = qkv_io_fail(error, "%s", json_string_value(value));
+    }
     json_decref(idle);
     return ok;
 }
