@@ -35,7 +35,8 @@ train() {
     shift 2
     case $1 in
         train) "$QKV" "$@" --out "$run" --force --quiet && "$QKV" plot "$run" --only "$plot" ;;
-        ledger) "$QKV" train --out "$run" --force --quiet && "$QKV" ledger "$run" && "$QKV" plot "$run" --ledger ;;
+        ledger) "$QKV" train --out "$run" --force --quiet && "$QKV" ledger "$run" &&
+            "$QKV" plot "$run" --ledger ;;
         study) "$QKV" "$@" --out "$run" --quiet || [ -s "$run/plots/$plot.csv" ] ;; # its bands may fail
         page) from_page "$@" && "$QKV" plot "$run" --only "$plot" ;;
     esac >/dev/null
