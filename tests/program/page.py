@@ -886,9 +886,13 @@ def documented_frames_work(b):
             sys.modules['IPython'], sys.modules['IPython.display'] = types.ModuleType('IPython'), display
             cell = text.strip().rsplit('\n', 1)
             names = {}
+            before = os.getcwd()
             os.chdir(here)
-            exec(cell[0], names)
-            text = eval(cell[1], names)
+            try:
+                exec(cell[0], names)
+                text = eval(cell[1], names)
+            finally:
+                os.chdir(before)
         path = os.path.join(here, '%d.html' % i)
         open(path, 'w', encoding='utf-8').write('<!doctype html><meta charset="utf-8"><title>x</title>' + text.replace('data-src=', 'src='))
         b.driver.get('file://' + path)
