@@ -185,7 +185,7 @@ check_fast_math() {
 
 # What people read. A long sentence and a phrase to avoid must be found, too.
 check_words() {
-    printf 'One can see %s.\n' "$(seq -s ' ' 30)" >$OUT/wordy
+    mkdir -p $OUT && printf 'One can see %s.\n' "$(seq -s ' ' 30)" >$OUT/wordy
     [ "$(awk -f tests/checks/words.awk $OUT/wordy | wc -l)" -eq 2 ] || echo "words.awk finds nothing"
     find README.md CONTRIBUTING.md docs -name '*.md' ! -name findings.md ! -name notes.md |
         sort | xargs awk -f tests/checks/words.awk

@@ -97,8 +97,7 @@ static qkv_io_status read_run(const qkv_io *io, tensor_arena *arena, const char 
     char *text;
     size_t n;
     const qkv_io_status status = qkv_run_config_text(io, dir, &text, &n, error);
-    if (status != QKV_IO_OK)
-        return status == QKV_IO_DAMAGED ? QKV_IO_DAMAGED : QKV_IO_FAILED;
+    if (status != QKV_IO_OK) return status == QKV_IO_DAMAGED ? QKV_IO_DAMAGED : QKV_IO_FAILED;
     json_t *o = json_loadb(text, n, 0, NULL), *value;
     const char *key;
     tensor_malloc.release(NULL, text);
