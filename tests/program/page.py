@@ -863,7 +863,7 @@ def only_what_is_asked_for_is_shown(b):
     b.still()
     assert panels(b) == ['loss']
     b.js('location.hash = ""')
-    b.until(lambda: len(panels(b)) == 8, 'the whole page')
+    b.until(lambda: len(panels(b)) == 9, 'the whole page')
     b.still()
     b.quiet()
 

@@ -41,7 +41,10 @@ static double number(const search *a, const ag_node *node, size_t k) {
     return node->has_grad && node->grad ? (double)node->grad[k] : 0;
 }
 
-static bool no_memory(search *a) { return qkv_io_fail(a->error, "out of memory"); }
+static bool no_memory(search *a) {
+    qkv_io_fail(a->error, "out of memory");
+    return false;
+}
 
 /* What one number's own reasons add, when it matters by `slope`. */
 static bool ask(search *a, ag_node *node, size_t at, double slope, bool linear) {

@@ -235,6 +235,7 @@ const qkvStep = (page) => {
     function build(described) {
         run = described;
         data = null;
+        if (state.show.includes("step") && !state.inside) state.inside = "forward";
         stop();
         stage.forget();
         parts.of.replaceChildren(
