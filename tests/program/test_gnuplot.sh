@@ -108,7 +108,7 @@ the_pages_pictures() {
     [ -n "$versions" ] || cannot 'no gnuplot' || return
     drawn=0
     while read -r name kind _; do
-        case $name in '#'* | '') continue ;; esac
+        case $name in '#'* | '' | *.gif) continue ;; esac # of a moving one a part of the data is kept
         csv=$root/docs/pictures/${name%.png}.csv
         for gap in 0 $(case $kind in lines) echo '5 8' ;; bars) echo 3 ;; esac); do
             rm -rf page && mkdir -p page/plots && { cat "$root/train/plot/common.gp" && echo &&
