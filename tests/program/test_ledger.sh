@@ -133,7 +133,7 @@ its_picture_is_drawn() {
         grep -q 'The loss falls by' drawn/plots/ledger.svg && grep -q 'unembedding' drawn/plots/ledger.svg &&
         ran 0 plot drawn --ledger --format txt && line 'embeddings' && line 'training step' &&
         refused 2 "--ledger is of one run" plot drawn run --ledger &&
-        refused 2 "--ledger is a picture of its own" plot drawn --ledger --attention &&
+        refused 2 "--ledger does nothing with --attention" plot drawn --ledger --attention &&
         refused 2 "is drawn with --ledger" plot drawn --only ledger || return 1
     # its areas are the table's numbers
     python 'import csv

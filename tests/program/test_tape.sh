@@ -154,7 +154,7 @@ a_picture() {
     ran 0 plot deep --tape --example 2 --at 1 --out pic --format svg &&
         grep -q 'layer1.mlp.hidden' pic/tape.svg || return 1
     refused 2 '--tape is of one run' plot plain deep --tape &&
-        refused 2 'ask for one' plot plain --tape --attention &&
+        refused 2 'does nothing with --attention' plot plain --tape --attention &&
         refused 2 'there is no state at step 9' plot plain --tape --at 9
 }
 

@@ -11,7 +11,7 @@ const qkvStage = (page, {open, choose}) => {
     const lines = svg("svg", {class: "lines", "aria-hidden": "true"}),
           stage = make("div", {class: "stage", id: "inside-stage"}),
           heard = make("p", {class: "hidden", "aria-live": "polite", id: "inside-cell"}),
-          tip = make("div", {class: "tip", hidden: true}),
+          tip = make("div", {class: "tip of-step", hidden: true}),
           table = make(
               "details", {class: "numbers", id: "inside-table"},
               make("summary", {text: "This card as a table"}), make("div"));
