@@ -148,6 +148,7 @@ static void take(const qkv_io_stored *to, const qkv_io_stored *from) {
 
 qkv_io_status qkv_run_restore(const qkv_io *io, qkv_trainer *t, qkv_run_progress *p,
                               const char *path, char *error) {
+    if (!QKV_IO_GIVEN(error, t, p, path)) return QKV_IO_FAILED;
     return qkv_run_restore_as(io, t, p, path, false, error);
 }
 
