@@ -6,7 +6,7 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 . "$(dirname "$0")/../lib/suite.sh" || exit 1
-echo "registered 22"
+if env --default-signal true 2>/dev/null; then echo "registered 23"; else echo "registered 22"; fi
 
 # Makes the program $dir/NAME of the shell commands on standard input.
 program() {
