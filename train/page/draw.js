@@ -243,7 +243,7 @@ const qkvDraw = (() => {
             g.lineTo(box.x + box.w, Y(tick));
             g.stroke();
             g.fillStyle = t.faint;
-            g.fillText(String(tick), box.x - 5, Y(tick));
+            g.fillText(String(tick).replace("-", "−"), box.x - 5, Y(tick));
         }
         g.textAlign = "center";
         g.textBaseline = "top";

@@ -29,6 +29,7 @@ void qkv_page_run_free(qkv_page_run *r) {
     free(r->state);
     qkv_run_layout_free(&r->layout);
     if (r->looking) tensor_arena_free(r->looking);
+    qkv_probe_ledger_free(r->ledger);
     tensor_arena_free(r->arena);
     qkv_trainer_free(r->t);
     free(r);
@@ -48,13 +49,12 @@ int qkv_page_end(const qkv_page *p) { return p->run ? p->run->end : 0; }
 
 /* ---- kept states ---- */
 
-static size_t state_size(const qkv_page_run *r) {
+size_t qkv_page_state_size(const qkv_page_run *r) {
     const qkv_optim *o = qkv_trainer_optim(r->t);
     return ag_params_size(o->params) * (size_t)(1 + QKV_OPTIM_MOMENTS);
 }
 
-/* Between the trainer and flat memory: parameters, then moments. */
-static void state_copy(qkv_page_run *r, real *x, bool out) {
+void qkv_page_state_copy(qkv_page_run *r, real *x, bool out) {
     const qkv_optim *o = qkv_trainer_optim(r->t);
     size_t size = ag_params_size(o->params);
     for (int i = 0; i < ag_params_count(o->params); i++) {
@@ -69,12 +69,17 @@ static void state_copy(qkv_page_run *r, real *x, bool out) {
     }
 }
 
+/* The ledger begins a row where the scores open (ledger.h). */
+static bool is_kept(const qkv_page_run *r, int step) {
+    return step % r->spacing == 0 || step == qkv_trainer_config(r->t)->scores_from;
+}
+
 /* Drops every state that is not on the (doubled) spacing. */
 static void thin(qkv_page_run *r) {
     int kept = 0;
     r->spacing *= 2;
     for (int i = 0; i < r->states; i++) {
-        if (r->state[i].pinned || r->state[i].step % r->spacing == 0)
+        if (r->state[i].pinned || is_kept(r, r->state[i].step))
             r->state[kept++] = r->state[i];
         else
             free(r->state[i].x);
@@ -86,29 +91,34 @@ static void thin(qkv_page_run *r) {
 static bool keep(qkv_page_run *r, bool pinned) {
     for (int i = 0; i < r->states; i++)
         if (r->state[i].step == r->step && !pinned) return true;
-    if (!pinned && (size_t)(r->states + 1) * state_size(r) * sizeof(real) > r->budget) {
+    if (!pinned && (size_t)(r->states + 1) * qkv_page_state_size(r) * sizeof(real) > r->budget) {
         thin(r);
-        if (r->step % r->spacing) return true;
+        if (!is_kept(r, r->step)) return true;
     }
     qkv_page_state *list = grown(r->state, r->states, &r->states_room, sizeof *r->state);
     if (!list) return false;
     r->state = list;
-    real *x = calloc(state_size(r), sizeof *x);
+    real *x = calloc(qkv_page_state_size(r), sizeof *x);
     if (!x) return false;
-    state_copy(r, x, true);
+    qkv_page_state_copy(r, x, true);
     r->state[r->states++] = (qkv_page_state){r->step, pinned, x};
     return true;
 }
 
-/* Goes to the latest kept state up to `step`, unless the present one is nearer. */
-static void go_to_state(qkv_page_run *r, int step) {
+const qkv_page_state *qkv_page_state_up_to(const qkv_page_run *r, int step) {
     const qkv_page_state *best = NULL;
     for (int i = 0; i < r->states; i++) {
         const qkv_page_state *s = &r->state[i];
         if (s->step <= step && (!best || s->step >= best->step)) best = s;
     }
+    return best;
+}
+
+/* Goes to the latest kept state up to `step`, unless the present one is nearer. */
+static void go_to_state(qkv_page_run *r, int step) {
+    const qkv_page_state *best = qkv_page_state_up_to(r, step);
     if (!best || (r->step <= step && r->step >= best->step)) return;
-    state_copy(r, best->x, false);
+    qkv_page_state_copy(r, best->x, false);
     r->step = best->step;
     r->has_gradient = r->diverged = false;
 }
@@ -189,7 +199,7 @@ bool qkv_page_go(qkv_page *p, int step, int most) {
         qkv_trainer_update(r->t, r->step, &r->gradient);
         r->step++;
         r->has_gradient = false;
-        if (r->step % r->spacing == 0) keep(r, false);
+        if (is_kept(r, r->step)) keep(r, false);
     }
     return false;
 }

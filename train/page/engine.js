@@ -145,6 +145,8 @@ const qkvEngine = (() => {
             },
             update: (changed) => json(c.qkv_page_update(p, changed)),
             updateOf: (name, n) => reals(given(name, (at) => c.qkv_page_update_of(p, at)), n),
+            ledgerNext: () => json(c.qkv_page_ledger_next(p)),
+            ledgerAfter: (from) => json(c.qkv_page_ledger_after(p, from)),
             begin: (config) => given(config, (at) => done(c.qkv_page_begin(p, at))),
             open: (name, bytes) => withFile(name, bytes, c.qkv_page_open_checkpoint),
             restore: (name, bytes) => withFile(name, bytes, c.qkv_page_restore),

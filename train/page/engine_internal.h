@@ -5,6 +5,7 @@
 #include "train/page/engine.h"
 #include "train/page/inside.h"
 #include "train/probe/hide.h"
+#include "train/probe/ledger.h"
 #include "train/probe/observe.h"
 #include "train/probe/tape.h"
 #include "train/run/layout.h"
@@ -63,6 +64,8 @@ typedef struct {
     char cards_prefix[64];  // the attention that it was
     tensor_arena *looking;  // what a look at the next update needs
     qkv_probe_tape_update update;
+    qkv_probe_ledger *ledger;  // NULL: nobody asked yet
+    real *beside, *after;      // a state, and parameters, for the ledger; NULL: as above
     qkv_run_layout layout;
     qkv_run_layout_state progress;
 } qkv_page_run;
@@ -81,6 +84,13 @@ void qkv_page_run_free(qkv_page_run *r);
 
 /* Parameters and moments were overwritten in place by those after `step` steps: such a state is kept. */
 bool qkv_page_at_step(qkv_page *p, qkv_page_run *r, int step);
+
+/* Between the trainer and flat memory of so many numbers: parameters, then moments. */
+size_t qkv_page_state_size(const qkv_page_run *r);
+void qkv_page_state_copy(qkv_page_run *r, real *x, bool out);
+
+/* The latest kept state up to a step; NULL: none. */
+const qkv_page_state *qkv_page_state_up_to(const qkv_page_run *r, int step);
 
 /* An empty text in the scratch memory, which is emptied. */
 qkv_io_text qkv_page_text_new(qkv_page *p);

@@ -1,5 +1,5 @@
 /* step.js - the panel "Inside one step": the path of one question as cards, walked forward and backward, and what the
- * update did. Words and formulas come from inside.js, the cards from stage.js, the update from effect.js. */
+ * update did. Words and formulas come from inside.js, the cards from stage.js, the update from effect.js and ledger.js. */
 "use strict";
 
 const qkvStep = (page) => {
@@ -131,7 +131,7 @@ const qkvStep = (page) => {
         for (const p of PHASES) parts[p].setAttribute("aria-pressed", String(p === phase));
         setText(parts.count, phase === "update" ? "" : "card " + (at + 1) + " of " + cards.length);
         stage.hide(phase === "update");
-        parts.effects.hidden = phase !== "update";
+        parts.effects.hidden = ledger.root.hidden = phase !== "update";
         if (phase === "update") return update();
         const reached = (key) => cards.indexOf(key) <= at;
         stage.show({data, card, reached, back: (key) => phase === "backward" && reached(key)});
@@ -142,7 +142,10 @@ const qkvStep = (page) => {
         const u = data.update;
         if (!u) return;
         say("", u.trouble || u.taught);
-        if (!u.trouble) qkvEffect.show(parts.effects, u, run);
+        ledger.root.hidden = Boolean(u.trouble);
+        if (u.trouble) return;
+        qkvEffect.show(parts.effects, u, run);
+        ledger.show(u.ledger);
     }
 
     function explain(phase, card) {
@@ -189,6 +192,7 @@ const qkvStep = (page) => {
     const stage = qkvStage(
         page,
         {open: (card) => go(onCards(), card), choose: (card, cell) => go(onCards(), card, cell)});
+    const ledger = qkvLedger.panel(page);
     const button = (text, onclick, id, extra = {}) =>
         make("button", {text, onclick, id: "inside-" + id, ...extra});
     const parts = {
@@ -219,7 +223,8 @@ const qkvStep = (page) => {
         make("label", {class: "field", text: "head "}, parts.of));
     parts.body = make(
         "div", {hidden: true, id: "inside-body"},
-        make("div", {class: "walk"}, parts.walk, parts.words), ...stage.parts, parts.effects);
+        make("div", {class: "walk"}, parts.walk, parts.words), ...stage.parts, parts.effects,
+        ledger.root);
     const root = page.by("inside");
     root.append(
         make(
@@ -238,6 +243,7 @@ const qkvStep = (page) => {
         if (state.show.includes("step") && !state.inside) state.inside = "forward";
         stop();
         stage.forget();
+        ledger.forget(run);
         parts.of.replaceChildren(
             ...heads().map((h) => make("option", {value: h.value, text: h.text})));
         parts.of.parentElement.hidden = heads().length < 2;
@@ -249,6 +255,7 @@ const qkvStep = (page) => {
         wants,
         again: () => {
             stage.again();
+            ledger.again();
         }
     };
 };

@@ -15,6 +15,7 @@ const qkvWait = (page) => {
             restore: () => "Opening the checkpoint",
             save: () => "Writing the checkpoint",
             score: () => "Trying other examples",
+            look: () => "Computing the ledger",
             frame: () => data.to > step ? "Training: step " + step + " of " + data.to :
                                           "Going to step " + data.to
         };

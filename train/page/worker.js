@@ -120,6 +120,7 @@ const qkvLooks = {};
         begin: (m) => begin(m.text, m.files),
         frame,
         change,
+        look: (m) => extra(m.wants),
         /* at: after so many steps, where that is not where it is. */
         save(m) {
             if (m.at !== undefined) engine.go(m.at);

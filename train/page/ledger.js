@@ -1,0 +1,258 @@
+/* ledger.js - what lowers the held-out loss: the parts of the next step as bars, and their running sum as curves. */
+"use strict";
+
+const qkvLedger = (() => {
+    const {num, sum} = qkvInside;
+    /* Kinds of parameters: which names, in which hue, as which line. */
+    const KINDS = {
+        q: [/\.(wq|q\.w)$/, "where", {}],
+        k: [/\.(wk|k\.w)$/, "where", {dash: [6, 3]}],
+        v: [/\.(wv|v\.w)$/, "what", {width: 3.2}],
+        o: [/\.(wo|o\.w)$/, "what", {width: 3.2, dash: [2, 3]}],
+        embeddings: [/^(embed|memory)\./, "stored", {}],
+        unembedding: [/^unembed\./, "stored", {dash: [6, 3]}],
+        "feed-forward": [/\.mlp\./, "look", {}],
+        others: [/^/, "look", {dash: [2, 3]}],
+        "left over": [null, "faint", {dash: [2, 3]}],
+        change: [null, "ink", {width: 2.4}]
+    };
+    const kindOf = (name) => Object.keys(KINDS).find((k) => KINDS[k][0].test(name));
+
+    /* A row's parts by kind, of the kinds that the model has, then what is left and the change itself. */
+    function parts(row) {
+        const of = {};
+        for (const p of row.parts) (of[kindOf(p.name)] = of[kindOf(p.name)] || []).push(p.part);
+        const all = Object.keys(KINDS).filter((k) => of[k]).map((k) => [k, sum(of[k])]);
+        return [...all, ["left over", row.left], ["change", row.after - row.before]];
+    }
+
+    /* What a kind is called: one matrix may stand for several. */
+    function title(kind, options = {}) {
+        const tie = /^[qkv]+$/.test(options.tie || "") ? options.tie : "";
+        if (kind === "embeddings" && options["tie-unembedding"] === "true")
+            return "embeddings = unembedding";
+        if (!/^[qkvo]$/.test(kind)) return kind;
+        return [...(tie[0] === kind ? tie : kind)].map((c) => "W^" + c.toUpperCase()).join(" = ");
+    }
+
+    /* The running sums of rows that follow one another: [step, {kind: sum}] from the first step on. */
+    function sums(rows) {
+        if (!rows.length) return [];
+        const at = Object.fromEntries(parts(rows[0]).map(([kind]) => [kind, 0])),
+              out = [[rows[0].first, {...at}]];
+        for (const row of rows) {
+            for (const [kind, x] of parts(row)) at[kind] += x;
+            out.push([row.next, {...at}]);
+        }
+        return out;
+    }
+
+    /* Rows with more of them behind; one that begins earlier takes the place of those from there on. */
+    const joined = (rows, more) =>
+        more.reduce((all, row) => [...all.filter((r) => r.next <= row.first), row], rows);
+
+    const signed = (x) => (x > 0 ? "+" : "") + num(x);
+
+    /* Sentences: what the next step does; over which steps the points of the curve are taken. */
+    function tell(row) {
+        const change = row.after - row.before,
+              moved = change < 0 ? "falls" :
+            change > 0           ? "rises" :
+                                   "stays";
+        return "From step " + row.first + " to " + row.next + " the loss of " + row.examples +
+            " held-out examples " + moved + " from " + row.before.toPrecision(5) + " to " +
+            row.after.toPrecision(5) +
+            ". Each bar is what one kind of parameter contributes: to the left it lowers the loss, to the right it raises it. The parts add up to the change; rounding and integration leave the rest over." +
+            (Math.abs(row.left) > row.allowed ? " Here that is more than rounding." : "");
+    }
+    function caption(rows) {
+        const spans = rows.map((r) => r.next - r.first), least = Math.min(...spans),
+              most = Math.max(...spans), last = rows[rows.length - 1].next;
+        return "Running sum over steps " + rows[0].first + " to " + last +
+            ". Each point adds the change along the straight line over " +
+            (least === most ? most : least + " to " + most) + (most === 1 ? " step" : " steps") +
+            ", between two states that the page keeps" +
+            (least === most ? " (as qkv ledger --every " + most + " does)" : "") + ".";
+    }
+
+    /* ---- the panel's part ---- */
+
+    const panel = (page) => {
+        const {make, svg, setText} = qkvText, {state} = page, PACE = 40, HIGH = 210;
+        let run = null, next = null, rows = [], going = false, chart = null, wrong = "";
+
+        const note = (id) => make("p", {class: "note", id: "ledger-" + id});
+        const e = {
+            say: note("say"),
+            table: make("table", {id: "ledger-table"}),
+            button: make("button", {id: "ledger-compute", onclick: () => compute()}),
+            progress: make("span", {class: "note", id: "ledger-progress"}),
+            curve: make("canvas", {id: "ledger-curve", role: "img", onpointerdown: (at) => go(at)}),
+            caption: note("caption"),
+            points: make(
+                "details", {class: "numbers", id: "ledger-points", ontoggle: () => tabulate()},
+                make("summary", {text: "The running sum as a table"}), make("div"))
+        };
+        const root = make(
+            "div", {class: "ledger", id: "inside-ledger", hidden: true},
+            make("h3", {text: "What lowers the held-out loss"}), e.say,
+            make(
+                "div", {class: "books"}, make("div", {}, e.table),
+                make(
+                    "div", {}, make("p", {class: "touch"}, e.button, e.progress), e.curve,
+                    e.caption, e.points)));
+
+        const last = () => (rows.length ? rows[rows.length - 1].next : 0);
+        const name = (kind) => title(kind, run.options);
+
+        function sample(kind) {
+            const [, hue, {width = 1.8, dash = []}] = KINDS[kind];
+            const s = svg("svg", {width: 26, height: 8, "aria-hidden": "true"});
+            s.append(svg("path", {
+                d: "M1 4H25",
+                "stroke-width": width,
+                fill: "none",
+                "stroke-dasharray": dash.join(" "),
+                style: "stroke:var(--" + hue + ")"
+            }));
+            return s;
+        }
+        /* From the middle to the left below 0, to the right above. */
+        function bar(kind, share) {
+            const style = "width:" + 50 * Math.abs(share) + "%;" + (share < 0 ? "right" : "left") +
+                ":50%;background:var(--" + KINDS[kind][1] + ")";
+            return make("td", {class: "bar", "aria-hidden": "true"}, make("i", {style}));
+        }
+
+        /* A row a kind: its bar, its part of the next step, and of the steps so far where they were computed. */
+        function tabled() {
+            const all = parts(next), top = Math.max(...all.map(([, x]) => Math.abs(x)));
+            const past = sums(rows).filter(([step]) => step <= state.step),
+                  so = past.length > 1 ? past[past.length - 1] : null;
+            const head = [
+                "", "", "step " + next.first + " to " + next.next,
+                ...(so ? ["steps " + past[0][0] + " to " + so[0]] : [])
+            ];
+            const line = ([kind, x]) => make(
+                "tr", {class: kind === "change" ? "whole" : ""},
+                make("th", {scope: "row"}, sample(kind), name(kind)), bar(kind, top ? x / top : 0),
+                make("td", {text: signed(x)}), so && make("td", {text: signed(so[1][kind])}));
+            e.table.replaceChildren(
+                make(
+                    "thead", {},
+                    make(
+                        "tr", {},
+                        ...head.map(
+                            (text) => (text ? make("th", {scope: "col", text}) : make("td"))))),
+                make("tbody", {}, ...all.map(line)));
+        }
+
+        function draw() {
+            const points = sums(rows), c = qkvDraw.colours();
+            e.curve.hidden = e.caption.hidden = e.points.hidden = !rows.length;
+            if (!rows.length || !e.curve.clientWidth) return;
+            const kinds = Object.keys(points[0][1]),
+                  all = points.flatMap(([, at]) => Object.values(at)),
+                  least = 1.06 * Math.min(0, ...all), greatest = 1.06 * Math.max(0, ...all),
+                  ticks = qkvDraw.ticks(Math.max(-least, greatest) || 1);
+            chart = qkvDraw.curves(e.curve, HIGH, {
+                lines: [...kinds].reverse().map(
+                    (kind) => ({
+                        colour: c[KINDS[kind][1]],
+                        ...KINDS[kind][2],
+                        points: points.map(([step, at]) => [step, at[kind]])
+                    })),
+                steps: run.steps,
+                least,
+                greatest: greatest > least ? greatest : least + 1,
+                ticks: [
+                    ...ticks.map((t) => -t).filter((t) => t && t >= least),
+                    ...ticks.filter((t) => t <= greatest)
+                ],
+                cursor: state.step
+            });
+            const [step, end] = points[points.length - 1];
+            e.curve.setAttribute(
+                "aria-label",
+                "Running sum up to step " + step + ": " +
+                    kinds.map((kind) => name(kind) + " " + signed(end[kind])).join(", "));
+            setText(e.caption, caption(rows));
+            tabulate();
+        }
+        function tabulate() {
+            const points = sums(rows);
+            if (!e.points.open || !points.length) return;
+            const kinds = Object.keys(points[0][1]);
+            const cells = (tag, list, scope) => list.map((text) => make(tag, {scope, text}));
+            e.points.lastChild.replaceChildren(make(
+                "table", {},
+                make("tr", {}, ...cells("th", ["up to step", ...kinds.map(name)], "col")),
+                ...points.map(
+                    ([step, at]) => make(
+                        "tr", {}, ...cells("th", [step], "row"),
+                        ...cells("td", kinds.map((kind) => signed(at[kind])))))));
+        }
+
+        function render() {
+            const ready = last() >= state.step && !going;
+            setText(
+                e.button,
+                going                ? "Stop" :
+                    state.step === 0 ? "Nothing to sum up at step 0" :
+                    ready            ? "Summed up to step " + last() :
+                    rows.length      ? "Go on to step " + state.step :
+                                       "Compute the ledger so far");
+            e.button.setAttribute("aria-disabled", String(ready));
+            setText(e.progress, wrong || (going ? " step " + last() + " of " + state.step : ""));
+            if (next) tabled();
+            draw();
+        }
+
+        /* The rows up to the present step, a piece at a time: what else is asked comes in between. */
+        async function compute() {
+            const mine = run;
+            if (going || last() >= state.step) {
+                going = false;
+                return render();
+            }
+            going = true;
+            wrong = "";
+            try {
+                while (going && mine === run) {
+                    const {ledger} =
+                        await page.call("look", {wants: {ledger: {from: last(), budget: PACE}}});
+                    if (mine !== run) return;
+                    rows = joined(rows, ledger.rows);
+                    wrong = ledger.trouble || "";
+                    if (ledger.done || wrong) break;
+                    render();
+                }
+            } catch (error) { page.refused(error); }
+            going = false;
+            render();
+            page.speak(wrong || "The running sum reaches step " + last() + ".");
+        }
+        function go(at) {
+            if (chart)
+                page.player.goTo(chart.toStep(at.clientX - e.curve.getBoundingClientRect().left));
+        }
+
+        /* What the engine said of the next step. */
+        function show(row) {
+            next = row.trouble ? null : row;
+            setText(e.say, row.trouble || tell(row));
+            if (!next) e.table.replaceChildren();
+            render();
+        }
+        function forget(described) {
+            run = described;
+            next = chart = null;
+            rows = [];
+            wrong = "";
+            going = false;
+        }
+        return {root, show, forget, again: () => root.offsetParent && draw()};
+    };
+
+    return {parts, title, sums, joined, tell, caption, panel};
+})();
