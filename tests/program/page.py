@@ -2,6 +2,7 @@
 
 PAGE: build/qkv.html; QKV: the program; NATIVE: the program built with the page's arithmetic; DIR: an empty
 directory. Reports in cmocka's words, for run.sh. Called by test_page.sh, which skips it where a part is missing."""
+import csv
 import json
 import os
 import re
@@ -969,6 +970,63 @@ def inside_shows_the_numbers_of_the_terminal(b):
     assert 'and the loss of this example' in b.text('inside-say')
 
 
+def ledger(run, *words):
+    """Rows of qkv ledger, each {column: number}."""
+    out = os.path.join(DIR, 'ledger.csv')
+    done = qkv('ledger', run, '--out', out, *words, program=NATIVE)
+    assert done.returncode == 0, done.stderr
+    with open(out) as f:
+        return [{k: float(v) for k, v in row.items()} for row in csv.DictReader(f)]
+
+
+def inside_shows_the_ledger_of_the_terminal(b):
+    """The parts of one step and of the running sum are those of qkv ledger; they are shown, and a sum can be stopped."""
+    run = native_run(NATIVE, 'inside', '--seed', '1', '--steps', '120')
+
+    def same(mine, theirs):
+        assert (mine['first'], mine['next']) == (theirs['step'], theirs['next'])
+        parts = {p['name']: p['part'] for p in mine['parts']}
+        assert len(parts) == 7 and set(parts) == set(theirs) - {'step', 'next', 'loss', 'change', 'left'}
+        for name, x in [*parts.items(), ('loss', mine['before']), ('left', mine['left'])]:
+            assert equal(x, theirs[name]), (name, x, theirs[name])
+        assert abs(mine['after'] - mine['before'] - theirs['change']) < 1e-7
+
+    b.open('steps=120&step=119&inside=update')
+    one, = ledger(run, '--from', '119', '--to', '120')
+    same(json.loads(inside(b, phase='update'))['update']['ledger'], one)
+    cells = lambda row: [c.text for c in b.driver.find_elements(By.CSS_SELECTOR, '#ledger-table tbody tr')[row].find_elements(By.CSS_SELECTOR, 'th, td')]
+    number = lambda text: float(text.replace('\u2212', '-'))
+    assert cells(0)[0] == 'W^Q' and abs(number(cells(0)[2]) - one['layer0.attn.wq']) < 0.01 * abs(one['layer0.attn.wq']), (cells(0), one)
+    assert cells(7)[0] == 'change' and abs(number(cells(7)[2]) - one['change']) < 0.01 * abs(one['change']), (cells(7), one)
+    assert 'the loss of 128 held-out examples falls from %.5g' % one['loss'] in b.text('ledger-say'), b.text('ledger-say')
+    b.go(120)
+    b.js('document.getElementById("ledger-compute").focus()')
+    ActionChains(b.driver).send_keys(Keys.ENTER).perform()
+    b.until(lambda: b.text('ledger-compute') == 'Summed up to step 120', 'the running sum')
+    rows = b.driver.execute_async_script('''qkv.call("look", {wants: {ledger: {from: 0, budget: 60000}}})
+        .then(({ledger}) => arguments[0](JSON.stringify(ledger)))''')
+    rows, theirs = json.loads(rows), ledger(run, '--every', '10')
+    assert rows['done'] and len(rows['rows']) == len(theirs) == 12
+    for mine, native in zip(rows['rows'], theirs):
+        same(mine, native)
+    total = sum(row['layer0.attn.wv'] for row in theirs)
+    assert cells(2)[0] == 'W^V' and abs(number(cells(2)[3]) - total) < 0.01 * abs(total), (cells(2), total)
+    assert '--every 10' in b.text('ledger-caption') and 'step 120: W^Q' in b.by('ledger-curve').get_attribute('aria-label')
+    b.js('document.getElementById("ledger-points").open = true')
+    b.until(lambda: len(b.driver.find_elements(By.CSS_SELECTOR, '#ledger-points tr')) == 14, 'the table of the running sum')
+    b.go(60)  # the sums follow the slider
+    half = sum(row['layer0.attn.wv'] for row in theirs[:6])
+    assert abs(number(cells(2)[3]) - half) < 0.01 * abs(half), (cells(2), half)
+    b.open('step=600&inside=update')
+    b.js('const e = document.getElementById("ledger-compute"); e.click(); setTimeout(() => e.click(), 100)')
+    b.until(lambda: b.text('ledger-compute') == 'Go on to step 600', 'it is stopped')
+    b.click('ledger-compute')
+    b.until(lambda: b.text('ledger-compute') == 'Summed up to step 600', 'it goes on')
+    b.open('inside=update')
+    assert b.text('ledger-compute') == 'Nothing to sum up at step 0' and b.by('ledger-compute').get_attribute('aria-disabled') == 'true'
+    b.quiet()
+
+
 def tile(b, key):
     return b.driver.find_element(By.CSS_SELECTOR, '.tile[data-key=%s] canvas' % key)
 
@@ -1055,6 +1113,7 @@ def inside_goes_with_every_task(b):
     for step in (7, 30, 60):
         b.go(step)
         b.click('inside-update')
+        b.click('ledger-compute')
     assert tensors(b.download('save-checkpoint'))[0] == first
 
 
@@ -1064,6 +1123,9 @@ def inside_fits_any_width(b):
             b.screen(width, 900, dark)
             for place in ('backward.scores', 'update'):
                 b.open('step=120&inside=' + place)
+                if place == 'update':
+                    b.click('ledger-compute')
+                    b.until(lambda: b.by('ledger-curve').is_displayed(), 'the running sum')
                 assert b.js('return document.documentElement.scrollWidth') <= width, (width, place)
                 bad = b.js(CONTRAST)
                 assert bad == [], (width, dark, place, bad)
@@ -1139,7 +1201,7 @@ TESTS = [a_second_run_may_end, no_word_ends_or_swallows_the_page, nothing_piles_
          bad_input_is_answered_in_words, a_native_checkpoint_opens, a_saved_checkpoint_loads_in_qkv, a_run_is_viewed,
          own_sentences_are_trained_on, words_of_a_line_are_exchanged, a_text_shows_what_does_not_print, pictures_can_be_saved, every_story_can_be_told, every_task_is_shown, every_control_has_a_name,
          every_control_is_reached_by_tab, readable_at_any_width_light_and_dark, is_quick_enough, says_so_without_vectors,
-         inside_shows_the_numbers_of_the_terminal, inside_three_clicks_say_why_q_gets_no_gradient, inside_is_walked_by_keyboard_alone,
+         inside_shows_the_numbers_of_the_terminal, inside_shows_the_ledger_of_the_terminal, inside_three_clicks_say_why_q_gets_no_gradient, inside_is_walked_by_keyboard_alone,
          inside_goes_with_every_task, inside_fits_any_width]
 
 

@@ -5,11 +5,11 @@
 
 const assert = require("assert/strict"), fs = require("fs"), vm = require("vm");
 const [folder, binary] = process.argv.slice(2);
-const source = ["engine", "inside"]
+const source = ["engine", "inside", "ledger"]
                    .map((name) => fs.readFileSync(folder + "/" + name + ".js", "utf8"))
                    .join("\n");
-const {qkvEngine, qkvInside} =
-    vm.runInThisContext("(() => {" + source + "\nreturn {qkvEngine, qkvInside};})()");
+const {qkvEngine, qkvInside, qkvLedger} =
+    vm.runInThisContext("(() => {" + source + "\nreturn {qkvEngine, qkvInside, qkvLedger};})()");
 const {sum} = qkvInside;
 
 const MODELS = [
@@ -70,7 +70,9 @@ const cells = ({rows, cols}) => [...new Set([0, (rows * cols) >> 1, rows * cols 
 const counted = {
     parts: 0,
     formulas: 0,
-    linear: 0
+    linear: 0,
+    rows: 0,
+    exact: 0
 };
 
 function addsUp(data, card, cell, where) {
@@ -163,18 +165,128 @@ tests.why_no_gradient_comes_is_said = async (engine) => {
 
 /* What is looked at, and the update that is tried, change nothing that is trained. */
 tests.looking_changes_no_bit = async (engine) => {
+    const rows = [];
     const bytes = () => Buffer.from(engine.save()).toString("latin1");
     const trained = (looking) => {
-        engine.start("steps=40\nlayers=2\nheads=2\nnorm=layer");
+        engine.start("steps=40\nlayers=2\nheads=2\nnorm=layer\ndropout=0.1\nscores-from=25");
         const run = engine.describe();
         for (let step = 1; step <= 40; step++) {
             engine.go(step);
             for (const of of looking ? heads(run) : []) look(engine, run, of, "k", 3, "backward");
-            if (looking) engine.update(false);
+            if (!looking) continue;
+            engine.update(false);
+            engine.ledgerNext();
+            rows.push(...sofar(engine, rows.length ? rows[rows.length - 1].next : 0));
         }
         return bytes().replace(/"[a-z_]*seconds[a-z_]*":[^,}]*/g, "");
     };
     assert.ok(trained(false) === trained(true));
+    assert.equal(rows.length, 40);
+};
+
+/* The rows of the ledger from a step on, up to the present one. */
+function sofar(engine, from = 0) {
+    const rows = [];
+    for (let row; (row = engine.ledgerAfter(from)); from = row.next) rows.push(row);
+    return rows;
+}
+
+/* What is left is no more than rounding where parts of the right step are there. */
+function balanced(row, where) {
+    const left = row.after - row.before - sum(row.parts.map((p) => p.part)),
+          size = sum(row.parts.map((p) => Math.abs(p.part)));
+    assert.ok(Math.abs(left - row.left) < 1e-8 * (1 + size), where + ": " + left);
+    assert.ok(Math.abs(left) < 2e-3 * size + 1e-5, where + ": " + left + " of " + size);
+    counted.rows++;
+    counted.exact += Math.abs(left) <= row.allowed;
+    const kinds = qkvLedger.parts(row), by = Object.fromEntries(kinds);
+    assert.equal(by.change, row.after - row.before);
+    assert.equal(by["left over"], row.left);
+    assert.ok(Math.abs(sum(kinds.slice(0, -1).map(([, x]) => x)) - by.change) < 1e-7 * (1 + size));
+    return by;
+}
+
+tests.the_ledger_adds_up = async (engine) => {
+    for (const model of [...MODELS, "tie=qk", "tie-unembedding=true"]) {
+        engine.start(model + "\nsteps=60");
+        engine.go(34);
+        const rows = sofar(engine), next = engine.ledgerNext();
+        assert.deepEqual(rows.map((r) => r.next), [10, 20, 30, 34], model);
+        assert.deepEqual([next.first, next.next, next.examples], [34, 35, 128]);
+        const sums = qkvLedger.sums(rows);
+        let total = 0;
+        [...rows, next].forEach((row, i, all) => {
+            const by = balanced(row, model + " " + row.first);
+            if (i + 1 < all.length) assert.equal(row.after, all[i + 1].before);
+            total += i < rows.length ? by.change : 0;
+        });
+        const [step, end] = sums[sums.length - 1];
+        assert.equal(step, 34);
+        assert.ok(Math.abs(end.change - total) < 1e-9 && end.change !== 0);
+        engine.go(35);
+        assert.equal(engine.ledgerNext().before, next.after);
+    }
+    assert.ok(counted.rows > 100 && counted.exact > 0.9 * counted.rows, JSON.stringify(counted));
+    const row = engine.ledgerNext();
+    row.parts[2].part *= 1.5;
+    assert.throws(() => balanced(row, "planted"));
+};
+
+/* Kinds by name: every parameter has one, and a matrix that stands for several says so. */
+tests.kinds_of_parameters_have_their_names = async (engine) => {
+    const titles = (options) => {
+        engine.start(options + "\nsteps=20");
+        const run = engine.describe();
+        return qkvLedger.parts(engine.ledgerNext())
+            .map(([kind]) => qkvLedger.title(kind, run.options))
+            .slice(0, -2)
+            .join(", ");
+    };
+    assert.equal(titles(""), "W^Q, W^K, W^V, W^O, embeddings, unembedding");
+    assert.equal(titles("tie=qk"), "W^Q = W^K, W^V, W^O, embeddings, unembedding");
+    assert.equal(titles("tie=kv"), "W^Q, W^K = W^V, W^O, embeddings, unembedding");
+    assert.equal(titles("tie=qv"), "W^Q = W^V, W^K, W^O, embeddings, unembedding");
+    assert.equal(titles("tie=qkv\nwo=false"), "W^Q = W^K = W^V, embeddings, unembedding");
+    assert.equal(titles("tie-unembedding=true"), "W^Q, W^K, W^V, W^O, embeddings, tied");
+    assert.equal(titles("block=linear"), "W^Q, W^K, W^V, W^O, embeddings, unembedding");
+    assert.equal(
+        titles("d-ff=16\nnorm=layer"),
+        "W^Q, W^K, W^V, W^O, embeddings, unembedding, feed-forward, others");
+};
+
+/* A row ends where the scores open: Q and K have exactly 0 before. Where no state is kept there, that is said. */
+tests.the_ledger_knows_when_the_scores_open = async (engine) => {
+    const options = "steps=60\nscores-from=25";
+    engine.start(options);
+    engine.go(40);
+    const rows = sofar(engine), file = engine.save();
+    assert.deepEqual(rows.map((r) => r.next), [10, 20, 25, 30, 40]);
+    for (const row of rows) {
+        const by = balanced(row, "row " + row.first);
+        for (const kind of ["q", "k"]) assert.equal(by[kind] === 0, row.next <= 25, kind);
+        assert.ok(by.v !== 0);
+    }
+    engine.open("step-40", file);
+    assert.throws(() => engine.ledgerAfter(0), /the scores open at step 25.*go to that step once/);
+    engine.go(25);
+    engine.go(40);
+    const again = sofar(engine);
+    assert.deepEqual(again.map((r) => r.next), [10, 20, 25, 40]);
+    assert.deepEqual(again.slice(0, 3), rows.slice(0, 3));
+    engine.start("steps=60");
+    assert.equal(engine.ledgerAfter(0), null);
+};
+
+/* A last row that ended between two kept states gives way to the whole one, and so do those of dropped states. */
+tests.rows_of_the_ledger_are_joined = async () => {
+    const row = (first, next) => ({first, next});
+    const rows = [row(0, 10), row(10, 20), row(20, 25)];
+    assert.deepEqual(
+        qkvLedger.joined(rows, [row(20, 30), row(30, 33)]),
+        [row(0, 10), row(10, 20), row(20, 30), row(30, 33)]);
+    assert.deepEqual(qkvLedger.joined(rows, [row(0, 40)]), [row(0, 40)]);
+    assert.match(qkvLedger.caption(rows), /0 to 25\. .* 10 steps, as qkv ledger --every 10 does/);
+    assert.match(qkvLedger.caption([row(0, 40), row(40, 50), row(50, 60)]), /10 to 40 steps, from/);
 };
 
 /* The parts of the update and what they do jointly are the change; the sentence says it. */

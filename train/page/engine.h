@@ -113,12 +113,12 @@ const char *qkv_page_update(qkv_page *p, bool changed);
 /* The step of a matrix since then, as the matrix stands; NULL: there is none of that name. */
 const real *qkv_page_update_of(qkv_page *p, const char *name);
 
-/* What lowers the held-out loss (ledger.h): the parts of the step that training takes next, over the first 128
- * held-out examples. Afterwards all is as it was. */
+/* What lowers the held-out loss (ledger.h): the parts of the step that training takes next, over the first
+ * 128 held-out examples. Afterwards all is as it was. */
 const char *qkv_page_ledger_next(qkv_page *p);
 
-/* The same of the straight line from the last kept state up to step `from` to the kept state after it, or else
- * to the present step. null: `from` is not before the present step. */
+/* The same of the straight line from the last kept state up to step `from` to the kept state after it, or
+ * else to the present step. null: `from` is not before the present step. */
 const char *qkv_page_ledger_after(qkv_page *p, int from);
 
 /* ---- checkpoints ---- */

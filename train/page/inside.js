@@ -22,7 +22,7 @@ const qkvInside = (() => {
     };
     const base = (key) => key.replace(/[0-9]+$/, ""), kind = (key) => cards[base(key)];
 
-    const minus = (s) => s.replace("-", "−");
+    const minus = (s) => s.replace(/-/g, "−");
     function num(x) {
         const a = Math.abs(x);
         if (x === null || !Number.isFinite(x)) return "–";

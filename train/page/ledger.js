@@ -11,8 +11,8 @@ const qkvLedger = (() => {
         o: [/\.(wo|o\.w)$/, "what", {width: 3.2, dash: [2, 3]}],
         embeddings: [/^(embed|memory)\./, "stored", {}],
         unembedding: [/^unembed\./, "stored", {dash: [6, 3]}],
-        "feed-forward": [/\.mlp\./, "look", {}],
-        others: [/^/, "look", {dash: [2, 3]}],
+        "feed-forward": [/\.mlp\./, "minus", {}],
+        others: [/^/, "minus", {dash: [6, 3]}],
         "left over": [null, "faint", {dash: [2, 3]}],
         change: [null, "ink", {width: 2.4}]
     };
@@ -30,7 +30,7 @@ const qkvLedger = (() => {
     function title(kind, options = {}) {
         const tie = /^[qkv]+$/.test(options.tie || "") ? options.tie : "";
         if (kind === "embeddings" && options["tie-unembedding"] === "true")
-            return "embeddings = unembedding";
+            return "embeddings, tied";
         if (!/^[qkvo]$/.test(kind)) return kind;
         return [...(tie[0] === kind ? tie : kind)].map((c) => "W^" + c.toUpperCase()).join(" = ");
     }
@@ -66,13 +66,14 @@ const qkvLedger = (() => {
             (Math.abs(row.left) > row.allowed ? " Here that is more than rounding." : "");
     }
     function caption(rows) {
-        const spans = rows.map((r) => r.next - r.first), least = Math.min(...spans),
-              most = Math.max(...spans), last = rows[rows.length - 1].next;
-        return "Running sum over steps " + rows[0].first + " to " + last +
-            ". Each point adds the change along the straight line over " +
-            (least === most ? most : least + " to " + most) + (most === 1 ? " step" : " steps") +
-            ", between two states that the page keeps" +
-            (least === most ? " (as qkv ledger --every " + most + " does)" : "") + ".";
+        const spans = rows.map((r) => r.next - r.first), most = Math.max(...spans),
+              least = Math.min(...spans.slice(0, -1), most);
+        return "Running sum over steps " + rows[0].first + " to " + rows[rows.length - 1].next +
+            ". Each point adds the change along a straight line over " +
+            (least < most ?
+                 least + " to " + most + " steps, from one state that the page keeps to the next." :
+                 most + (most === 1 ? " step" : " steps") + ", as qkv ledger --every " + most +
+                     " does.");
     }
 
     /* ---- the panel's part ---- */
@@ -117,16 +118,19 @@ const qkvLedger = (() => {
             }));
             return s;
         }
-        /* From the middle to the left below 0, to the right above. */
+        /* From the line at 0, which stands at --zero, to the left below 0, to the right above. */
         function bar(kind, share) {
-            const style = "width:" + 50 * Math.abs(share) + "%;" + (share < 0 ? "right" : "left") +
-                ":50%;background:var(--" + KINDS[kind][1] + ")";
-            return make("td", {class: "bar", "aria-hidden": "true"}, make("i", {style}));
+            const style = "width:" + 100 * Math.abs(share) + "%;" +
+                (share < 0 ? "right:calc(100% - var(--zero))" : "left:var(--zero)") +
+                ";background:var(--" + KINDS[kind][1] + ")";
+            return make(
+                "td", {class: "amount", "aria-hidden": "true"}, make("div", {}, make("i", {style})));
         }
 
         /* A row a kind: its bar, its part of the next step, and of the steps so far where they were computed. */
         function tabled() {
-            const all = parts(next), top = Math.max(...all.map(([, x]) => Math.abs(x)));
+            const all = parts(next), down = Math.max(0, ...all.map(([, x]) => -x)),
+                  up = Math.max(0, ...all.map(([, x]) => x)), wide = down + up;
             const past = sums(rows).filter(([step]) => step <= state.step),
                   so = past.length > 1 ? past[past.length - 1] : null;
             const head = [
@@ -135,8 +139,10 @@ const qkvLedger = (() => {
             ];
             const line = ([kind, x]) => make(
                 "tr", {class: kind === "change" ? "whole" : ""},
-                make("th", {scope: "row"}, sample(kind), name(kind)), bar(kind, top ? x / top : 0),
-                make("td", {text: signed(x)}), so && make("td", {text: signed(so[1][kind])}));
+                make("th", {scope: "row"}, sample(kind), name(kind)),
+                bar(kind, wide ? x / wide : 0), make("td", {text: signed(x)}),
+                so && make("td", {text: signed(so[1][kind])}));
+            e.table.style.setProperty("--zero", (wide ? 100 * down / wide : 50) + "%");
             e.table.replaceChildren(
                 make(
                     "thead", {},
