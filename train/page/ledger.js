@@ -80,7 +80,7 @@ const qkvLedger = (() => {
 
     const panel = (page) => {
         const {make, svg, setText} = qkvText, {state} = page, PACE = 40, HIGH = 210;
-        let run = null, next = null, rows = [], going = false, chart = null, wrong = "";
+        let run = null, next = null, rows = [], going = 0, turn = 0, chart = null, wrong = "";
 
         const note = (id) => make("p", {class: "note", id: "ledger-" + id});
         const e = {
@@ -124,7 +124,8 @@ const qkvLedger = (() => {
                 (share < 0 ? "right:calc(100% - var(--zero))" : "left:var(--zero)") +
                 ";background:var(--" + KINDS[kind][1] + ")";
             return make(
-                "td", {class: "amount", "aria-hidden": "true"}, make("div", {}, make("i", {style})));
+                "td", {class: "amount", "aria-hidden": "true"},
+                make("div", {}, make("i", {style})));
         }
 
         /* A row a kind: its bar, its part of the next step, and of the steps so far where they were computed. */
@@ -214,27 +215,30 @@ const qkvLedger = (() => {
             draw();
         }
 
-        /* The rows up to the present step, a piece at a time: what else is asked comes in between. */
+        /* The rows up to the present step, a piece at a time: what else is asked comes in between. What was asked
+         * before it was stopped is of no use any more. */
         async function compute() {
-            const mine = run;
             if (going || last() >= state.step) {
-                going = false;
+                going = 0;
                 return render();
             }
-            going = true;
+            const mine = going = ++turn;
             wrong = "";
             try {
-                while (going && mine === run) {
+                for (let done = false; !done;) {
+                    render();
                     const {ledger} =
                         await page.call("look", {wants: {ledger: {from: last(), budget: PACE}}});
-                    if (mine !== run) return;
+                    if (mine !== going) return;
                     rows = joined(rows, ledger.rows);
                     wrong = ledger.trouble || "";
-                    if (ledger.done || wrong) break;
-                    render();
+                    done = ledger.done || wrong !== "";
                 }
-            } catch (error) { page.refused(error); }
-            going = false;
+            } catch (error) {
+                if (mine !== going) return;
+                page.refused(error);
+            }
+            going = 0;
             render();
             page.speak(wrong || "The running sum reaches step " + last() + ".");
         }
@@ -255,7 +259,7 @@ const qkvLedger = (() => {
             next = chart = null;
             rows = [];
             wrong = "";
-            going = false;
+            going = 0;
         }
         return {root, show, forget, again: () => root.offsetParent && draw()};
     };
