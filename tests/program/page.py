@@ -182,7 +182,7 @@ def trains_the_default_task(b):
     b.until(lambda: b.step() == DEFAULT, 'the last step')
     b.still()
     assert b.share('answers that are right') >= 0.99 and b.share('attention on the answer') > 0.9
-    assert 'Exchange two keys' in b.text('say')
+    assert 'Swap two keys' in b.text('say')
     assert b.text('play') == '▶ Again'
 
 

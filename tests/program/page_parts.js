@@ -193,7 +193,7 @@ tests.the_course_is_told_of_every_kind_of_run = () => {
         say({row: {accuracy: 0.5, qk_diag: null}}),
         "50.0 % of the answers to new questions are right.");
     assert.match(say({row: {accuracy: 1, qk_diag: 0.5, ov_diag: 0.25}}), /V and O say 25\.0 %/);
-    assert.match(say({step: 20, row: {accuracy: 1}}), /Exchange two keys\.$/);
+    assert.match(say({step: 20, row: {accuracy: 1}}), /Swap two keys\.$/);
 };
 
 tests.a_score_without_answers_is_not_said = () => {

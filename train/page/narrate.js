@@ -128,7 +128,7 @@ const qkvNarrate = (() => {
                                               "Held-out error: " + number(now("val_loss"), 3) + ".";
         const right = percent(now("accuracy")) + " of the answers to new questions are right.";
         if (f.step >= f.steps && f.pairs)
-            return right + " What decides where it looks, and what it says? Exchange two keys.";
+            return right + " What decides where it looks, and what it says? Swap two keys.";
         return right +
             (now("qk_diag") === null ? "" :
                                        " V and O say " + percent(now("ov_diag")) +

@@ -12,13 +12,13 @@ const qkvStories = (page) => {
             {say: "A look-up, trained to the end.", set: {}, act: train},
             {
                 say:
-                    "Exchange two keys. Attention follows the key, and the answer is what stands there.",
-                act: {text: "Exchange two keys", swap: "key"}
+                    "Swap two keys. Attention follows the key, and the answer is the value stored there.",
+                act: {text: "Swap two keys", swap: "key"}
             },
             {
                 say:
-                    "Exchange two values instead. Attention stays where it was; only the answer changes.",
-                act: {text: "Exchange two values", swap: "value", fresh: true}
+                    "Swap two values instead. Attention stays where it was; only the answer changes.",
+                act: {text: "Swap two values", swap: "value", fresh: true}
             },
             {
                 say:
@@ -219,8 +219,8 @@ const qkvStories = (page) => {
                 act: train
             },
             {
-                say: "Exchange two values of the memory: attention stays, the new value is said.",
-                act: {text: "Exchange two values", swap: "value", fresh: true}
+                say: "Swap two values in the memory: attention stays, and the answer is the new value.",
+                act: {text: "Swap two values", swap: "value", fresh: true}
             },
         ],
         coref: [

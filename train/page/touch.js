@@ -43,8 +43,8 @@ const qkvTouch = (page) => {
     /* What can be done next, each [label, act]. */
     function offers() {
         const {run, player} = page, swaps = [
-            ["Exchange two keys", () => swap("key", true)],
-            ["Exchange two values", () => swap("value", true)]
+            ["Swap two keys", () => swap("key", true)],
+            ["Swap two values", () => swap("value", true)]
         ];
         if (state.changed()) {
             return [
@@ -101,7 +101,7 @@ const qkvTouch = (page) => {
         };
         const {example} = page;
         return [
-            ...(example.exchanges("other") ? [["Exchange two words", fresh(example.swapWords)]] :
+            ...(example.exchanges("other") ? [["Swap two words", fresh(example.swapWords)]] :
                                              []),
             ...(example.exchanges("put") ?
                     [["Another word for the answer", fresh(example.putWord)]] :
@@ -177,11 +177,11 @@ const qkvTouch = (page) => {
             ],
             [
                 "Touch",
-                "A click on a key asks for it. To exchange two keys or two values, drag one onto the other, or choose “exchanges two” and click both. “Changes it” gives a list of words. Everything changed has a frame, and numbers stand as before → now."
+                "A click on a key asks for it. To swap two keys or two values, drag one onto the other, or choose “swaps two” and click both. “Changes it” gives a list of words. Everything changed has a frame, and numbers stand as before → now."
             ],
             [
                 "Keys",
-                "Space plays and pauses; comma and full stop go one step back and on; Home and End to the first and last. In the example: Enter does what a click does, x exchanges (once on each), arrow keys up and down change the word, left and right move."
+                "Space plays and pauses; comma and full stop go one step back and on; Home and End to the first and last. In the example: Enter does what a click does, x swaps two (press it on each), arrow keys up and down change the word, left and right move."
             ],
             [
                 "Inside one step",
