@@ -87,7 +87,7 @@ values = [c for c in v if c["name"].startswith("values")][0]
 assert keys["looks_at_j"] > 0.9 and keys["says_j"] > 0.9, keys
 assert values["looks_at_t"] > 0.9 and values["says_j"] > 0.9, values
 assert 0 < o["interventions"]["examples"] < 80, o' &&
-        ran 0 show shop && line 'The keys of' && line 'attention moves with them, the answer changes' &&
+        ran 0 show shop && line 'The keys at' && line 'attention moves with them, the answer changes' &&
         ran 0 plot shop --format txt && [ -e shop/plots/circuits.txt ] && [ ! -s err ]
 }
 bad_roles() {

@@ -129,7 +129,7 @@ a_trained_one_is_right() {
 
 each_task_has_its_words() {
     train cross --task cross && ran 0 show cross && grep -q '^memory  *k' out &&
-        grep -q '^sequence ' out && line 'The keys of' || return 1
+        grep -q '^sequence ' out && line 'The keys at' || return 1
     if grep -q 'the question itself' out; then
         say "a memory has no question in it"
         return 1
