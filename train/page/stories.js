@@ -219,7 +219,8 @@ const qkvStories = (page) => {
                 act: train
             },
             {
-                say: "Swap two values in the memory: attention stays, and the answer is the new value.",
+                say:
+                    "Swap two values in the memory: attention stays, and the answer is the new value.",
                 act: {text: "Swap two values", swap: "value", fresh: true}
             },
         ],

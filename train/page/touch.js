@@ -101,8 +101,7 @@ const qkvTouch = (page) => {
         };
         const {example} = page;
         return [
-            ...(example.exchanges("other") ? [["Swap two words", fresh(example.swapWords)]] :
-                                             []),
+            ...(example.exchanges("other") ? [["Swap two words", fresh(example.swapWords)]] : []),
             ...(example.exchanges("put") ?
                     [["Another word for the answer", fresh(example.putWord)]] :
                     [])
