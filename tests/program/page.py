@@ -211,7 +211,7 @@ def exchanging_values_does_not(b):
     said = b.says()
     b.click('swap-values')
     assert 'Attention stayed, the answer changed.' in b.text('compare'), b.text('compare')
-    assert b.says() != said and 'not where it is looked for' in b.text('say')
+    assert b.says() != said and 'not where to look' in b.text('say')
 
 
 def keys_exchange_by_keyboard_and_mouse(b):

@@ -46,8 +46,8 @@ tests.what_is_no_address_is_refused_in_words = () => {
     refuses("hide=4", /hide is a whole number from 0 to 3/);
     refuses("set=1.2.3", /four numbers/);
     refuses("set=1.2.3.x", /set is a whole number/);
-    refuses("seed=%ZZ", /stands for no text/);
-    refuses("seed=%ed%a0%80", /stands for no text/);
+    refuses("seed=%ZZ", /not valid text/);
+    refuses("seed=%ed%a0%80", /not valid text/);
     refuses("__proto__=1", /no part that is called '__proto__'/);
     refuses("Seed=1", /no part/);
     refuses("=1", /no part/);
@@ -173,7 +173,7 @@ tests.the_lesson_is_that_of_what_was_seen = () => {
         "You changed keys: attention moved, the answer changed. Queries and keys decide where to look.");
     assert.equal(
         say([[0, 1, 1, 5]], before, stayed),
-        "You changed values: attention stayed, the answer changed. Values decide what is brought back, not where it is looked for.");
+        "You changed values: attention stayed, the answer changed. Values decide what is brought back, not where to look.");
     assert.equal(
         say([[0, 0, 4, 5]], before, moved),
         "You asked for another key: attention moved, the answer changed. ");
