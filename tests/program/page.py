@@ -183,7 +183,7 @@ def trains_the_default_task(b):
     b.until(lambda: b.step() == DEFAULT, 'the last step')
     b.still()
     assert b.share('answers that are right') >= 0.99 and b.share('attention on the answer') > 0.9
-    assert 'Exchange two keys' in b.text('say')
+    assert 'Swap two keys' in b.text('say')
     assert b.text('play') == '▶ Again'
 
 
@@ -212,7 +212,7 @@ def exchanging_values_does_not(b):
     said = b.says()
     b.click('swap-values')
     assert 'Attention stayed, the answer changed.' in b.text('compare'), b.text('compare')
-    assert b.says() != said and 'not where it is looked for' in b.text('say')
+    assert b.says() != said and 'not where to look' in b.text('say')
 
 
 def keys_exchange_by_keyboard_and_mouse(b):

@@ -46,8 +46,8 @@ tests.what_is_no_address_is_refused_in_words = () => {
     refuses("hide=4", /hide is a whole number from 0 to 3/);
     refuses("set=1.2.3", /four numbers/);
     refuses("set=1.2.3.x", /set is a whole number/);
-    refuses("seed=%ZZ", /stands for no text/);
-    refuses("seed=%ed%a0%80", /stands for no text/);
+    refuses("seed=%ZZ", /not valid text/);
+    refuses("seed=%ed%a0%80", /not valid text/);
     refuses("__proto__=1", /no part that is called '__proto__'/);
     refuses("Seed=1", /no part/);
     refuses("=1", /no part/);
@@ -173,7 +173,7 @@ tests.the_lesson_is_that_of_what_was_seen = () => {
         "You changed keys: attention moved, the answer changed. Queries and keys decide where to look.");
     assert.equal(
         say([[0, 1, 1, 5]], before, stayed),
-        "You changed values: attention stayed, the answer changed. Values decide what is brought back, not where it is looked for.");
+        "You changed values: attention stayed, the answer changed. Values decide what is brought back, not where to look.");
     assert.equal(
         say([[0, 0, 4, 5]], before, moved),
         "You asked for another key: attention moved, the answer changed. ");
@@ -193,7 +193,7 @@ tests.the_course_is_told_of_every_kind_of_run = () => {
         say({row: {accuracy: 0.5, qk_diag: null}}),
         "50.0 % of the answers to new questions are right.");
     assert.match(say({row: {accuracy: 1, qk_diag: 0.5, ov_diag: 0.25}}), /V and O say 25\.0 %/);
-    assert.match(say({step: 20, row: {accuracy: 1}}), /Exchange two keys\.$/);
+    assert.match(say({step: 20, row: {accuracy: 1}}), /Swap two keys\.$/);
 };
 
 tests.a_score_without_answers_is_not_said = () => {

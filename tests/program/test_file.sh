@@ -87,7 +87,7 @@ values = [c for c in v if c["name"].startswith("values")][0]
 assert keys["looks_at_j"] > 0.9 and keys["says_j"] > 0.9, keys
 assert values["looks_at_t"] > 0.9 and values["says_j"] > 0.9, values
 assert 0 < o["interventions"]["examples"] < 80, o' &&
-        ran 0 show shop && line 'The keys of' && line 'attention moves with them, the answer changes' &&
+        ran 0 show shop && line 'The keys at' && line 'attention moves with them, the answer changes' &&
         ran 0 plot shop --format txt && [ -e shop/plots/circuits.txt ] && [ ! -s err ]
 }
 bad_roles() {
@@ -112,11 +112,11 @@ words() {
 c = {x["name"]: x for x in o["exchanges"]["changed"]}
 assert o["exchanges"]["examples"] == 32 and c["clean"]["says_t"] > 0.9 and c["clean"]["moved"] == 0, c
 assert c["other_answer"]["says_t"] < 0.1 and c["other_word"]["says_t"] > 0.8, c
-assert "interventions" not in o' && ran 0 show long && line 'The words of 1 and 6 exchanged' &&
+assert "interventions" not in o' && ran 0 show long && line 'The words at 1 and 6 swapped' &&
         sed 's/=> .*/=> yes/; 1,40s/yes$/no/' it.txt >yes.txt && train yes --data yes.txt &&
         ran 0 eval yes --json &&
         python 'assert o["answer_attention"] is None and o["exchanges"]["examples"] == 0, o' &&
-        ran 0 eval yes && line 'No words are exchanged' && ! grep -q 'attention on the answer' out
+        ran 0 eval yes && line 'No words are swapped' && ! grep -q 'attention on the answer' out
 }
 
 # A change of one's own: two words exchanged, or another one put, in show and as a picture, before and after.
@@ -124,7 +124,7 @@ assert "interventions" not in o' && ran 0 show long && line 'The words of 1 and 
 framed() { sed -n 's/^\([0-9]*\),\([0-9]*\),[^,]*,1,.*/\1 \2/p' "long/probe/example-$1.csv"; }
 change() {
     [ -e long ] || ran 0 train --data it.txt --steps 150 --out long || return 1
-    ran 0 show long --change 1,6 && line 'What stands at 1 and 6 exchanged: attention' && cp out given &&
+    ran 0 show long --change 1,6 && line 'Positions 1 and 6 swapped: attention' && cp out given &&
         ran 0 show long && tail -n 3 out >own &&
         while IFS= read -r said; do grep -qxF "$said" given || return 1; done <own &&
         ran 0 plot long --attention --change 1,6 --format txt && [ ! -s err ] || return 1

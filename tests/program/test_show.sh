@@ -74,7 +74,7 @@ assert said.group(1) == answer, (said.group(1), answer)
 near(said.group(2), probability, 'probability')
 value = tokens[right][1]
 assert said.group(3) == ('That is right.' if answer == value else 'Right would be %s.' % value)
-changes = re.findall(r'^The (keys|values) of (\d+) and (\d+) exchanged: attention (moves with them|stays), '
+changes = re.findall(r'^The (keys|values) at (\d+) and (\d+) swapped: attention (moves with them|stays), '
                      r'the answer (changes|stays)\n(.*)\n(.*)\n'
                      r' +answer (\S+), with probability ([0-9.]+)$', text, re.M)
 assert [c[0] for c in changes] == ['keys', 'values'], text
@@ -120,8 +120,8 @@ the_head_that_looks_most() {
 a_trained_one_is_right() {
     ran 0 train --out good --steps 400 --pairs 4 --keys 8 --values 8 --lr 0.01 --quiet --eval-every 400 \
         --eval-examples 64 && weights_of good && ran 0 show good --example 3 || return 1
-    line 'That is right.' && line 'exchanged: attention moves with them, the answer changes' &&
-        line 'exchanged: attention stays, the answer changes' || return 1
+    line 'That is right.' && line 'swapped: attention moves with them, the answer changes' &&
+        line 'swapped: attention stays, the answer changes' || return 1
     shown 1 1
 }
 
@@ -129,7 +129,7 @@ a_trained_one_is_right() {
 
 each_task_has_its_words() {
     train cross --task cross && ran 0 show cross && grep -q '^memory  *k' out &&
-        grep -q '^sequence ' out && line 'The keys of' || return 1
+        grep -q '^sequence ' out && line 'The keys at' || return 1
     if grep -q 'the question itself' out; then
         say "a memory has no question in it"
         return 1

@@ -60,11 +60,13 @@ static void print_table(const qkv_probe_interventions *v) {
 
 static void print_exchanges(const qkv_probe_exchanges *x) {
     if (!x->examples) {
-        printf("No words are exchanged: in no line the answer is a word that stands there once.\n");
+        printf(
+            "No words are swapped: in no line is the answer a word that occurs there exactly "
+            "once.\n");
         return;
     }
     printf(
-        "\nWhat follows from exchanging words (t: the answer, j: another word of the line, n: one "
+        "\nWhat swapping words does (t: the answer, j: another word of the line, n: one "
         "that answers another line; %d examples)\n\n%-26s weight at t      at j   moved  says t    "
         "   j       n\n",
         x->examples, "");

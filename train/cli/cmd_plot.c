@@ -54,8 +54,8 @@ static const cli_option options[] = {
     CLI_TEXT(request, prompt, "prompt", "TEXT", "this text instead, of a run on text",
              .needs = "attention"),
     CLI_TEXT(request, change, "change", "CHANGE",
-             "I,J exchanges what stands at two positions, I=WORD puts a word at one; the last "
-             "layer before and after",
+             "I,J swaps two positions, I=WORD puts a word at one; draws the last layer before and "
+             "after",
              .needs = "attention"),
     CLI_INT(request, state.at, "at", "STEP", QKV_RUN_NEWEST, 0, 1000000000,
             "its state after so many steps; of an animation the last",

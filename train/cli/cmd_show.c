@@ -24,8 +24,8 @@ static const cli_option options[] = {
     CLI_TEXT(request, answer, "answer", "NAME",
              "which readout, where a task has several answers (qkv data TASK)"),
     CLI_TEXT(request, change, "change", "CHANGE",
-             "I,J exchanges what stands at two positions, I=WORD puts a word at one; else two that "
-             "tell most"),
+             "I,J swaps two positions, I=WORD puts a word at one; default: the two swaps that tell "
+             "most"),
     CLI_OPTIONS_STATE(request, state),
     CLI_END};
 

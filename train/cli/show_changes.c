@@ -44,7 +44,7 @@ static bool print_change(cli_shown *v, const char *what, const qkv_probe_explana
     bool ok = cli_show_explain(v, &e);
     if (ok) {
         bool moved = e.at[j].weight > e.at[i].weight, changed = e.answer != before->answer;
-        printf("\n%s of %d and %d exchanged: attention %s, the answer %s\n", what, i, j,
+        printf("\n%s at %d and %d swapped: attention %s, the answer %s\n", what, i, j,
                moved ? "moves with them" : "stays", changed ? "changes" : "stays");
         print_place(v, &e, i);
         print_place(v, &e, j);
@@ -104,7 +104,7 @@ static int print_given(cli_shown *v, const qkv_probe_explanation *before, const 
     if (c.other < 0)
         printf("\nAnother word at %d", c.at);
     else
-        printf("\nWhat stands at %d and %d exchanged", c.at, c.other);
+        printf("\nPositions %d and %d swapped", c.at, c.other);
     if (is == was)
         printf(": attention stays most at %d", was);
     else

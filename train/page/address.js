@@ -41,7 +41,7 @@ const qkvAddress = (() => {
         try {
             return decodeURIComponent(text);
         } catch (e) {
-            throw new Error("the address holds '" + shorten(text) + "', which stands for no text");
+            throw new Error("the address holds '" + shorten(text) + "', which is not valid text");
         }
     }
     function whole(name, text, least = 0, most = 2147483647) {
@@ -90,7 +90,7 @@ const qkvAddress = (() => {
         if (parts.length !== 4)
             throw new Error(
                 "the address says set=" + shorten(text) +
-                ", but a change is four numbers: side.stream.position.symbol");
+                ", but a change is four numbers joined by dots: side.stream.position.symbol");
         return parts.map((n, i) => whole("set", n, i === 3 ? -1 : 0));
     }
 

@@ -6,6 +6,8 @@ const qkvEffect = (() => {
     const MEASURES =
         ["score of the right entry", "its weight", "logit of the right answer", "loss"];
     const HUES = {wq: "where", wk: "where", wv: "what", wo: "what"};
+    const SCROLLS =
+        {class: "wide", tabindex: 0, role: "group", "aria-label": "The update as a table"};
     const signed = (x) => (x > 0 ? "+" : "") + num(x);
 
     /* The step of a matrix as a heat map; its size beside that of the gradient and of the matrix. */
@@ -54,7 +56,7 @@ const qkvEffect = (() => {
         const others = u.parts.filter((p) => !columns.includes(p));
         const names = [...columns.map((p) => p.matrix), "others", "together"];
         const hues = [...columns.map((p) => HUES[p.name.slice(-2)]), "stored", "minus"];
-        const head = ["", "before", "after", "change", ...names];
+        const head = ["measure", "before", "after", "change", ...names];
         const rows = MEASURES.map((name, m) => {
             if (u.before[m] === null) return null;
             const parts = [
@@ -87,7 +89,7 @@ const qkvEffect = (() => {
         box.replaceChildren(
             make("div", {class: "steps"}, ...maps.map((m) => m.e)),
             make(
-                "div", {}, make("div", {class: "wide"}, table(u, drawn)), make("p", {
+                "div", {}, make("div", SCROLLS, table(u, drawn)), make("p", {
                     class: "note",
                     text: "One step on the training batch: its loss " + num(loss) +
                         ", its gradient's norm " + num(norm) +

@@ -1,4 +1,4 @@
-/* example.js - the example as rows of words that can be clicked, dragged, exchanged and changed. */
+/* example.js - the example as rows of words that can be clicked, dragged, swapped and changed. */
 "use strict";
 
 const qkvExample = (page) => {

@@ -79,7 +79,7 @@ const qkvFiles = (page) => {
             return page.trouble(
                 "A link holds " + qkvAddress.MOST_TEXT.toLocaleString("en") +
                     " characters of your own text, and yours has " + length.toLocaleString("en") +
-                    ". Save the text as a file and hand it over with the link.",
+                    ". Save the text as a file and send it with the link.",
                 ["Save the text", () => give(page.own.NAME, [state.text], "text/plain")]);
         copy(location.href.split("#")[0] + "#" + state.address(), "The link", page.tell);
     }

@@ -201,8 +201,7 @@ const qkvMaps = (page) => {
     function describe(frame, list) {
         const picture = frame.after || frame.before, look = picture.look;
         if (!run.maps.length)
-            setText(
-                by("attention-note"), "This block has no attention weights that could be shown.");
+            setText(by("attention-note"), "This block has no attention weights to show.");
         else if (frame.map === "questions") {
             const mean = (m) =>
                 number(
@@ -288,12 +287,13 @@ const qkvMaps = (page) => {
         setText(
             by("qk-note"),
             values ?
-                "Rows: questions. Columns: values. It should stay pale: values are not to steer where one looks." :
+                "Rows: questions. Columns: values. It should stay pale: values should not decide where to look." :
                 qk + " questions match their own key best. Rows ask, columns are found.");
         setText(
             by("ov-note"),
-            keys ? "Rows: keys. Columns: answers. It should stay pale: keys are not to be said." :
-                   ov + " values, once fetched, are said as themselves.");
+            keys ?
+                "Rows: keys. Columns: answers. It should stay pale: keys should not become answers." :
+                ov + " values, once fetched, are said as themselves.");
         by("qk").setAttribute(
             "aria-label", "Q and K: " + qk + " questions match their own key best");
         by("ov").setAttribute("aria-label", "V and O: " + ov + " values are said as themselves");

@@ -39,13 +39,11 @@ const qkvNarrate = (() => {
         const what = parts.keys ? "You changed keys" :
             parts.values        ? "You changed values" :
                                   "You asked for another key";
-        const because = !clean || parts.asked ?
-            "" :
-            parts.keys && moved ?
-            "Queries and keys decide where to look." :
+        const because = !clean || parts.asked ? "" :
+            parts.keys && moved               ? "Queries and keys decide where to look." :
             parts.values && !moved && answer ?
-            "Values decide what is brought back, not where it is looked for." :
-            "";
+                                  "Values decide what is brought back, not where to look." :
+                                  "";
         return what + ": attention " + (moved ? "moved" : "stayed") + ", the answer " +
             (answer ? "changed. " : "stayed. ") + because;
     }
@@ -58,7 +56,7 @@ const qkvNarrate = (() => {
         return "You changed words: attention " + (moved ? "moved" : "stayed") + ", the answer " +
             (said !== says ? "changed. " : "stayed. ") +
             (!moved && says !== said && says === shown(most(after)) ?
-                 "It looks where it looked, and says what stands there now." :
+                 "It looks at the same place and says what is there now." :
                  "");
     }
 
@@ -79,7 +77,7 @@ const qkvNarrate = (() => {
     /* c: {lesson, words, hide, silent, random, score: [before, now] or null}. */
     function changed(c) {
         const parts = [];
-        if (c.words) parts.push(c.lesson || "You changed the example; what is changed is marked.");
+        if (c.words) parts.push(c.lesson || "You changed the example; the changes are marked.");
         if (c.hide & 2) parts.push("K cannot see values.");
         if (c.hide & 1) parts.push("V cannot see keys.");
         if (c.silent >= 0) parts.push("Head " + c.silent + " is off.");
@@ -128,7 +126,7 @@ const qkvNarrate = (() => {
                                               "Held-out error: " + number(now("val_loss"), 3) + ".";
         const right = percent(now("accuracy")) + " of the answers to new questions are right.";
         if (f.step >= f.steps && f.pairs)
-            return right + " What decides where it looks, and what it says? Exchange two keys.";
+            return right + " What decides where it looks, and what it says? Swap two keys.";
         return right +
             (now("qk_diag") === null ? "" :
                                        " V and O say " + percent(now("ov_diag")) +

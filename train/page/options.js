@@ -57,7 +57,7 @@ const qkvOptions = (page) => {
         form.replaceChildren();
         for (const o of run.table) {
             if (o.kind === "section") {
-                form.append(make("h3", {text: o.name}));
+                form.append(make("h2", {text: o.name}));
                 continue;
             }
             if (o.name === "task") continue;  // chosen above

@@ -6,8 +6,8 @@ const qkvOwn = (page) => {
     const NAME = "sentences.txt";  // what the command line calls what stands in the box
     const hows = {
         file:
-            "an example a line: words => answer. The word marked ? asks, else the last; features stand behind |",
-        text: "each next token of it is asked for",
+            "one example per line: words => answer. The word marked ? asks, otherwise the last one; features follow |",
+        text: "the model learns to predict each next token",
     };
     let samples = [], task = "", offered = "";
     const drafts = new Map();  // of each task: what was written and not trained on
@@ -62,8 +62,7 @@ const qkvOwn = (page) => {
             const wrong = await start(options);
             if (wrong) state.text = old;
             if (/ none is left for /.test(wrong) && !all)
-                page.trouble(
-                    wrong, ["Check it on the lines it trains on", () => train(text, true)]);
+                page.trouble(wrong, ["Validate on the training lines", () => train(text, true)]);
         };
         by("own-train").addEventListener("click", () => train(box().value));
         by("own-sample").addEventListener("change", (e) => {

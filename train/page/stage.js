@@ -14,7 +14,8 @@ const qkvStage = (page, {open, choose}) => {
           tip = make("div", {class: "tip of-step", hidden: true}),
           table = make(
               "details", {class: "numbers", id: "inside-table"},
-              make("summary", {text: "This card as a table"}), make("div"));
+              make("summary", {text: "This card as a table"}),
+              make("div", {tabindex: 0, role: "group", "aria-label": "The card as a table"}));
     let view = null, tiles = {};
     (page.root.body || page.root).append(tip);
     table.addEventListener("toggle", () => view && tabulate());

@@ -12,13 +12,13 @@ const qkvStories = (page) => {
             {say: "A look-up, trained to the end.", set: {}, act: train},
             {
                 say:
-                    "Exchange two keys. Attention follows the key, and the answer is what stands there.",
-                act: {text: "Exchange two keys", swap: "key"}
+                    "Swap two keys. Attention follows the key, and the answer is the value stored there.",
+                act: {text: "Swap two keys", swap: "key"}
             },
             {
                 say:
-                    "Exchange two values instead. Attention stays where it was; only the answer changes.",
-                act: {text: "Exchange two values", swap: "value", fresh: true}
+                    "Swap two values instead. Attention stays where it was; only the answer changes.",
+                act: {text: "Swap two values", swap: "value", fresh: true}
             },
             {
                 say:
@@ -57,12 +57,12 @@ const qkvStories = (page) => {
             },
             {
                 say:
-                    "A score's gradient is w (dy·v - Σ w dy·v): while all values are equally useless, it does not matter where one looks.",
+                    "A score's gradient is w (dy·v - Σ w dy·v): while all values are equally useless, it does not matter where the model looks.",
                 act: train
             },
             {
                 say:
-                    "Go to step 60: many values are carried, few keys are matched, and hardly an answer is right.",
+                    "Go to step 60: the model carries many values, matches few keys, and gets hardly any answer right.",
                 act: {text: "Look at step 60", step: 60}
             },
         ],
@@ -78,14 +78,14 @@ const qkvStories = (page) => {
             },
             {
                 say:
-                    "Another length: 16 pairs. Attention is shared among more, and still the right entry is ahead.",
+                    "Another length: 16 pairs. Attention spreads over more entries, and the right one still leads.",
                 set: {pairs: "16"},
                 act: train
             },
         ],
         robust: [
             {
-                say: "Plain gradient descent with a rate of 0.2 comes to the same solution, later.",
+                say: "Plain gradient descent with a rate of 0.2 reaches the same solution, later.",
                 set: {optimizer: "sgd", lr: "0.2", steps: "1000"},
                 act: {...train, speed: "200"}
             },
@@ -106,7 +106,7 @@ const qkvStories = (page) => {
             },
             {
                 say:
-                    "For the plain look-up x itself will do, without any projection: the embeddings do the work.",
+                    "For the plain look-up, x itself is enough, without any projection: the embeddings do the work.",
                 set: {wq: "false", wk: "false", wv: "false"},
                 act: train
             },
@@ -114,13 +114,13 @@ const qkvStories = (page) => {
         width: [
             {
                 say:
-                    "Heads of 4 numbers. A has K and V apart, and that is enough. B has K = V: one vector has to be found and to carry, and cannot.",
+                    "Heads of 4 numbers. A has K and V apart, and that is enough. B has K = V: one vector must both match and carry, and cannot do both.",
                 set: {"d-k": "4", "d-v": "4", batch: "32", steps: "1200"},
                 beside: {tie: "kv"},
                 act: {...train, speed: "200"}
             },
             {
-                say: "In a head of 32 numbers sharing costs B steps only.",
+                say: "With a head of 32 numbers, sharing only costs B some steps.",
                 set: {batch: "32", steps: "1200"},
                 beside: {tie: "kv"},
                 act: {...train, speed: "200"}
@@ -129,7 +129,7 @@ const qkvStories = (page) => {
         magnitude: [
             {
                 say:
-                    "An entry is to be given back exactly, as a vector of length 1. One matrix for all three: a compromise between sharpness and size.",
+                    "The model must return an entry exactly, as a vector of length 1. One matrix for all three: a compromise between sharpness and size.",
                 set: {task: "recall", tie: "qkv", steps: "1500", "eval-every": "50"},
                 act: {...train, speed: "200"}
             },
@@ -176,7 +176,7 @@ const qkvStories = (page) => {
         output: [
             {
                 say:
-                    "Sets are fetched, and what is in A only, in B only and in both is asked for. Each reader sees a third of the channels. Run A has W^O: the readers get what other heads brought. Run B has none.",
+                    "The model fetches two sets and must say what is only in the first, only in the second, and in both. Each reader sees a third of the channels. Run A has W^O: the readers get what other heads brought. Run B has none.",
                 set: {task: "set3", readout: "local", heads: "3", steps: "1000"},
                 beside: {wo: "false"},
                 act: {...train, speed: "200"}
@@ -219,8 +219,9 @@ const qkvStories = (page) => {
                 act: train
             },
             {
-                say: "Exchange two values of the memory: attention stays, the new value is said.",
-                act: {text: "Exchange two values", swap: "value", fresh: true}
+                say:
+                    "Swap two values in the memory: attention stays, and the answer is the new value.",
+                act: {text: "Swap two values", swap: "value", fresh: true}
             },
         ],
         coref: [

@@ -43,8 +43,8 @@ const qkvTouch = (page) => {
     /* What can be done next, each [label, act]. */
     function offers() {
         const {run, player} = page, swaps = [
-            ["Exchange two keys", () => swap("key", true)],
-            ["Exchange two values", () => swap("value", true)]
+            ["Swap two keys", () => swap("key", true)],
+            ["Swap two values", () => swap("value", true)]
         ];
         if (state.changed()) {
             return [
@@ -101,8 +101,7 @@ const qkvTouch = (page) => {
         };
         const {example} = page;
         return [
-            ...(example.exchanges("other") ? [["Exchange two words", fresh(example.swapWords)]] :
-                                             []),
+            ...(example.exchanges("other") ? [["Swap two words", fresh(example.swapWords)]] : []),
             ...(example.exchanges("put") ?
                     [["Another word for the answer", fresh(example.putWord)]] :
                     [])
@@ -172,16 +171,16 @@ const qkvTouch = (page) => {
     function help() {
         const lines = [
             [
-                "What is shown",
-                "Above, one held-out example: under each entry how much the question looks at it (weight), the score before the softmax, and what its value alone would make the model say. Below, attention; then what the matrices do to symbols without any example: Q and K (which key a question matches), V and O (what a fetched value says). Blue is where to look, orange is what is brought back."
+                "What you see",
+                "At the top is one held-out example. Under each entry: how much the question looks at it (weight), the score before the softmax, and what its value alone would make the model say. Below it are attention and what the matrices do to symbols without any example: Q and K (which key a question matches), V and O (what a fetched value says). Blue is where to look, orange is what to bring back."
             ],
             [
-                "Touch",
-                "A click on a key asks for it. To exchange two keys or two values, drag one onto the other, or choose “exchanges two” and click both. “Changes it” gives a list of words. Everything changed has a frame, and numbers stand as before → now."
+                "Change the example",
+                "A click on a key asks for it. To swap two keys or two values, drag one onto the other, or choose “swaps two” and click both. “Changes it” gives a list of words. Everything you change gets a frame, and numbers show before → now."
             ],
             [
                 "Keys",
-                "Space plays and pauses; comma and full stop go one step back and on; Home and End to the first and last. In the example: Enter does what a click does, x exchanges (once on each), arrow keys up and down change the word, left and right move."
+                "Space plays and pauses; comma and full stop go one step back and on; Home and End to the first and last. In the example: Enter does what a click does, x swaps two (press it on each), arrow keys up and down change the word, left and right move."
             ],
             [
                 "Inside one step",
@@ -189,11 +188,11 @@ const qkvTouch = (page) => {
             ],
             [
                 "Go back",
-                "The slider and the curves go to any step. It is computed again from a state that was kept, to the same bits: a run is a function of its options."
+                "The slider and the curves go to any step. The page recomputes it from a stored state, bit for bit: a run is a function of its options."
             ],
             [
-                "Take along",
-                "The address holds options, step, example and changes. Checkpoints are those of qkv: “qkv eval” reads them in a run directory, and those of a native run open here."
+                "Save and share",
+                "The address holds options, step, example and changes. Checkpoints are the ones qkv writes: “qkv eval” reads yours in a run directory, and you can open those of a native run here."
             ],
         ];
         const body = document.createDocumentFragment();

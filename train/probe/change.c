@@ -61,8 +61,8 @@ bool qkv_probe_change(qkv_trainer *t, const char *text, qkv_probe_changed *out, 
     if (end && *end == ',') end = take_position(&w->data, end + 1, &out->other);
     if (!end || *end || out->other < 0 || out->other == out->at)
         return qkv_io_fail(error,
-                           "'%s' is no change: I,J exchanges what stands at two positions, I=WORD "
-                           "puts a word at one; they are 0 to %d",
+                           "'%s' is no change: I,J swaps two positions, I=WORD puts a word at one; "
+                           "positions are 0 to %d",
                            qkv_io_printable(text, shown, sizeof shown),
                            data_length(&w->data, s->store, 0) - 1);
     qkv_probe_change_swap(t, out->at, out->other);

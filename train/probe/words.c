@@ -105,7 +105,7 @@ static const struct {
     const char *key, *name;
     void (*change)(experiment *b, int example);
 } changes[] = {{"clean", "clean", NULL},
-               {"swap_words", "t and j exchanged", exchange},
+               {"swap_words", "t and j swapped", exchange},
                {"other_answer", "n put in the place of t", replace_answer},
                {"other_word", "n put in the place of j", replace_other}};
 _Static_assert(sizeof changes / sizeof *changes == QKV_PROBE_EXCHANGES,
@@ -159,7 +159,7 @@ bool qkv_probe_exchange_words(qkv_trainer *t, const char *split, int count,
     *out = (qkv_probe_exchanges){0};
     const char *missing = qkv_probe_words_missing(t);
     if (missing)
-        return qkv_io_fail(error, "%s: no words can be exchanged: %s",
+        return qkv_io_fail(error, "%s: no words can be swapped: %s",
                            qkv_trainer_spec(t)->task->name, missing);
     tensor_arena *arena = tensor_arena_new(NULL);
     experiment b;
