@@ -556,7 +556,7 @@ def readable_at_any_width_light_and_dark(b):
             assert b.js('return document.documentElement.scrollWidth') <= width
             bad = b.js(CONTRAST)
             assert bad == [], (width, dark, bad[:5])
-            small = b.js('''return [...document.querySelectorAll("canvas")].filter((c) => {
+            small = b.js('''return [...document.querySelectorAll("canvas")].filter((c) => c.checkVisibility()).filter((c) => {
                 const x = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, seen = new Set();
                 for (let i = 0; i < x.length; i += 4) seen.add(x[i] << 16 | x[i + 1] << 8 | x[i + 2]);
                 return seen.size < 8 || c.clientWidth < 0.3 * Math.min(innerWidth, 700); }).map((c) => c.id)''')
@@ -752,14 +752,14 @@ def text_that_was_not_trained_on_is_kept(b):
     b.js('document.getElementById("own-text").value = arguments[0]', lines)
     b.click('own-train')
     assert 'of 16 examples' in b.text('trouble'), b.text('trouble')
-    press(b, 'Check it on')
+    press(b, 'Validate on')
     b.still()
     assert b.by('trouble').get_attribute('hidden'), b.text('trouble')
     b.click('ten')
     assert b.step() == 10 and b.js('return qkv.state.command()').endswith('--data-valid sentences.txt --data-test sentences.txt')
     b.js('document.getElementById("own-text").value = arguments[0]', '# ' + 'x' * 4000 + '\n' + lines)
     b.click('own-train')
-    press(b, 'Check it on')
+    press(b, 'Validate on')
     b.still()
     b.click('copy-link')
     assert '4,000 characters' in b.text('trouble') and 'Save the text' in b.text('trouble'), b.text('trouble')
