@@ -69,11 +69,11 @@ static double slope_of(const stand_in *s, int input, size_t i) {
 
 static bool add(search *s, ag_term term) {
     ag_reasons *out = s->out;
-    if (out->n == s->room) {
+    if (!s->term || out->n == s->room) {
         const size_t room = s->room ? 2 * s->room : 64;
         ag_term *more = tensor_arena_take(s->mem, room, sizeof *more);
         if (!more) return fail(out, "out of memory");
-        if (out->n) memcpy(more, s->term, out->n * sizeof *more);
+        if (s->term) memcpy(more, s->term, out->n * sizeof *more);
         out->term = s->term = more;
         s->room = room;
     }
@@ -99,7 +99,7 @@ static int by_input(const void *a, const void *b) {
 }
 
 static bool sort(search *s, int (*how)(const void *, const void *)) {
-    if (s->out->n > 1) qsort(s->term, s->out->n, sizeof *s->term, how);
+    if (s->term && s->out->n > 1) qsort(s->term, s->out->n, sizeof *s->term, how);
     return true;
 }
 

@@ -200,7 +200,8 @@ static int show(cli_taped *v, const request *r, int step) {
     char error[QKV_IO_ERROR];
     size_t at = 0;
     ag_node *node = NULL;
-    if (r->what &&
+    const bool of_node = r->show != LIST && r->show != BACKWARD && r->show != UPDATE;
+    if (of_node &&
         !(node = qkv_probe_tape_find(&v->tape, r->what, r->show == NODE ? NULL : &at, error)))
         return cli_error(CLI_USAGE, "tape", "--%s: %s", views[r->show], error);
     if (!qkv_probe_tape_run(&v->tape, true, error))

@@ -37,14 +37,18 @@ static void leave_to_train(cli_settings *s, const cli_option *own) {
 int cli_sweep_options(cli_settings *s, int argc, char **argv, const cli_option *own) {
     char **cut = calloc((size_t)argc + 1, sizeof *cut),
          **copy = calloc((size_t)argc + 1, sizeof *copy);
-    int code = cut && copy ? CLI_OK : out_of_memory();
-    for (int i = 0; i < argc && code == CLI_OK; i++) {
+    if (!cut || !copy) {
+        free(copy);
+        free(cut);
+        return out_of_memory();
+    }
+    for (int i = 0; i < argc; i++) {
         copy[i] = first_task(i ? argv[i - 1] : NULL, argv[i]);
         cut[i] = copy[i] ? copy[i] : argv[i];
     }
-    if (code == CLI_OK) code = cli_settings_begin(s, argc, cut, true, own);
+    const int code = cli_settings_begin(s, argc, cut, true, own);
     if (code == CLI_OK) leave_to_train(s, own);
-    for (int i = 0; copy && i < argc; i++) free(copy[i]);
+    for (int i = 0; i < argc; i++) free(copy[i]);
     free(copy);
     free(cut);
     return code;

@@ -183,7 +183,7 @@ static void add_cells(picture *p, int panel) {
 }
 
 static void add_curve(picture *p, int panel, int series) {
-    for (int k = 0; k < p->x.n; k++) {
+    for (int k = 0; p->x.text && k < p->x.n; k++) {
         double x = 0, low = (double)INFINITY, high = -(double)INFINITY;
         int n = 0;
         qkv_io_parse_real(p->x.text[k], &x);

@@ -27,9 +27,10 @@ static bool is_stopped(const crew *c) { return c->o->stop && *c->o->stop; }
 /* A training that failed: its error, for the texts. */
 static bool add_failed(qkv_study_results *out, const qkv_study_result *r) {
     qkv_study_result failed = {.variant = r->variant, .seed = r->seed};
-    char *why = tensor_arena_take(out->arena, strlen(r->error) + 1, 1);
+    const char *error = r->error ? r->error : "";
+    char *why = tensor_arena_take(out->arena, strlen(error) + 1, 1);
     if (!why) return false;
-    failed.error = strcpy(why, r->error);
+    failed.error = strcpy(why, error);
     return qkv_study_results_add(out, &failed);
 }
 

@@ -82,8 +82,9 @@ static bool find_weights(qkv_trainer *t, qkv_trainer_worker *w) {
         char name[64];
         snprintf(name, sizeof name, "layer%d.%s.weights", l, qkv_trainer_attention_name(&t->spec));
         ag_node *node = ag_find_unseen(w->graph, name);
-        w->weights[l] = node && is_attention(t, w, l, node) ? node : NULL;
-        streamed = streamed || (w->weights[l] && !node->val.x);
+        const bool found = node && is_attention(t, w, l, node);
+        w->weights[l] = found ? node : NULL;
+        streamed = streamed || (found && !node->val.x);
     }
     if (!streamed) return true;
     w->read = tensor_arena_reals(t->arena, QKV_TRAINER_ROWS_READ * S * (size_t)t->config.heads);
