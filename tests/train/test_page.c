@@ -286,6 +286,7 @@ static void words_can_be_laid_into_an_example(void **state) {
     }
     assert_true(
         qkv_page_start(b, "steps=40"));  // the words of its own example: nothing is otherwise
+    s = qkv_trainer_spec(b->run->t);
     char *own = strdup(qkv_page_look(b, false, 0));
     for (int i = 0; i < s->side[0].T; i++)
         assert_true(qkv_page_lay(b, 0, 0, i, b->run->drawn.ids[0][0][i]));
