@@ -515,11 +515,12 @@ static void kill_and_go_on(const char *from, long points) {
     long killed = 0, began = now_us();
     assert_false(end(start(run_program, &p), false));
     long takes = now_us() - began;
-    for (long tries = 0; killed < points && tries < 5 * points; tries++) {
+    for (long tries = 0; killed < points && tries < 20 * points; tries++) {
         p = (program){.dir = "killed", .steps = "30", .save_every = "1", .from = from};
         pid_t child = start(run_program, &p);
         sleep_us((long)below((uint32_t)takes));
-        killed += end(child, true);
+        if (end(child, true)) killed++;
+        else takes -= takes / 4;  // the first one was slow, for the machine had other work
         p.resume = has_begun("killed");
         if (p.resume) p.from = NULL;
         assert_false(end(start(run_program, &p), false));
