@@ -519,8 +519,10 @@ static void kill_and_go_on(const char *from, long points) {
         p = (program){.dir = "killed", .steps = "30", .save_every = "1", .from = from};
         pid_t child = start(run_program, &p);
         sleep_us((long)below((uint32_t)takes));
-        if (end(child, true)) killed++;
-        else takes -= takes / 4;  // the first one was slow, for the machine had other work
+        if (end(child, true))
+            killed++;
+        else
+            takes -= takes / 4;  // the first one was slow, for the machine had other work
         p.resume = has_begun("killed");
         if (p.resume) p.from = NULL;
         assert_false(end(start(run_program, &p), false));
