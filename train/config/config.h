@@ -176,8 +176,8 @@ typedef struct {
     int from, to;                     // -1: always
 } qkv_config_part;
 
-/* Takes the next part off the list. False: there is none and error is "", or it is malformed and error says how.
- * A part that was taken may not be moved. */
+/* Takes the next part off the list. False: there is none and error is "", or it is malformed and error
+ * says how. A part that was taken may not be moved. */
 bool qkv_config_next_part(const char **list, qkv_config_part *out, char *error);
 
 /* The model's part of a resolved configuration, for nn_model(). */

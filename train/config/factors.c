@@ -26,7 +26,7 @@ static bool take_steps(char *word, qkv_config_part *out, char *error) {
 }
 
 bool qkv_config_next_part(const char **list, qkv_config_part *out, char *error) {
-    if (!QKV_IO_GIVEN(error, list, *list, out)) return false;
+    if (!QKV_IO_GIVEN(error, list, out) || !QKV_IO_GIVEN(error, *list)) return false;
     *out = (qkv_config_part){.from = -1, .to = -1};
     *error = '\0';
     *list += strspn(*list, ",");
