@@ -358,6 +358,127 @@ static void a_misspelt_freeze_is_refused(void **state) {
     assert_non_null(strstr(error, "'layer0.attn.qw'"));
 }
 
+/* ---- what has steps ---- */
+
+/* A parameter's weights and moments, one after the other: malloc'd. */
+static real *state_of(qkv_trainer *t, const char *name) {
+    const ag_param_entry *p = ag_params_find(qkv_trainer_params(t), name);
+    const qkv_optim *o = qkv_trainer_optim(t);
+    const size_t n = p->val.n;
+    real *all = malloc(3 * n * sizeof *all);
+    memcpy(all, p->val.x, n * sizeof *all);
+    for (size_t m = 0; m < 2; m++)
+        memcpy(all + (m + 1) * n, o->moment[m] + p->offset, n * sizeof *all);
+    return all;
+}
+
+static size_t size_of(qkv_trainer *t, const char *name) {
+    return ag_params_find(qkv_trainer_params(t), name)->val.n;
+}
+
+/* Of a run and one that is told something: the states of W^Q before step 3, before step 6 and after it. */
+static void three_states(qkv_trainer *t, real *state[3]) {
+    for (int i = 0, step = 0; i < 3; i++) {
+        const int until = i < 2 ? 3 * (i + 1) : 7;
+        steps(t, step, until);
+        step = until;
+        state[i] = state_of(t, "layer0.attn.wq");
+    }
+}
+
+static void free_three(real *state[3]) {
+    for (int i = 0; i < 3; i++) free(state[i]);
+}
+
+/* A gradient times 0: the mean decays as it would, by no new gradient. Before the first step everything is
+ * as it was, and after the last one gradients count again. */
+static void a_gradient_is_scaled_in_its_steps(void **state) {
+    (void)state;
+    const qkv_config c = small();
+    qkv_config told = c;
+    strcpy(told.gradients, "layer0.attn.wq=0@3..6");
+    qkv_trainer *plain = trainer_on(NULL, c, 1), *t = trainer_on(NULL, told, 2);
+    const size_t n = size_of(t, "layer0.attn.wq");
+    real *a[3], *b[3];
+    three_states(plain, a);
+    three_states(t, b);
+    assert_memory_equal(a[0], b[0], 3 * n * sizeof(real));
+    int other = 0;
+    for (size_t i = n; i < 2 * n; i++) {
+        double mean = (double)b[0][i];
+        for (int step = 3; step < 6; step++) mean *= c.beta1;
+        assert_close((double)b[1][i], mean, 1e-6);
+        other += b[2][i] < (real)(c.beta1 * (double)b[1][i]) ||
+                 b[2][i] > (real)(c.beta1 * (double)b[1][i]);
+    }
+    assert_true(other > (int)n / 2);
+    assert_true(memcmp(a[1], b[1], n * sizeof(real)) != 0);
+    free_three(a);
+    free_three(b);
+    qkv_trainer_free(plain);
+    qkv_trainer_free(t);
+}
+
+/* Weights and moments stand still, and what stands still counts in no norm. */
+static void what_is_held_stays_for_its_steps(void **state) {
+    (void)state;
+    qkv_config c = small(), told = c;
+    strcpy(told.hold, "*.wq@3..6,embed.*@0..1");
+    qkv_trainer *plain = trainer_on(NULL, c, 1), *t = trainer_on(NULL, told, 2);
+    const size_t n = size_of(t, "layer0.attn.wq");
+    real *a[3];
+    three_states(t, a);
+    assert_memory_equal(a[0], a[1], 3 * n * sizeof(real));
+    for (int m = 0; m < 3; m++)
+        assert_true(memcmp(a[1] + (size_t)m * n, a[2] + (size_t)m * n, n * sizeof(real)) != 0);
+    qkv_trainer_step whole, held;
+    char error[QKV_IO_ERROR];
+    qkv_trainer_free(t);
+    t = trainer_on(NULL, told, 1);
+    assert_true(qkv_trainer_gradient(plain, 0, &whole, error));
+    assert_true(qkv_trainer_gradient(t, 0, &held, error));
+    double squares = whole.grad_norm * whole.grad_norm;
+    for (int i = 0; i < ag_params_count(plain->params); i++)
+        if (ag_matches("embed.*", ag_params_at(plain->params, i)->name))
+            squares -= plain->squares[i];
+    assert_close(held.grad_norm * held.grad_norm, squares, 1e-9);
+    assert_true(held.grad_norm < whole.grad_norm);
+    free_three(a);
+    qkv_trainer_free(plain);
+    qkv_trainer_free(t);
+}
+
+static void lists_that_make_no_sense_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *list, *text, *why;
+    } bad[] = {{"hold", "*.wq@6..3", "--hold: '*.wq@6..3' ends before it begins"},
+               {"hold", "*.wq@3..3", "ends before it begins"},
+               {"hold", "*.wq@3..601", "'*.wq@3..601' ends after the last step, which is 600"},
+               {"hold", "*.wq", "needs steps"},
+               {"hold", "*.wq=1@3..6", "a name alone is meant"},
+               {"hold", "*.wq@a..6", "steps are two whole numbers"},
+               {"hold", "*.wq@-1..6", "steps are two whole numbers"},
+               {"hold", "*.wq@1..6,*.wx@1..6", "no parameter is called '*.wx'"},
+               {"gradients", "*.wq=x@1..6", "is not NAME=X"},
+               {"gradients", "*.wq@1..6", "is not NAME=X"},
+               {"gradients", "*.wq=-1@1..6", "is not NAME=X"},
+               {"rates", "*.wq=2@1..", "steps are two whole numbers"},
+               {"gains", "*.wq=2@1..6", "it holds for the whole run"},
+               {"freeze", "*.wq@1..6", "it holds for the whole run"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        qkv_config c = small();
+        data_spec spec;
+        char error[QKV_IO_ERROR] = "";
+        assert_true(
+            qkv_config_set(&c, qkv_config_option_find(&c, bad[i].list), bad[i].text, error));
+        assert_true(qkv_config_resolve(&c, &spec, error));
+        assert_null(qkv_trainer_new(NULL, &c, &spec, 1, error));
+        if (!strstr(error, bad[i].why)) fail_msg("%s: %s", bad[i].text, error);
+        data_release(&spec);
+    }
+}
+
 /* ---- numbers that are not finite ---- */
 
 /* Is the first parameter with a gradient that is not finite the one that the sentence names? */
@@ -436,6 +557,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(evaluating_leaves_no_trace),
     cmocka_unit_test(what_is_frozen_stays),
     cmocka_unit_test(a_misspelt_freeze_is_refused),
+    cmocka_unit_test(a_gradient_is_scaled_in_its_steps),
+    cmocka_unit_test(what_is_held_stays_for_its_steps),
+    cmocka_unit_test(lists_that_make_no_sense_are_refused),
     cmocka_unit_test(a_gradient_that_is_not_finite_is_refused),
     cmocka_unit_test(a_huge_gradient_is_finite),
 };

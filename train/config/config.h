@@ -168,9 +168,17 @@ nn_block_fn *qkv_config_block(const qkv_config *c);
 /* The optimiser's part. */
 qkv_optim_settings qkv_config_optim(const qkv_config *c);
 
-/* The factor that a list "PATTERN=X,PATTERN=X" (rates, gradients, gains) has for a parameter: the
- * last that fits, else 1. False with a sentence when the list is malformed. */
-bool qkv_config_factor(const char *list, const char *name, double *factor, char *error);
+/* One part of a list (rates, gradients, hold ...): "NAME", "NAME=VALUE", and behind either "@A..B": in the
+ * steps that lead from the state after A steps to that after B. */
+typedef struct {
+    char name[QKV_CONFIG_TEXT_SIZE];  // a pattern with *
+    const char *value;                // behind the name, there; NULL: none
+    int from, to;                     // -1: always
+} qkv_config_part;
+
+/* Takes the next part off the list. False: there is none and error is "", or it is malformed and error
+ * says how. A part that was taken may not be moved. */
+bool qkv_config_next_part(const char **list, qkv_config_part *out, char *error);
 
 /* The model's part of a resolved configuration, for nn_model(). */
 nn_model_config qkv_config_model(const qkv_config *c, const data_spec *spec);

@@ -107,12 +107,16 @@ static bool is_map(const ag_param_entry *p) {
     return p->val.shape.rank == 2 && p->val.n > 0;
 }
 
+bool qkv_optim_stays(const qkv_optim *o, int param) {
+    return ag_params_at(o->params, param)->frozen || (o->moves && !(o->moves[param] > 0));
+}
+
 void qkv_optim_update(qkv_optim *o, const qkv_optim_rule *rule, int param, const real *grads) {
     const ag_param_entry *p = ag_params_at(o->params, param);
     const int *dim = p->val.shape.dim;
     qkv_optim_rule own = *rule;
     real *m[QKV_OPTIM_MOMENTS];
-    if (p->frozen) return;
+    if (qkv_optim_stays(o, param)) return;
     if (o->rate) own.lr *= o->rate[param];
     if (o->gradient) own.grad_scale *= o->gradient[param];
     for (int i = 0; i < QKV_OPTIM_MOMENTS; i++)
@@ -126,8 +130,7 @@ void qkv_optim_update(qkv_optim *o, const qkv_optim_rule *rule, int param, const
 
 /* The gradient by which a parameter is to learn; NULL: it stays. */
 static const real *gradient_of(const qkv_optim *o, ag_graph *g, int param) {
-    const ag_param_entry *p = ag_params_at(o->params, param);
-    return p->frozen ? NULL : ag_param_grad(g, p);
+    return qkv_optim_stays(o, param) ? NULL : ag_param_grad(g, ag_params_at(o->params, param));
 }
 
 double qkv_optim_step(qkv_optim *o, ag_graph *g) {

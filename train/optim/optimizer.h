@@ -86,9 +86,9 @@ typedef struct {
     ag_params *params;
     real *moment[QKV_OPTIM_MOMENTS];  // flat, as ag_param_entry.offset says
     real *scratch;  // QKV_OPTIM_SCRATCH times as large; NULL: the method needs none
-    /* [parameters] what a parameter's rate, and its gradient, is multiplied by; NULL: 1. The
-     * caller's. */
-    const double *rate, *gradient;
+    /* [parameters] what a parameter's rate, and its gradient, is multiplied by; whether it moves (0: it
+     * stands still with its moments); NULL: 1. The caller's. */
+    const double *rate, *gradient, *moves;
     int step;  // steps taken
 } qkv_optim;
 
@@ -96,7 +96,10 @@ typedef struct {
  * nothing need be freed. False when memory is out, also for one of these (NULL). */
 bool qkv_optim_init(qkv_optim *o, tensor_arena *arena, ag_params *params, qkv_optim_settings s);
 
-/* Updates one parameter (numbered as ag_params_at() does; a frozen one stays) from the flat
+/* Is the parameter frozen, or held? */
+bool qkv_optim_stays(const qkv_optim *o, int param);
+
+/* Updates one parameter (numbered as ag_params_at() does; one that stays does) from the flat
  * gradient of all. Parameters can be updated side by side by several threads. */
 void qkv_optim_update(qkv_optim *o, const qkv_optim_rule *rule, int param, const real *grads);
 

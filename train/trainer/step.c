@@ -76,8 +76,9 @@ static void sum_lanes(void *ctx, int param, int worker) {
         add_lanes(t, p->offset + i, n);
         add_squares(s, t->lane[0] + p->offset + i, n);
     }
-    t->squares[param] =
-        p->frozen ? 0 : ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+    t->squares[param] = qkv_optim_stays(&t->optim, param)
+                            ? 0
+                            : ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
 }
 
 static const char *graph_error(const qkv_trainer *t) {

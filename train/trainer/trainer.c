@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "train/io/given.h"
+#include "train/io/number.h"
 #include "train/trainer/trainer_internal.h"
 
 /* Examples of a micro-batch. Its activations should stay in the second-level cache, but for each
@@ -171,46 +172,78 @@ static bool freeze(qkv_trainer *t, char *error) {
     return true;
 }
 
-/* Does every pattern ("PATTERN" or "PATTERN=X") name something? A misspelt one would otherwise train
- * what was to stay. */
-static bool patterns_fit(qkv_trainer *t, const char *option, const char *patterns, char *error) {
-    char list[QKV_CONFIG_TEXT_SIZE], *rest = NULL;
-    snprintf(list, sizeof list, "%s", patterns);
-    for (char *pattern = strtok_r(list, ",", &rest); pattern;
-         pattern = strtok_r(NULL, ",", &rest)) {
-        bool fits = false;
-        pattern[strcspn(pattern, "=")] = '\0';
-        for (int i = 0; i < ag_params_count(t->params); i++)
-            fits = fits || ag_matches(pattern, ag_params_at(t->params, i)->name);
-        if (!fits) return qkv_io_fail(error, "--%s: no parameter is called '%s'", option, pattern);
-    }
-    return true;
+/* The lists that name parameters: has a part a factor, and steps? */
+enum { NEVER, MAYBE, ALWAYS };
+static const struct {
+    const char *option;
+    size_t at;
+    bool factor;
+    int steps;
+} lists[QKV_TRAINER_LISTS] = {
+    [QKV_TRAINER_FREEZE] = {"freeze", offsetof(qkv_config, freeze), false, NEVER},
+    [QKV_TRAINER_GAINS] = {"gains", offsetof(qkv_config, gains), true, NEVER},
+    [QKV_TRAINER_RATES] = {"rates", offsetof(qkv_config, rates), true, MAYBE},
+    [QKV_TRAINER_GRADIENTS] = {"gradients", offsetof(qkv_config, gradients), true, MAYBE},
+    [QKV_TRAINER_HOLD] = {"hold", offsetof(qkv_config, hold), false, ALWAYS}};
+
+static const char *list_of(const qkv_trainer *t, int list) {
+    return (const char *)&t->config + lists[list].at;
 }
 
-/* The factors of a list, one for each parameter; *out stays NULL where the list is empty. */
-static bool factors(qkv_trainer *t, const char *option, const char *list, double **out,
-                    char *error) {
-    const int n = ag_params_count(t->params);
-    if (!patterns_fit(t, option, list, error)) return false;
-    if (!*list) return true;
-    if (!(*out = tensor_arena_take(t->arena, (size_t)n, sizeof **out)))
-        return qkv_io_fail(error, "out of memory");
-    for (int i = 0; i < n; i++) {
-        char why[QKV_IO_ERROR];
-        if (!qkv_config_factor(list, ag_params_at(t->params, i)->name, &(*out)[i], why))
-            return qkv_io_fail(error, "--%s: %.400s", option, why);
+/* Is a part what its list takes? Its factor in *x: 0 where it says none. */
+static bool part_fits(const qkv_trainer *t, int list, const qkv_config_part *part, double *x,
+                      char *error) {
+    *x = 0;
+    if (lists[list].factor &&
+        (!part->value || !qkv_io_parse_real(part->value, x) || !(*x >= 0 && *x <= 1e9)))
+        return qkv_io_fail(error, "'%.60s%s%.60s' is not NAME=X with an X between 0 and 1e9",
+                           part->name, part->value ? "=" : "", part->value ? part->value : "");
+    if (!lists[list].factor && part->value)
+        return qkv_io_fail(error, "'%.60s=%.60s': a name alone is meant", part->name, part->value);
+    if (lists[list].steps == NEVER && part->from >= 0)
+        return qkv_io_fail(error, "'%.60s' has no steps: it holds for the whole run", part->name);
+    if (lists[list].steps == ALWAYS && part->from < 0)
+        return qkv_io_fail(error, "'%.60s' needs steps: NAME@A..B; --freeze holds for good",
+                           part->name);
+    return part->to <= t->config.steps ||
+           qkv_io_fail(error, "'%.60s@%d..%d' ends after the last step, which is %d", part->name,
+                       part->from, part->to, t->config.steps);
+}
+
+/* Reads a list as it is at a step, into out if that is not NULL: a factor for each parameter, that of the
+ * last part that fits, else 1. Every part must name something: a misspelt one would otherwise train what was
+ * to stay. */
+static bool read_list(const qkv_trainer *t, int list, int step, double *out, char *error) {
+    const char *rest = list_of(t, list);
+    char why[QKV_IO_ERROR];
+    qkv_config_part part;
+    for (int i = 0; out && i < ag_params_count(t->params); i++) out[i] = 1;
+    while (qkv_config_next_part(&rest, &part, why)) {
+        bool names = false, now = part.from < 0 || (step >= part.from && step < part.to);
+        double x;
+        if (!part_fits(t, list, &part, &x, why)) break;
+        for (int i = 0; i < ag_params_count(t->params); i++) {
+            if (!ag_matches(part.name, ag_params_at(t->params, i)->name)) continue;
+            names = true;
+            if (out && now) out[i] = x;
+        }
+        if (!names) qkv_io_fail(why, "no parameter is called '%.400s'", part.name);
+        if (!names) break;
     }
-    return true;
+    return !*why || qkv_io_fail(error, "--%s: %.400s", lists[list].option, why);
 }
 
 /* What single parameters have of their own: a start, a rate, a gradient. */
 static bool own_factors(qkv_trainer *t, char *error) {
-    double *gain = NULL;
-    if (!factors(t, "gains", t->config.gains, &gain, error) ||
-        !factors(t, "rates", t->config.rates, &t->rate, error) ||
-        !factors(t, "gradients", t->config.gradients, &t->gradient, error))
-        return false;
-    for (int i = 0; gain && i < ag_params_count(t->params); i++) {
+    const int n = ag_params_count(t->params);
+    for (int list = 0; list < QKV_TRAINER_LISTS; list++) {
+        if (list != QKV_TRAINER_FREEZE && *list_of(t, list) &&
+            !(t->own[list] = tensor_arena_take(t->arena, (size_t)n, sizeof **t->own)))
+            return qkv_io_fail(error, "out of memory");
+        if (!read_list(t, list, 0, t->own[list], error)) return false;
+    }
+    const double *gain = t->own[QKV_TRAINER_GAINS];
+    for (int i = 0; gain && i < n; i++) {
         tensor *x = &ag_params_at(t->params, i)->val;
         for (size_t k = 0; k < x->n; k++) x->x[k] *= (real)gain[i];
     }
@@ -231,10 +264,11 @@ static bool init(qkv_trainer *t, int threads, char *error) {
         ag_params_close(t->params);
     }
     if (asked && !worker_init(t, &t->looking, t->micro_batch, 0, error)) return false;
-    if (!patterns_fit(t, "freeze", t->config.freeze, error) || !own_factors(t, error)) return false;
+    if (!own_factors(t, error)) return false;
     if (!buffers_init(t)) return qkv_io_fail(error, "out of memory");
-    t->optim.rate = t->rate;
-    t->optim.gradient = t->gradient;
+    t->optim.rate = t->own[QKV_TRAINER_RATES];
+    t->optim.gradient = t->own[QKV_TRAINER_GRADIENTS];
+    t->optim.moves = t->own[QKV_TRAINER_HOLD];
     return true;
 }
 
@@ -338,7 +372,10 @@ int qkv_trainer_queries(const qkv_trainer *t, const qkv_trainer_worker *w, int l
 
 void qkv_trainer_at_step(qkv_trainer *t, int step) {
     if (!t) return;
+    char error[QKV_IO_ERROR];  // the lists were read before
     t->open = step >= t->config.scores_from;
+    for (int i = QKV_TRAINER_RATES; i < QKV_TRAINER_LISTS; i++)
+        if (t->own[i] && strchr(list_of(t, i), '@')) read_list(t, i, step, t->own[i], error);
     for (int i = 0; i < qkv_trainer_pool_size(t->pool); i++) set_gate(t, &t->workers[i]);
     set_gate(t, &t->looking);
     for (int i = 0; i < 2; i++) set_gate(t, &t->tape[i]);

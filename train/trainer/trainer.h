@@ -88,7 +88,8 @@ const char *qkv_trainer_attention_name(const data_spec *s);
 const char *qkv_trainer_store_name(const data_spec *s);
 
 /* Makes the model what it is at this step (0 is before the first update): the scores' gate of
- * --scores-from opens. To be called after a restore; training does it by itself. */
+ * --scores-from opens, lists with steps say what they do then. To be called after a restore; training does
+ * it by itself. */
 void qkv_trainer_at_step(qkv_trainer *t, int step);
 
 /* Writes into the trainer's configuration where its state came from (`from` and `from_checksum`). */

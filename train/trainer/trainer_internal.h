@@ -6,6 +6,15 @@
 #include "train/trainer/trainer.h"
 
 enum { QKV_TRAINER_MAXLANES = 64 };
+/* Lists by which single parameters have something of their own. */
+enum {
+    QKV_TRAINER_FREEZE,
+    QKV_TRAINER_GAINS,
+    QKV_TRAINER_RATES,
+    QKV_TRAINER_GRADIENTS,
+    QKV_TRAINER_HOLD,
+    QKV_TRAINER_LISTS
+};
 enum { QKV_TRAINER_ROWS_READ = 4 };  // of streamed weights at a time
 
 struct qkv_trainer {
@@ -23,7 +32,7 @@ struct qkv_trainer {
     bool recorded, open;               // is `looking`? has --scores-from been reached?
     real *lane[QKV_TRAINER_MAXLANES];  // gradients; lane 0 gets the sum
     qkv_optim optim;
-    double *rate, *gradient;                // [parameters] factors of each; NULL: none
+    double *own[QKV_TRAINER_LISTS];         // [parameters] what each has of its own; NULL: nothing
     double *losses;                         // [micro-batches]
     double *squares;                        // [parameters] sum of the gradient's squares
     double *head_attention;                 // [layers * heads]
