@@ -19,7 +19,9 @@ examples = [json.loads(line) for line in open(data) if line.startswith("{")]
 report = json.load(sys.stdin)
 layers = sum(name.endswith("attn.wq") for name in w)
 unembed = w["unembed." + examples[0]["readouts"][0]["readout"]]
-width = {role: w["layer0.attn.w" + role].shape[1] // heads for role in "qkv"}
+width = {"q": w["layer0.attn.wq"].shape[1] // heads, "v": w["layer0.attn.wo"].shape[0] // heads}
+width["k"] = width["q"]
+group = heads // (w["layer0.attn.wk"].shape[1] // width["k"])  # heads that share keys and values
 
 
 def embed(e):
@@ -28,13 +30,19 @@ def embed(e):
     return x + w["embed.position"] if "embed.position" in w else x
 
 
+def columns(role, h):
+    h = h if role == "q" else h // group
+    return slice(h * width[role], (h + 1) * width[role])
+
+
 def part(x, role, h):
-    return x[:, h * width[role]:(h + 1) * width[role]]
+    return x[:, columns(role, h)]
 
 
 def run(e, stream=None, mix=None, read=None):
-    """Streams and mixes; each function may change what it is given: (layer, x) or (layer, role, x)."""
-    streams, mixes = [], []
+    """Streams, mixes, queries, keys and values; each function may change what it is given: (layer, x) or
+    (layer, role, x)."""
+    streams, mixes, reads = [], [], []
     x = embed(e)
     for layer in range(layers + 1):
         x = stream(layer, x.copy()) if stream else x
@@ -43,6 +51,7 @@ def run(e, stream=None, mix=None, read=None):
             break
         q, k, v = (x @ w[f"layer{layer}.attn.w{role}"] for role in "qkv")
         q, k, v = (read(layer, role, y) if read else y for role, y in zip("qkv", (q, k, v)))
+        reads.append({"q": q, "k": k, "v": v})
         seen = np.tril(np.ones((len(x), len(x)))) > 0
         m = []
         for h in range(heads):
@@ -53,7 +62,7 @@ def run(e, stream=None, mix=None, read=None):
         m = mix(layer, m) if mix else m
         mixes.append(m)
         x = x + m @ w[f"layer{layer}.attn.wo"]
-    return streams, mixes
+    return streams, mixes, reads
 
 
 a, b = (np.array(examples[i]["readouts"][0]["targets"]) for i in (clean, other))
@@ -69,8 +78,8 @@ def difference(streams):
     return logits[a[at]] - logits[b[at]]
 
 
-streams, mixes = run(examples[clean])
-others, other_mixes = run(examples[other])
+streams, mixes, reads = run(examples[clean])
+others, other_mixes, other_reads = run(examples[other])
 d_clean, d_other = difference(streams), difference(others)
 compared = 0
 
@@ -85,10 +94,20 @@ def recovered(**change):
     return (difference(run(examples[other], **change)[0]) - d_other) / (d_clean - d_other)
 
 
-def put(x, rows, cols, source):
+def put(x, rows, cols, source, part=1):
     x = x.copy()
-    x[rows, cols] = source[rows, cols]
+    x[rows, cols] += part * (source - x)[rows, cols]
     return x
+
+
+def slope(change):
+    """What change(part) recovers for a small part of the way: attribution is its first-order term."""
+    return (recovered(**change(1e-4)) - recovered(**change(-1e-4))) / 2e-4
+
+
+def both(change, exact, linear):
+    same(exact, recovered(**change(1)))
+    same(linear, slope(change))
 
 
 same(report["clean"], d_clean)
@@ -96,13 +115,35 @@ same(report["other"], d_other)
 for layer in range(layers + 1):
     assert len(report["stream"][layer]) == T
     for t in range(T):
-        same(report["stream"][layer][t], recovered(
-            stream=lambda l, x: put(x, slice(t, t + 1), slice(None), streams[l]) if l == layer else x))
+        both(lambda part: {"stream": lambda l, x: put(x, slice(t, t + 1), slice(None), streams[l], part)
+                           if l == layer else x},
+             report["stream"][layer][t], report["stream_attribution"][layer][t])
 for head in report["heads"]:
     layer, h = int(head["site"][5]), head["head"]
-    cols = slice(h * width["v"], (h + 1) * width["v"])
-    for rows, got in [(slice(T), head["recovered"])] + [(slice(t, t + 1), x) for t, x in enumerate(head["at"])]:
-        same(got, recovered(mix=lambda l, m: put(m, rows, cols, mixes[l]) if l == layer else m))
+
+    def of_role(role, rows, part):
+        cols = columns(role, h)
+        return {"read": lambda l, r, x: put(x, rows, cols, reads[l][r], part) if (l, r) == (layer, role) else x}
+
+    def of_result(rows, part):
+        cols = slice(h * width["v"], (h + 1) * width["v"])
+        return {"mix": lambda l, m: put(m, rows, cols, mixes[l], part) if l == layer else m}
+
+    for role, of in [(None, head)] + [(role, head[role]) for role in "qkv"]:
+        assert len(of["at"]) == len(of["attribution_at"]) == T
+        for rows, exact, linear in [(slice(T), of["recovered"], of["attribution"])] + [
+                (slice(t, t + 1), of["at"][t], of["attribution_at"][t]) for t in range(T)]:
+            both(lambda part: of_role(role, rows, part) if role else of_result(rows, part), exact, linear)
+for name in ("q", "k", "v", "result"):
+    exact, linear = (np.concatenate([(h if name == "result" else h[name])[key] for h in report["heads"]])
+                     for key in ("at", "attribution_at"))
+    same(report["agreement"][name]["correlation"], np.corrcoef(exact, linear)[0, 1])
+    same(report["agreement"][name]["seen"], exact @ linear / (exact @ exact))
+    assert len(report["agreement"][name]["wrong_sign"]) == sum((abs(exact) > 0.01) & (exact * linear < 0))
+# one head's queries, keys and values at once are all that its result is made of
+if len(a) == T:
+    everything = recovered(read=lambda l, r, x: reads[l][r] if l == layers - 1 else x)
+    same(everything, recovered(mix=lambda l, m: mixes[l] if l == layers - 1 else m))
 for path in report["paths"]:
     l, h, l2, h2, role = int(path["from"][5]), path["from_head"], int(path["to"][5]), path["to_head"], path["through"]
     written = slice(h * width["v"], (h + 1) * width["v"])
@@ -111,7 +152,7 @@ for path in report["paths"]:
     def read(layer, r, x):
         if (layer, r) != (l2, role):
             return x
-        x, cols = x.copy(), slice(h2 * width[role], (h2 + 1) * width[role])
+        x, cols = x.copy(), columns(role, h2)
         x[:T, cols] += (delta @ w[f"layer{l2}.attn.w{role}"])[:, cols]
         return x
 

@@ -39,7 +39,16 @@ patch() {
     "$qkv" patch run --clean 2 --other 5 >out &&
         grep -q 'layer0.attn *head 1 -> layer1.attn *head 0' out &&
         [ "$(wc -l <run/patch/probe/example-0.csv)" -eq 37 ] &&
-        "$qkv" patch run --json | grep -q '"stream":\[\['
+        "$qkv" patch run --json | grep -q '"stream":\[\[' || return 1
+    for k in 1 2 3 4 5; do [ -e run/patch/probe/example-$k.csv ] || break; done
+    [ $k -eq 5 ] || { echo "$k maps instead of 5"; return 1; }
+}
+# Beside the exact numbers, which stay as they are, and in five more maps.
+attribution() {
+    "$qkv" patch run --json >a && "$qkv" patch run --attribution --json >b && ! cmp -s a b &&
+        [ -e run/patch/probe/example-9.csv ] && "$qkv" patch run --attribution >out &&
+        grep -q '^result  *48 ' out && grep -q 'by gradient' run/patch/probe/example-9.csv &&
+        "$qkv" patch run >out && ! grep -q Attribution out && [ ! -e run/patch/probe/example-5.csv ]
 }
 
 # All that patch reports is what numpy computes from the exported weights: where two examples score other
@@ -49,7 +58,7 @@ as_numpy() {
     shift
     "$qkv" export $run --npy $run-npy >/dev/null
     for pair; do
-        "$qkv" patch $run --clean ${pair%-*} --other ${pair#*-} --json >report || return 1
+        "$qkv" patch $run --clean ${pair%-*} --other ${pair#*-} --attribution --json >report || return 1
         python3 "$here/patching.py" $run-npy/weights $run.jsonl 2 ${pair%-*} ${pair#*-} <report >>$run.rows ||
             return 1
     done
@@ -68,7 +77,8 @@ patch_is_what_numpy_says() {
         --mask causal --steps 30 --out ask --quiet
     "$qkv" data file --data ask.txt --split test --n 7 --json >ask.jsonl
     "$qkv" data induction --pairs 6 --keys 16 --split test --n 21 --json >run.jsonl
-    as_numpy run 0-1 0-20 20-3 && as_numpy ask 0-4 0-5 5-1
+    "$qkv" train --config run/config.json --kv-heads 1 --out shared --quiet && cp run.jsonl shared.jsonl
+    as_numpy run 0-1 0-20 20-3 && as_numpy ask 0-4 0-5 5-1 && as_numpy shared 0-20
 }
 
 # One head's queries match the first question and its values answer it, the other's the second; a model of two
@@ -140,5 +150,5 @@ refused() {
         grep -q 'not defined, the answer is a vector' out
 }
 
-suite tables circuits json same_twice at_an_earlier_step patch patch_is_what_numpy_says own_data \
+suite tables circuits json same_twice at_an_earlier_step patch attribution patch_is_what_numpy_says own_data \
     what_there_is_is_counted refused

@@ -37,6 +37,7 @@ pointer task=pointer d_model=16
 capacity task=pairs d_model=4 embed_init=unit scale=none
 capacity_linear task=pairs d_model=8
 ledger task=pairs d_model=16
+attribution task=induction d_model=16
 END
 
 # Options as JSON members, and as those of `qkv train`.

@@ -289,9 +289,10 @@ static void built_paths_are_known(void **state) {
     qkv_probe_patching p = patched(t);
     for (int at = 0; at < T;
          at++)  // after the last layer all stands where it is asked, before it nowhere else
-        assert_close(p.stream[2 * T + at], at == p.position, 1e-4);
-    assert_close(p.head[2], 1, 1e-4);
-    assert_true(p.head[1] == 0 && p.head[3] == 0);
+        assert_close(p.exact.stream[2 * T + at], at == p.position, 1e-4);
+    const double *result = p.exact.head + QKV_PROBE_PATCH_RESULT * 4;
+    assert_close(result[2], 1, 1e-4);
+    assert_true(result[1] == 0 && result[3] == 0);
     for (int c = 0; c < 3; c++)
         for (int i = 0; i < 16; i++) {
             double x = p.path[c * 16 + i];
@@ -371,6 +372,136 @@ static void paths_are_patched_runs(void **state) {
     }
 }
 
+/* The first example's columns from .. from+cols-1 go a part of the way to what they are on clean. */
+typedef struct {
+    const real *clean;
+    int n, from, cols;
+    double way;
+} pull;
+static void pull_it(ag_node *node, void *ctx) {
+    const pull *p = ctx;
+    const int W = node->val.shape.dim[2];
+    for (int i = 0; i < p->n * W; i++)
+        if (i % W >= p->from && i % W < p->from + p->cols)
+            node->val.x[i] += (real)(p->way * (double)(p->clean[i] - node->val.x[i]));
+}
+static double pulled(qkv_trainer *t, const qkv_probe_patching *p, ag_node *node, pull by,
+                     double way) {
+    by.way = way;
+    ag_hook(node, pull_it, &by);
+    load(t, 1);
+    ag_unhook(node, pull_it, &by);
+    return (difference(t, qkv_trainer_any_worker(t), p) - p->other) / (p->clean - p->other);
+}
+
+static ag_node *part_node(qkv_trainer *t, const qkv_probe_patching *p, int part, int k) {
+    static const char *const names[] = {"q", "k", "v", "mix"};
+    return qkv_probe_find(qkv_trainer_any_worker(t), "%s.%s", p->site[k].name, names[part]);
+}
+
+/* Every part of every head at all positions is the run of another worker with that part hooked; and to
+ * first order the slope of that, by finite differences (in doubles). */
+static void parts_are_hooked_runs(void **state) {
+    (void)state;
+    for (int i = 0; i < MODELS; i++) {
+        qkv_trainer *t = model(models[i], 20);
+        const qkv_config *c = qkv_trainer_config(t);
+        const qkv_probe_patching p = patched(t);
+        const int H = c->heads, group = H / c->kv_heads, n = p.n_sites * H;
+        for (int at = 0; at < QKV_PROBE_PATCHES * n; at++) {
+            const int part = at / n, k = at % n / H, width = part < 2 ? c->d_k : c->d_v,
+                      h = part == 1 || part == 2 ? at % H / group : at % H;
+            ag_node *node = part_node(t, &p, part, k);
+            load(t, 0);
+            const bool cols = part == 1 || part == 2;
+            const bool memory = (cols ? p.site[k].cols : p.site[k].rows) == DATA_MEMORY;
+            const pull by = {first_of(node), memory ? node->val.shape.dim[1] : p.T, h * width,
+                             width, 0};
+            assert_close(p.exact.head[at], pulled(t, &p, node, by, 1), 20 * ROUNDING);
+            assert_true(isnan(p.exact.head_at[at * p.T]) == memory);
+            if (sizeof(real) == sizeof(float)) continue;
+            const double slope =
+                (pulled(t, &p, node, by, 1e-4) - pulled(t, &p, node, by, -1e-4)) / 2e-4;
+            assert_close(p.linear.head[at], slope, 1e-5 * (1 + fabs(slope)));
+        }
+        qkv_trainer_free(t);
+    }
+}
+
+/* Queries, keys and values of all heads at once make clean's attention, and what it fetches. */
+static void q_k_and_v_are_all_of_attention(void **state) {
+    (void)state;
+    for (int i = 0; i < MODELS; i++) {
+        qkv_trainer *t = model(models[i], 20);
+        const qkv_probe_patching p = patched(t);
+        for (int k = 0; k < p.n_sites; k++) {
+            ag_node *weights =
+                qkv_probe_find(qkv_trainer_any_worker(t), "%s.weights", p.site[k].name);
+            ag_node *mix = part_node(t, &p, QKV_PROBE_PATCH_RESULT, k);
+            const int *dim = weights->val.shape.dim;
+            const int n = dim[1] * dim[2] * dim[3],
+                      m = mix->val.shape.dim[1] * mix->val.shape.dim[2];
+            pull by[3];
+            load(t, 0);
+            real *clean = tensor_arena_reals(arena, (size_t)n), *fetched = first_of(mix);
+            memcpy(clean, weights->val.x, (size_t)n * sizeof *clean);
+            for (int part = 0; part < 3; part++) {
+                ag_node *node = part_node(t, &p, part, k);
+                by[part] =
+                    (pull){first_of(node), node->val.shape.dim[1], 0, node->val.shape.dim[2], 1};
+            }
+            for (int part = 0; part < 3; part++)
+                ag_hook(part_node(t, &p, part, k), pull_it, &by[part]);
+            load(t, 1);
+            for (int part = 0; part < 3; part++)
+                ag_unhook(part_node(t, &p, part, k), pull_it, &by[part]);
+            for (int e = 0; e < n; e++) assert_close(weights->val.x[e], clean[e], 10 * ROUNDING);
+            for (int e = 0; e < m; e++) assert_close(mix->val.x[e], fetched[e], 10 * ROUNDING);
+        }
+        qkv_trainer_free(t);
+    }
+}
+
+/* Where the examples hardly differ, the first order is all: the embeddings are drawn together. What an
+ * effect of a millionth of the way has beside that is rounding. */
+static void attribution_is_the_first_order(void **state) {
+    (void)state;
+    if (sizeof(real) == sizeof(float)) return;
+    qkv_trainer *t = model("induction heads=4 kv_heads=2 norm=rms d_ff=16", 200);
+    ag_param_entry *token = ag_params_find(qkv_trainer_params(t), "embed.token");
+    double far = 0, near = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        const qkv_probe_patching p = patched(t);
+        double most = 0;
+        for (int i = 0; i < QKV_PROBE_PATCHES * p.n_sites * p.heads; i++)
+            if (fabs(p.exact.head[i]) > 1e-6)
+                most = fmax(most, fabs(p.linear.head[i] / p.exact.head[i] - 1));
+        *(pass ? &near : &far) = most;
+        const int row = token->val.shape.dim[1];
+        for (int e = row; e < (int)token->val.n; e++)
+            token->val.x[e] = (real)((double)token->val.x[e % row] +
+                                     1e-6 * (double)(token->val.x[e] - token->val.x[e % row]));
+    }
+    if (!(far > 0.05 && near < 1e-3))
+        fail_msg("%g apart, and %g where they hardly differ", far, near);
+    qkv_trainer_free(t);
+}
+
+static void agreement_is_counted(void **state) {
+    (void)state;
+    const double exact[] = {1, -2, 3, 0.005, (double)NAN, 0.5}, linear[] = {2, -4, 6, -1, 9, -0.1};
+    qkv_probe_agreement a = qkv_probe_agree(exact, linear, 3);
+    assert_close(a.r, 1, 1e-12);
+    assert_close(a.seen, 2, 1e-12);
+    assert_int_equal(a.n, 3);
+    assert_int_equal(a.wrong, 0);
+    a = qkv_probe_agree(exact, linear, 6);
+    assert_int_equal(a.n, 5);
+    assert_int_equal(a.wrong, 1);  // the fourth is too small to count
+    a = qkv_probe_agree(exact, linear, 0);
+    assert_true(isnan(a.r) && isnan(a.seen));
+}
+
 static void what_is_not_defined_is_said(void **state) {
     (void)state;
     char error[QKV_IO_ERROR] = "";
@@ -417,6 +548,10 @@ static const struct CMUnitTest tests[] = {
     TEST(intact_is_what_evaluation_says),
     TEST(built_paths_are_known),
     TEST(paths_are_patched_runs),
+    TEST(parts_are_hooked_runs),
+    TEST(q_k_and_v_are_all_of_attention),
+    TEST(attribution_is_the_first_order),
+    TEST(agreement_is_counted),
     TEST(what_is_not_defined_is_said),
 };
 CHECK_MAIN(tests)

@@ -20,9 +20,11 @@ typedef struct {
     qkv_trainer_worker *w;
     qkv_probe_patching *out;
     tensor_arena *arena;
-    ag_node **stream;                  // [layers + 1]
-    real **clean_stream, **clean_mix;  // [layers + 1], [n_sites]: copies of the first example
+    ag_node **stream, **node;           // [layers + 1], [QKV_PROBE_PATCHES,n_sites]; NULL: none
+    real **clean_stream, **clean_node;  // what they are on clean
 } job;
+
+typedef double effect_fn(const job *j, ag_node *node, patch *p);
 
 static void put(ag_node *node, void *ctx) {
     const patch *p = ctx;
@@ -68,12 +70,43 @@ static double recovered(const job *j, ag_node *node, patch *p) {
     return ran ? (difference(j) - j->out->other) / (j->out->clean - j->out->other) : (double)NAN;
 }
 
+/* The same to first order, by gradients on `other`, which was replayed last. */
+static double attributed(const job *j, ag_node *node, patch *p) {
+    const int W = node->val.shape.dim[2];
+    double sum = 0;
+    for (int t = p->at; node->has_grad && t < p->at + p->n; t++)
+        for (int i = p->from; i < p->from + p->cols; i++) {
+            const ptrdiff_t at = (ptrdiff_t)t * W + i;
+            sum += (double)node->grad[at] * ((double)p->x[at] - (double)node->val.x[at]);
+        }
+    return sum / (j->out->clean - j->out->other);
+}
+
+/* One backward pass from the difference on `other`. */
+static bool go_backward(job *j) {
+    ag_node *logits = j->w->out.logits[0];
+    const ptrdiff_t V = qkv_trainer_spec(j->t)->readout[0].classes;
+    real *cotangent = tensor_arena_reals(j->arena, logits->val.n);
+    int target;
+    const int row = row_at(j, j->out->position, &target);
+    if (!cotangent || row < 0) return cotangent != NULL;
+    cotangent[row * V + j->out->clean_answer] = 1;
+    cotangent[row * V + j->out->other_answer] = -1;
+    const bool ok = ag_backward(logits, cotangent);
+    ag_grads_zero(j->w->graph);  // leaves would go on adding
+    return ok;
+}
+
 static int rows_of(const ag_node *node) { return node->val.shape.dim[1]; }
 
-/* How many rows of a site's results both examples have. */
-static int rows_at(const job *j, int k) {
+/* Whether a part stands at the sequence; and how many of its rows both examples have. */
+static bool at_sequence(const job *j, int part, int k) {
     const qkv_probe_site *site = &j->out->site[k];
-    return site->rows == DATA_SEQUENCE ? j->out->T : rows_of(site->mix);
+    const bool cols = part == QKV_PROBE_PATCH_K || part == QKV_PROBE_PATCH_V;
+    return (cols ? site->cols : site->rows) == DATA_SEQUENCE;
+}
+static int rows_at(const job *j, int part, int k) {
+    return at_sequence(j, part, k) ? j->out->T : rows_of(j->node[part * j->out->n_sites + k]);
 }
 
 /* ---- the two runs ---- */
@@ -129,31 +162,60 @@ static bool take_clean(job *j, const char *split, uint64_t clean) {
     j->out->clean = difference(j);
     for (int l = 0; l <= j->out->layers; l++)
         if (!(j->clean_stream[l] = copy(j->arena, j->stream[l]))) return false;
-    for (int k = 0; k < j->out->n_sites; k++)
-        if (!(j->clean_mix[k] = copy(j->arena, j->out->site[k].mix))) return false;
+    for (int i = 0; i < QKV_PROBE_PATCHES * j->out->n_sites; i++)
+        if (j->node[i] && !(j->clean_node[i] = copy(j->arena, j->node[i]))) return false;
     return true;
 }
 
 /* ---- activations ---- */
 
-static void patch_activations(job *j) {
-    qkv_probe_patching *o = j->out;
-    const int D = qkv_trainer_config(j->t)->d_model, E = qkv_trainer_config(j->t)->d_v;
+/* One part of head h at all positions, in *all, and at each. */
+static void patch_head(job *j, effect_fn *effect, int i, int h, double *all, double *at) {
+    const int part = i / j->out->n_sites, k = i % j->out->n_sites;
+    const qkv_config *c = qkv_trainer_config(j->t);
+    const bool keys = part == QKV_PROBE_PATCH_K || part == QKV_PROBE_PATCH_V;
+    const int E = part <= QKV_PROBE_PATCH_K ? c->d_k : c->d_v,
+              first = keys ? h / (c->heads / c->kv_heads) * E : h * E;
+    ag_node *node = j->node[i];
+    patch p = {j->clean_node[i], false, 0, node ? rows_at(j, part, k) : 0, first, E};
+    *all = node ? effect(j, node, &p) : (double)NAN;
+    p.n = 1;
+    for (p.at = 0; p.at < j->out->T; p.at++)
+        at[p.at] = node && at_sequence(j, part, k) ? effect(j, node, &p) : (double)NAN;
+}
+
+static void patch_activations(job *j, effect_fn *effect, qkv_probe_effects *to) {
+    const qkv_probe_patching *o = j->out;
+    const int D = qkv_trainer_config(j->t)->d_model;
     for (int l = 0; l <= o->layers; l++)
         for (int t = 0; t < o->T; t++)
-            o->stream[l * o->T + t] =
-                recovered(j, j->stream[l], &(patch){j->clean_stream[l], false, t, 1, 0, D});
-    for (int k = 0; k < o->n_sites; k++)
-        for (int h = 0; h < o->heads; h++) {
-            patch p = {j->clean_mix[k], false, 0, rows_at(j, k), h * E, E};
-            o->head[k * o->heads + h] = recovered(j, o->site[k].mix, &p);
-            for (int t = 0; t < o->T; t++) {
-                double *to = &o->head_at[(k * o->heads + h) * o->T + t];
-                p.at = t, p.n = 1;
-                *to = o->site[k].rows == DATA_SEQUENCE ? recovered(j, o->site[k].mix, &p)
-                                                       : (double)NAN;
-            }
+            to->stream[l * o->T + t] =
+                effect(j, j->stream[l], &(patch){j->clean_stream[l], false, t, 1, 0, D});
+    for (int i = 0; i < QKV_PROBE_PATCHES * o->n_sites; i++)
+        for (int h = 0, at; h < o->heads; h++) {
+            at = i * o->heads + h;
+            patch_head(j, effect, i, h, &to->head[at], &to->head_at[at * o->T]);
         }
+}
+
+qkv_probe_agreement qkv_probe_agree(const double *exact, const double *linear, int n) {
+    qkv_probe_agreement a = {.n = 0};
+    double x = 0, y = 0, xx = 0, yy = 0, xy = 0;
+    for (int i = 0; i < n; i++) {
+        if (isnan(exact[i]) || isnan(linear[i])) continue;
+        a.n++;
+        a.wrong += qkv_probe_wrong_sign(exact[i], linear[i]);
+        x += exact[i], y += linear[i];
+        xx += exact[i] * exact[i], yy += linear[i] * linear[i], xy += exact[i] * linear[i];
+    }
+    a.seen = xx > 0 ? xy / xx : (double)NAN;
+    const double size = (xx - x * x / a.n) * (yy - y * y / a.n);
+    a.r = a.n && size > 0 ? (xy - x * y / a.n) / sqrt(size) : (double)NAN;
+    return a;
+}
+
+bool qkv_probe_wrong_sign(double exact, double linear) {
+    return fabs(exact) > 0.01 && exact * linear < 0;
 }
 
 /* ---- paths ---- */
@@ -181,10 +243,11 @@ static real *written(job *j, int k, int h, const real *other_mix) {
     real *out = tensor_arena_reals(j->arena, (size_t)T * (size_t)D);
     if (!wo || !out) return NULL;
     qkv_probe_site_writes(j->t, &j->out->site[k], h, wo);
-    for (int t = 0; t < rows_at(j, k); t++)
+    const real *clean = j->clean_node[QKV_PROBE_PATCH_RESULT * j->out->n_sites + k];
+    for (int t = 0; t < rows_at(j, QKV_PROBE_PATCH_RESULT, k); t++)
         for (int e = 0; e < E; e++) {
             const ptrdiff_t at = (ptrdiff_t)t * W + h * E + e;
-            const real x = j->clean_mix[k][at] - other_mix[at];
+            const real x = clean[at] - other_mix[at];
             for (int d = 0; d < D; d++) out[t * D + d] += x * wo[e * D + d];
         }
     return out;
@@ -239,7 +302,7 @@ static bool patch_paths(job *j) {
         for (int i = 0; i < 3 * n; i++) {
             const int b = i % n, h = b % o->heads;
             const char role = "qkv"[i / n];
-            ag_node *to = qkv_probe_find(j->w, "%s.%c", o->site[b / o->heads].name, role);
+            ag_node *to = j->node[i / n * o->n_sites + b / o->heads];
             if (!to || !reads(from, &o->site[b / o->heads], role)) continue;
             real *x = read_anew(j, b / o->heads, h, role, to, delta);
             if (!x) return false;
@@ -275,30 +338,50 @@ static bool no_way(const job *j, char *error) {
                        data_answer(readout, o->other_answer, b), o->clean);
 }
 
+static bool room_for(qkv_probe_effects *e, tensor_arena *arena, size_t layers, size_t heads,
+                     size_t T) {
+    e->stream = tensor_arena_take(arena, (layers + 1) * T, sizeof(double));
+    e->head = tensor_arena_take(arena, heads, sizeof(double));
+    e->head_at = tensor_arena_take(arena, heads * T, sizeof(double));
+    return e->stream && e->head && e->head_at;
+}
+
 static bool room(job *j, tensor_arena *arena, qkv_probe_patching *o) {
     const size_t T = (size_t)o->T, layers = (size_t)o->layers, sites = (size_t)o->n_sites,
-                 heads = sites * (size_t)o->heads;
-    o->stream = tensor_arena_take(arena, (layers + 1) * T, sizeof(double));
-    o->head = tensor_arena_take(arena, heads, sizeof(double));
-    o->head_at = tensor_arena_take(arena, heads * T, sizeof(double));
+                 heads = sites * (size_t)o->heads, nodes = QKV_PROBE_PATCHES * sites;
     o->path = tensor_arena_take(arena, 3 * heads * heads, sizeof(double));
     j->stream = tensor_arena_take(arena, layers + 1, sizeof *j->stream);
     j->clean_stream = tensor_arena_take(arena, layers + 1, sizeof *j->clean_stream);
-    j->clean_mix = tensor_arena_take(arena, sites, sizeof *j->clean_mix);
-    return o->stream && o->head && o->head_at && o->path && j->stream && j->clean_stream &&
-           j->clean_mix;
+    j->node = tensor_arena_take(arena, nodes, sizeof *j->node);
+    j->clean_node = tensor_arena_take(arena, nodes, sizeof *j->clean_node);
+    return room_for(&o->exact, arena, layers, QKV_PROBE_PATCHES * heads, T) &&
+           room_for(&o->linear, arena, layers, QKV_PROBE_PATCHES * heads, T) && o->path &&
+           j->stream && j->clean_stream && j->node && j->clean_node;
 }
 
-static bool find_streams(job *j) {
+/* The streams; and the parts of heads, where they have their shape: a block of one's own need not. */
+static bool find_nodes(job *j) {
+    const qkv_config *c = qkv_trainer_config(j->t);
+    const int n = j->out->n_sites;
     bool found = (j->stream[0] = ag_find(j->w->graph, "embed")) != NULL;
     for (int l = 0; l < j->out->layers; l++)
         found = (j->stream[l + 1] = qkv_probe_find(j->w, "layer%d.out", l)) && found;
+    for (int i = 0; i < QKV_PROBE_PATCHES * n; i++) {
+        const qkv_probe_site *site = &j->out->site[i % n];
+        const int width[] = {c->heads * c->d_k, c->kv_heads * c->d_k, c->kv_heads * c->d_v};
+        j->node[i] = i / n == QKV_PROBE_PATCH_RESULT
+                         ? site->mix
+                         : qkv_probe_find(j->w, "%s.%c", site->name, "qkv"[i / n]);
+        const tensor_shape *s = j->node[i] ? &j->node[i]->val.shape : NULL;
+        if (s && i / n < QKV_PROBE_PATCH_RESULT && (s->rank != 3 || s->dim[2] != width[i / n]))
+            j->node[i] = NULL;
+    }
     return found;
 }
 
 /* Positions that both examples have. */
-static int shorter(qkv_trainer *t, const char *split, uint64_t clean, uint64_t other) {
-    qkv_trainer_worker *w = qkv_trainer_any_worker(t);
+static int shorter(qkv_trainer *t, qkv_trainer_worker *w, const char *split, uint64_t clean,
+                   uint64_t other) {
     qkv_trainer_load(t, w, split, clean, 1, 1);
     const int length = data_length(&w->data, DATA_SEQUENCE, 0);
     qkv_trainer_load(t, w, split, other, 1, 1);
@@ -310,14 +393,15 @@ bool qkv_probe_patching_of(qkv_trainer *t, const char *split, uint64_t clean, ui
                            tensor_arena *arena, qkv_probe_patching *out, char *error) {
     if (!QKV_IO_GIVEN(error, t, split, arena, out)) return false;
     const qkv_config *c = qkv_trainer_config(t);
-    qkv_trainer_worker *w = qkv_trainer_any_worker(t);
+    qkv_trainer_worker *w = qkv_trainer_tape_worker(t, false, error);
+    if (!w) return false;
     job j = {.t = t, .w = w, .out = out, .arena = arena};
     *out = (qkv_probe_patching){
-        .heads = c->heads, .layers = c->layers, .T = shorter(t, split, clean, other)};
+        .heads = c->heads, .layers = c->layers, .T = shorter(t, w, split, clean, other)};
     if (!w->out.logits[0]) return qkv_io_fail(error, "the answer is a vector, not a class");
     out->site = qkv_probe_sites(t, w, arena, &out->n_sites);
     if (!out->site || !room(&j, arena, out)) return qkv_io_fail(error, "out of memory");
-    if (!out->n_sites || !find_streams(&j)) return qkv_probe_no_sites(t, error);
+    if (!out->n_sites || !find_nodes(&j)) return qkv_probe_no_sites(t, error);
     if (!c->residual || (c->post_norm && c->norm != NN_NORM_NONE))
         out->no_path = "the stream is no sum of what heads write";
     bool ok = choose(&j, split, clean, other);
@@ -327,8 +411,9 @@ bool qkv_probe_patching_of(qkv_trainer *t, const char *split, uint64_t clean, ui
     if (ok) {
         out->other = difference(&j);
         if (!differs(&j)) return no_way(&j, error);
-        patch_activations(&j);
-        ok = run(&j, split, other) && patch_paths(&j);
+        if ((ok = go_backward(&j))) patch_activations(&j, attributed, &out->linear);
+        if (ok) patch_activations(&j, recovered, &out->exact);
+        ok = ok && run(&j, split, other) && patch_paths(&j);
     }
     return ok || qkv_trainer_fail(t, error);
 }
