@@ -6,11 +6,12 @@
 #include <unistd.h>
 
 #include "train/cli/json.h"
-#include "train/cli/part.h"
 #include "train/cli/progress.h"
 #include "train/cli/settings.h"
 #include "train/cli/stop.h"
 #include "train/cli/sweep_lists.h"
+#include "train/cli/sweep_runs.h"
+#include "train/cli/sweep_slurm.h"
 #include "train/io/words.h"
 #include "train/trainer/pool.h"
 
@@ -18,9 +19,9 @@ typedef struct {
     cli_settings settings;
     cli_sweep_lists lists;
     const char *out, *run;
-    long jobs, threads;
+    long jobs, threads, slurm;
     cli_part part;
-    bool plan, merge, quiet, json;
+    bool plan, merge, keep_runs, quiet, json;
     qkv_study_sweep *sweep;
     qkv_study_results results;
 } request;
@@ -47,6 +48,13 @@ static const cli_option options[] = {
     CLI_FLAG(request, merge, "merge", "operands: the folders of parts; adds their cells to --out"),
     CLI_TEXT(request, run, "run", "CELL",
              "train this cell, by its number in cells.csv, as a run: DIR/runs/CELL"),
+    CLI_FLAG(request, keep_runs, "keep-runs",
+             "once all are trained, train each again as a run, with its files: DIR/runs/CELL",
+             .without = "plan|merge|run"),
+    CLI_INT(request, slurm, "slurm", "N", 0, 1, 100000,
+            "submit N parts to Slurm, which are merged when all are done; options of sbatch "
+            "follow after --",
+            .def = "", .without = "plan|merge|run|part|keep-runs|json"),
     CLI_OPTION_PLUGIN_LOADED(request, "your own tasks and blocks"),
     CLI_FLAG(request, quiet, "quiet", "no progress, no text"),
     CLI_FLAG(request, json, "json", "one line of JSON on stdout"),
@@ -204,37 +212,6 @@ static int plan(request *r) {
     return CLI_OK;
 }
 
-/* ---- --run ---- */
-
-static int run_cell(request *r) {
-    char error[QKV_IO_ERROR], dir[QKV_IO_PATH], number[QKV_STUDY_NUMBER], name[40];
-    const int i = qkv_study_sweep_find(r->sweep, r->run);
-    if (i < 0)
-        return cli_error(CLI_USAGE, "sweep",
-                         i == -1 ? "--run: the sweep has no cell '%s'; cells.csv lists them"
-                                 : "--run: several cells begin with '%s'",
-                         r->run);
-    const qkv_study_cell *cell = &r->sweep->cell[i];
-    qkv_config c;
-    data_spec spec;
-    qkv_run_summary summary = {0};
-    snprintf(name, sizeof name, "runs/%s", qkv_study_cell_number(r->sweep->study, cell, number));
-    if (!qkv_io_path(dir, r->out, name, error)) return fail(CLI_FAILED, error);
-    if (!qkv_study_config(r->sweep->study, cell->variant, cell->seed, r->settings.plugin, &c, &spec,
-                          error))
-        return fail(CLI_USAGE, error);
-    const qkv_run_options o = {
-        .dir = dir, .threads = (int)r->threads, .keep = 2, .stop = &cli_stop};
-    const qkv_io_status status = qkv_run_train(&cli_files, &c, &spec, &o, &summary, error);
-    data_release(&spec);
-    if (status == QKV_IO_STOPPED) return cli_error(CLI_SIGNAL + cli_stop, "sweep", "%s", error);
-    if (status != QKV_IO_OK) return fail(cli_code(status), error);
-    if (!r->quiet && !r->json)
-        cli_print("%s: %d steps, accuracy %.4f\n", summary.dir, summary.steps,
-                  summary.last.scores.accuracy);
-    return CLI_OK;
-}
-
 /* ---- training, merging ---- */
 
 static int write_tables(request *r, int code) {
@@ -242,6 +219,17 @@ static int write_tables(request *r, int code) {
     if (qkv_study_sweep_write(&cli_files, r->sweep, &r->results, r->settings.plugin, r->out, error))
         return code;
     return code == CLI_OK ? fail(CLI_FAILED, error) : code;
+}
+
+static cli_sweep_runs runs_of(const request *r) {
+    return (cli_sweep_runs){.sweep = r->sweep,
+                            .results = &r->results,
+                            .plugin = r->settings.plugin,
+                            .dir = r->out,
+                            .part = r->part,
+                            .jobs = r->jobs,
+                            .threads = r->threads,
+                            .quiet = r->quiet || r->json};
 }
 
 static int train(request *r) {
@@ -266,7 +254,26 @@ static int train(request *r) {
     else if (status != QKV_IO_OK)
         code = fail(cli_code(status), error);
     code = write_tables(r, code);
+    const cli_sweep_runs runs = runs_of(r);
+    if (code == CLI_OK && r->keep_runs) code = cli_sweep_keep(&runs);
     return code == CLI_OK ? summarise(r) : code;
+}
+
+/* Submits what is left to Slurm. */
+static int submit(request *r, int n, char **of_sbatch) {
+    char error[QKV_IO_ERROR];
+    int left = 0, code = read_results(r, r->out);
+    for (int i = 0; i < r->sweep->n; i++) left += !is_known(r, i);
+    if (code != CLI_OK || !left) return code == CLI_OK ? train(r) : code;
+    if (!qkv_study_sweep_begin(&cli_files, r->sweep, r->out, error)) return fail(CLI_FAILED, error);
+    return cli_sweep_submit(&(cli_sweep_slurm){.dir = r->out,
+                                               .plugin = r->settings.plugin_file,
+                                               .parts = r->slurm < left ? r->slurm : left,
+                                               .jobs = r->jobs ? r->jobs : 1,
+                                               .threads = r->threads,
+                                               .quiet = r->quiet,
+                                               .options = of_sbatch,
+                                               .n_options = n});
 }
 
 /* Adds what the parts have to --out. */
@@ -275,10 +282,15 @@ static int merge(request *r, int n, char **parts) {
     qkv_study_store store;
     qkv_study_results there = {.arena = r->results.arena, .keep_failed = true};
     int code = CLI_OK;
-    for (int i = 0; i < n && code == CLI_OK; i++)
-        code = qkv_study_sweep_belongs(&cli_files, r->sweep, parts[i], error)
-                   ? read_results(r, parts[i])
-                   : fail(CLI_USAGE, error);
+    for (int i = 0; i < n && code == CLI_OK; i++) {
+        char path[QKV_IO_PATH];
+        if (!qkv_io_path(path, parts[i], "sweep.json", error) || access(path, F_OK) != 0)
+            code = cli_error(CLI_USAGE, "sweep", "--merge: '%s' has no sweep.json", parts[i]);
+        else
+            code = qkv_study_sweep_belongs(&cli_files, r->sweep, parts[i], error)
+                       ? read_results(r, parts[i])
+                       : fail(CLI_USAGE, error);
+    }
     if (code != CLI_OK) return code;
     if (!qkv_study_sweep_begin(&cli_files, r->sweep, r->out, error) ||
         !qkv_study_store_open(&store, &cli_files, r->sweep->study, r->out, &there, error))
@@ -297,21 +309,32 @@ static int merge(request *r, int n, char **parts) {
 
 /* ---- the command ---- */
 
-static int operate(request *r, int n, char **operands) {
-    if (!r->merge && n > 1)
-        return cli_error(CLI_USAGE, "sweep", "one folder at a time, %d are given", n);
-    if (!r->merge && n == 1 && r->out)
-        return cli_error(CLI_USAGE, "sweep", "the folder is given twice: --out %s and %s", r->out,
-                         operands[0]);
-    if (!r->merge && n == 1) r->out = operands[0];
-    if (!r->out) return cli_error(CLI_USAGE, "sweep", "--out DIR is needed: where its tables go");
-    if (r->merge && n < 1)
+/* The folder: --out, or the first operand unless it is an option of sbatch; these are left in *operands. */
+static int choose_folder(request *r, int *n, char ***operands) {
+    if (r->merge && *n < 1)
         return cli_error(CLI_USAGE, "sweep", "--merge needs the folders of the parts");
-    if (!r->jobs) r->jobs = qkv_trainer_processors();
-    int code = define(r, r->merge ? operands[0] : r->out);
+    if (!r->merge && *n > 0 && !(r->slurm && ***operands == '-')) {
+        if (r->out)
+            return cli_error(CLI_USAGE, "sweep", "the folder is given twice: --out %s and %s",
+                             r->out, **operands);
+        r->out = *(*operands)++;
+        (*n)--;
+    }
+    if (!r->merge && !r->slurm && *n > 0)
+        return cli_error(CLI_USAGE, "sweep", "one folder at a time, %d are given", *n + 1);
+    if (!r->out) return cli_error(CLI_USAGE, "sweep", "--out DIR is needed: where its tables go");
+    return CLI_OK;
+}
+
+static int operate(request *r, int n, char **operands) {
+    int code = choose_folder(r, &n, &operands);
+    if (code == CLI_OK) code = define(r, r->merge ? operands[0] : r->out);
     if (code == CLI_OK) code = check(r);
     if (code != CLI_OK) return code;
-    if (r->run) return run_cell(r);
+    if (r->slurm) return submit(r, n, operands);
+    if (!r->jobs) r->jobs = qkv_trainer_processors();
+    const cli_sweep_runs runs = runs_of(r);
+    if (r->run) return cli_sweep_run(&runs, r->run);
     if (r->plan) return plan(r);
     return r->merge ? merge(r, n, operands) : train(r);
 }

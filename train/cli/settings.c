@@ -158,7 +158,8 @@ int cli_settings_take(const char *command, const cli_option *o, const char *valu
 }
 
 int cli_settings_loaded(const char *command, const cli_option *o, const char *value, void *field) {
-    (void)command, (void)o, (void)value, (void)field;
+    (void)command, (void)o;
+    ((cli_settings *)field)->plugin_file = value;
     return CLI_OK;
 }
 

@@ -12,6 +12,7 @@ typedef struct {
     char text[16384];  // what these point to
     size_t used;
     const struct qkv_config_plugin *plugin;
+    const char *plugin_file;                   // the last that --plugin named
     qkv_config_setting given[CLI_MAXOPTIONS];  // for qkv_config_make()
     int n_given;
 } cli_settings;
