@@ -19,8 +19,8 @@
  * both partners get nearly the same attention, a's entry a little more. b's question is right by that. a's
  * has a flag, which only the unembedding reads: it prefers later values by more than that little. So a's
  * question gets the later value of the two, and half of these are right: three quarters again, with K shown
- * keys only: "partner.flagged". For a linear reader, values in no match, it is the most but for 1 in 4 (V - 1)
- * (docs/findings.md). */
+ * keys only: "partner.flagged". For a linear reader, values in no match, no more than about that
+ * is possible (docs/findings.md). */
 #include <math.h>
 #include <string.h>
 
