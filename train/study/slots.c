@@ -6,9 +6,9 @@
  *
  * Of two questions, whoever knows both answers but not which is whose has a loss of 2 ln 2, and may be
  * right in any share from 0 to half. So: "slots.loss", the sum over readouts; "slots.pair", how often a
- * readout's two greatest logits are the two answers; and both again with a small bias added to the logits, for
- * lesser values in the first readout and greater ones in the second: "slots.biased" (all right),
- * "slots.biased_loss". */
+ * readout's two greatest logits are the two answers; and both again with a small bias added to the
+ * logits, for lesser values in the first readout and greater ones in the second: "slots.biased" (all
+ * right), "slots.biased_loss". */
 #include <math.h>
 #include <stdio.h>
 
