@@ -213,7 +213,8 @@ static void rotations_are_identities_in_pairs(void **state) {
     }
 }
 
-/* Above one half with W^Q = W^K where values take part in the match, and never where they do not. */
+/* Above one half with W^Q = W^K where values take part in the match, or the reader
+ * knows who asks; else half. */
 static void partner_by_hand(void **state) {
     static const char *const models[] = {"partner tie=qk d_model=64",
                                          "partner tie=qk d_model=64 scores_from=9"};
@@ -222,9 +223,11 @@ static void partner_by_hand(void **state) {
         qkv_trainer *t = trained(models[i], 0);
         qkv_probe_measures m = probe(t, "partner");
         const double values = qkv_probe_measure_get(&m, "partner.by_hand"),
-                     keys = qkv_probe_measure_get(&m, "partner.keys_only");
+                     keys = qkv_probe_measure_get(&m, "partner.keys_only"),
+                     flagged = qkv_probe_measure_get(&m, "partner.flagged");
         assert_true(values > 0.68 && values < 0.77);
         assert_true(keys > 0.45 && keys < 0.54);
+        assert_true(flagged > 0.7 && flagged < 0.79);
         qkv_trainer_free(t);
     }
 }

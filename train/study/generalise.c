@@ -3,7 +3,8 @@
  *
  * "lengths.nN.accuracy" and .answer_attention; "lengths.nN.sharper": the accuracy when the last layer's
  * scores are multiplied by ln n / ln n0 in this test alone, n and n0 the places that the last question
- * sees here and saw in training. If that helps, attention was diluted; if not, the wrong key is ahead.
+ * sees here and saw in training. "lengths.nN.hardest": when they are multiplied by so much that one place
+ * gets everything. What helps there was diluted; what is wrong still has a wrong key ahead.
  *
  * A second trainer of another length is made, and the parameters are copied into it by name: they
  * do not depend on the length unless positions are learned. Untouched: the first trainer. */
@@ -13,7 +14,7 @@
 #include "train/probe/look.h"
 #include "train/study/probe.h"
 
-enum { EXAMPLES = 500, HELD_OUT = 2000 };
+enum { EXAMPLES = 500, HELD_OUT = 2000, HARD = 10000 };
 static const int lengths[] = {2, 4, 8, 12, 16, 24, 31, 64, 128, 256};
 
 static bool copy_parameters(qkv_trainer *from, qkv_trainer *to, char *error) {
@@ -50,36 +51,39 @@ static void multiply(ag_node *node, void *factor) {
     for (size_t i = 0; i < node->val.n; i++) node->val.x[i] *= *(const real *)factor;
 }
 
-/* The accuracy with scores that are sharper by the longer row; NaN where there are no scores. */
-static bool test_sharper(qkv_trainer *t, qkv_trainer *other, double *accuracy, char *error) {
-    ag_node *scores = qkv_probe_scores_node(other, qkv_trainer_training_worker(other));
+/* The factor by which ln n has grown. */
+static real longer(const qkv_trainer *t, const qkv_trainer *other) {
     const int here = places(other), there = places(t);
-    real factor = here > 1 && there > 1 ? (real)(log(here) / log(there)) : 1;
+    return here > 1 && there > 1 ? (real)(log(here) / log(there)) : 1;
+}
+
+/* The accuracy with scores times a factor; nothing where there are no scores. */
+static bool test_sharper(qkv_trainer *other, real factor, int n, const char *name,
+                         qkv_probe_measures *out, char *error) {
+    ag_node *scores = qkv_probe_scores_node(other, qkv_trainer_training_worker(other));
     qkv_trainer_scores s;
-    *accuracy = (double)NAN;
     if (!scores) return true;
-    bool ok = ag_hook(scores, multiply, &factor) &&
-              qkv_trainer_evaluate(other, "test", 0, EXAMPLES, &s, error);
+    const bool ok = ag_hook(scores, multiply, &factor) &&
+                    qkv_trainer_evaluate(other, "test", 0, EXAMPLES, &s, error);
     ag_unhook(scores, multiply, &factor);
-    if (ok) *accuracy = s.accuracy;
+    if (ok) qkv_probe_measure_add(out, s.accuracy, "lengths.n%d.%s", n, name);
     return ok;
 }
 
 static bool test_at(qkv_trainer *t, int n, const qkv_config *c, data_spec *spec,
                     qkv_probe_measures *out, char *error) {
     qkv_trainer_scores s;
-    double sharper;
     qkv_trainer *other = qkv_trainer_new(NULL, c, spec, 1, error);
     data_release(spec);
     if (other) qkv_probe_set_gate(other, qkv_probe_gate_is_open(t));
     bool ok = other && copy_parameters(t, other, error) &&
               qkv_trainer_evaluate(other, "test", 0, EXAMPLES, &s, error) &&
-              test_sharper(t, other, &sharper, error);
+              test_sharper(other, longer(t, other), n, "sharper", out, error) &&
+              test_sharper(other, HARD, n, "hardest", out, error);
     qkv_trainer_free(other);
     if (!ok) return false;
     qkv_probe_measure_add(out, s.accuracy, "lengths.n%d.accuracy", n);
     qkv_probe_measure_add(out, s.answer_attention, "lengths.n%d.answer_attention", n);
-    if (!isnan(sharper)) qkv_probe_measure_add(out, sharper, "lengths.n%d.sharper", n);
     return true;
 }
 

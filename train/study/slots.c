@@ -2,7 +2,13 @@
  * answer. "slots.first": accuracy of the readout "first"; "slots.all": all right;
  * "slots.head0.first": what head 0 of the last layer pays to where that readout's answer stands.
  * "slots.best": the attention on an answer by the head that has most there, mean over readouts.
- * "slots.apart": 1 if each readout's answer has the most attention from another head, else 0. */
+ * "slots.apart": 1 if each readout's answer has the most attention from another head, else 0.
+ *
+ * Of two questions, whoever knows both answers but not which is whose has a loss of 2 ln 2, and may be
+ * right in any share from 0 to half. So: "slots.loss", the sum over readouts; "slots.pair", how often a
+ * readout's two greatest logits are the two answers; and both again with a small bias added to the
+ * logits, for lesser values in the first readout and greater ones in the second: "slots.biased" (all
+ * right), "slots.biased_loss". */
 #include <math.h>
 #include <stdio.h>
 
@@ -11,11 +17,42 @@
 
 enum { EXAMPLES = 1000 };
 
+static const double a_little = 0.1;  // of bias, a value
+
 typedef struct {
-    long rows, all;
+    long rows, all, pair, biased;
+    double loss, biased_loss;
     long right[DATA_MAXREADOUTS], asked[DATA_MAXREADOUTS];
     double *attention;  // [H, readouts]
 } tally;
+
+/* Of two readouts at row n: the greatest logit, bias and all; adds to *loss; are the two greatest the two
+ * answers? */
+static bool read_pair(const qkv_trainer_worker *w, int r, int n, double bias, int *says,
+                      double *loss) {
+    const ag_node *logits = w->out.logits[r];
+    const int V = logits->val.shape.dim[1], own = w->target[r][n], other = w->target[1 - r][n];
+    const real *x = logits->val.x + (ptrdiff_t)n * V;
+    const double slope = r ? bias : -bias;
+    double most = -INFINITY, sum = 0, third = -INFINITY;
+    for (int v = 0; v < V; v++) {
+        const double now = (double)x[v] + slope * v;
+        if (now > most) most = now, *says = v;
+        if (v != own && v != other) third = fmax(third, now);
+    }
+    for (int v = 0; v < V; v++) sum += exp((double)x[v] + slope * v - most);
+    *loss += log(sum) + most - (double)x[own] - slope * own;
+    return third < fmin((double)x[own] + slope * own, (double)x[other] + slope * other);
+}
+
+static void count_pair(const qkv_trainer_worker *w, int n, tally *sum) {
+    int plain[2], biased[2];
+    for (int r = 0; r < 2; r++) {
+        sum->pair += read_pair(w, r, n, 0, &plain[r], &sum->loss);
+        read_pair(w, r, n, a_little, &biased[r], &sum->biased_loss);
+    }
+    sum->biased += biased[0] == w->target[0][n] && biased[1] == w->target[1][n];
+}
 
 static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, void *ctx) {
     (void)arena;
@@ -36,6 +73,7 @@ static bool count(qkv_trainer *t, qkv_trainer_worker *w, tensor_arena *arena, vo
         }
         sum->all += wrong == 0;
         sum->rows++;
+        if (readouts == 2) count_pair(w, n, sum);
     }
     return true;
 }
@@ -67,6 +105,13 @@ static void report(qkv_trainer *t, const tally *sum, qkv_probe_measures *out) {
     }
     qkv_probe_measure_add(out, (double)sum->all / (sum->rows ? (double)sum->rows : (double)NAN),
                           "slots.all");
+    if (s->n_readouts == 2 && sum->rows) {
+        const double rows = (double)sum->rows;
+        qkv_probe_measure_add(out, (double)sum->pair / rows / 2, "slots.pair");
+        qkv_probe_measure_add(out, sum->loss / rows, "slots.loss");
+        qkv_probe_measure_add(out, (double)sum->biased / rows, "slots.biased");
+        qkv_probe_measure_add(out, sum->biased_loss / rows, "slots.biased_loss");
+    }
     if (!qkv_trainer_has_attention(t) || !sum->attention) return;
     double best;
     qkv_probe_measure_add(out, are_apart(t, sum, asked, &best), "slots.apart");
