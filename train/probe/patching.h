@@ -11,14 +11,11 @@
  *                         Associations in GPT", 2022 (causal tracing)
  *   path patching         what one head writes, as one later head alone reads it, through its Q, K or
  *                         V. Source: Wang et al., "Interpretability in the Wild", 2023 */
-#ifndef QKV_PROBE_PATCHING_H
-#define QKV_PROBE_PATCHING_H
+#pragma once
 
 #include "train/probe/sites.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 typedef struct {
     int n_sites, heads, layers, T, position;  // T: of the sequence; position: the scored one
@@ -45,7 +42,4 @@ bool qkv_probe_patching_of(qkv_trainer *t, const char *split, uint64_t clean, ui
  * there is none. */
 bool qkv_probe_patching_other(qkv_trainer *t, const char *split, uint64_t clean, uint64_t *other);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END
