@@ -290,7 +290,7 @@ check: $(filter deps deps-%,$(MAKECMDGOALS))
 # ---- installation --------------------------------------------------------------------------------------------------
 
 # What a program, an op, a layer or a task of somebody's own includes, as <PREFIX>/include/qkv/ROOM/NAME.h.
-HEADERS := $(addprefix tensor/,choice.h real.h shape.h arena.h rng.h gemm.h flush.h scalar.h) \
+HEADERS := $(addprefix tensor/,choice.h linkage.h real.h shape.h arena.h rng.h gemm.h flush.h scalar.h) \
   $(addprefix autograd/,ag.h op.h ops.def sample.h gradcheck.h why.h) layers/nn.h layers/layers.def data/data.h data/option.h data/tasks.def \
   $(addprefix train/,$(addprefix io/,io.h text.h number.h npy.h params.h) $(addprefix optim/,optimizer.h schedule.h) \
     $(addprefix config/,config.h config.def plugin.h version.h) $(addprefix trainer/,trainer.h loop.h anomaly.h) \

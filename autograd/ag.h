@@ -15,8 +15,7 @@
  *            that are NULL constructors return NULL, and everything else returns false, 0 or NULL, or
  *            does nothing. A printf-style format must be given.
  * Threads:   a graph belongs to one thread. Several graphs may read one frozen ag_params. */
-#ifndef AUTOGRAD_AG_H
-#define AUTOGRAD_AG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,9 +24,7 @@
 #include "tensor/arena.h"
 #include "tensor/shape.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 typedef struct ag_graph ag_graph;
 typedef struct ag_params ag_params;
@@ -345,7 +342,4 @@ ag_node *ag_dropout_at(ag_node *x, double p, const char *name, ag_places places)
 
 extern const ag_op *const ag_ops[];  // the catalogue as a table, NULL ends it
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -1,6 +1,5 @@
 /* attr.h - the constants of those ops that have a fast form, too: both read them. */
-#ifndef AUTOGRAD_ATTR_H
-#define AUTOGRAD_ATTR_H
+#pragma once
 
 #include "autograd/ag.h"
 #include "tensor/rng.h"
@@ -44,5 +43,3 @@ typedef struct {
 
 /* How many rows are scored; -1 if a target is out of range: then the node has failed. */
 int ag_count_scored(ag_node *node);
-
-#endif

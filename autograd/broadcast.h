@@ -1,6 +1,5 @@
 /* broadcast.h - one loop for two operands under numpy's broadcasting; internal to autograd/. */
-#ifndef AUTOGRAD_BROADCAST_H
-#define AUTOGRAD_BROADCAST_H
+#pragma once
 
 #include "autograd/op.h"
 
@@ -81,5 +80,3 @@ bool ag_broadcast_shape(ag_node *node);
  * the second operand is drawn from. */
 ag_node *ag_sample_pair(ag_graph *g, ag_node *(*op)(ag_node *, ag_node *), int i,
                         ag_sample_kind second);
-
-#endif

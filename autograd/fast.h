@@ -3,8 +3,7 @@
  * ops/NAME.c holds the formula and its plain loops, fast/NAME.c the same in vectors, bands and shared
  * memory. A line of fast.def says that one stands in for the other; graphs that are plain
  * (ag_plain), and builds without fast/ (make PLAIN=1), do without. A test holds the two together. */
-#ifndef AUTOGRAD_FAST_H
-#define AUTOGRAD_FAST_H
+#pragma once
 
 #include "autograd/attr.h"
 #include "autograd/op.h"
@@ -95,5 +94,3 @@ static inline int ag_band_rows(int T, int S) {
     while (rows > 16 && S > (1 << 17) / rows) rows /= 2;
     return rows;
 }
-
-#endif

@@ -9,14 +9,11 @@
  * passes add up to twice the gradient; c = 0 exact zeros; 2c exactly double; each leaf frozen in turn
  * leaves the other gradients' bits alone; what is written over or run by rows has the stored one's
  * bits. */
-#ifndef AUTOGRAD_GRADCHECK_H
-#define AUTOGRAD_GRADCHECK_H
+#pragma once
 
 #include "autograd/ag.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 typedef ag_node *ag_sample_fn(ag_graph *g, int i);  // the i-th example, or NULL
 
@@ -39,7 +36,4 @@ bool ag_gradcheck(ag_sample_fn *sample, bool has_kinks, ag_check_report *report)
  * and by its plain loops. */
 bool ag_gradcheck_op(const ag_op *op, ag_check_report *report);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

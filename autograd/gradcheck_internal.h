@@ -1,7 +1,6 @@
 /* gradcheck_internal.h - what the two halves of the gradient check share: gradcheck.c compares with
  * differences, gradcheck_laws.c asks for what holds exactly. */
-#ifndef AUTOGRAD_GRADCHECK_INTERNAL_H
-#define AUTOGRAD_GRADCHECK_INTERNAL_H
+#pragma once
 
 #include <string.h>
 
@@ -83,5 +82,3 @@ static inline size_t ag_check_leaf_reals(const ag_check *c) {
 static inline bool ag_check_same_bits(const real *a, const real *b, size_t n) {
     return n == 0 || memcmp(a, b, n * sizeof *a) == 0;
 }
-
-#endif

@@ -8,8 +8,7 @@
  *     plan     where each value and each gradient lives
  *     record   an op's node: shape, plan, memory, first run; replay
  *     backward, hooks, params, sample, gradcheck, why */
-#ifndef AUTOGRAD_GRAPH_INTERNAL_H
-#define AUTOGRAD_GRAPH_INTERNAL_H
+#pragma once
 
 #include "autograd/fast.h"
 #include "tensor/rng.h"
@@ -189,6 +188,4 @@ static inline ptrdiff_t ag_band_ld(int cols) { return (cols + 31) / 32 * 32 + 16
 #define AG_ASSERT(what) assert(what)
 #else
 #define AG_ASSERT(what) ((void)0)
-#endif
-
 #endif

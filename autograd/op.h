@@ -1,15 +1,12 @@
 /* op.h - what the author of an op needs beside ag.h. ops/exp.c is the shortest example,
  * ops/softmax.c a full one. What the engine hands to an op (node, band, graph) is never NULL, and is not
  * to be NULL where an op hands it on; ag_apply() takes inputs that are. */
-#ifndef AUTOGRAD_OP_H
-#define AUTOGRAD_OP_H
+#pragma once
 
 #include "autograd/ag.h"
 #include "autograd/sample.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 /* All bookkeeping, once: makes the node, copies attr, asks the op for the shape, takes the memory,
  * runs forward. Returns an inert node when the graph has, or now gets, an error. */
@@ -89,7 +86,4 @@ static inline bool ag_sees(ag_mask row, int s, int S) {
     return s < ag_mask_limit(row, 0, S) && !(row.no_self && s == row.first);
 }
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

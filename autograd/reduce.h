@@ -1,7 +1,6 @@
 /* reduce.h - what sum, mean and max share: which axes go, the shape that remains, and sums; internal to
  * autograd/. */
-#ifndef AUTOGRAD_REDUCE_H
-#define AUTOGRAD_REDUCE_H
+#pragma once
 
 #include "autograd/broadcast.h"
 
@@ -33,5 +32,3 @@ const char *ag_reduce_arguments(const ag_node *node);
  * a [2,3,5] and of a [0,4]. */
 ag_node *ag_sample_reduced(ag_graph *g, ag_node *(*op)(ag_node *, int, const int *), int i,
                            bool empty);
-
-#endif

@@ -1,6 +1,5 @@
 /* row.h - one row of n reals, a vector at a time; header only, internal to autograd/. */
-#ifndef AUTOGRAD_ROW_H
-#define AUTOGRAD_ROW_H
+#pragma once
 
 #include "tensor/exp.h"
 
@@ -23,5 +22,3 @@ VEC_INLINE void row_add(real *x, ptrdiff_t i, ptrdiff_t n, vreal v) {
 VEC_INLINE void row_zero(real *x, int n) {
     ROW_EACH(i, n) row_put(x, i, n, vec_set(0));
 }
-
-#endif

@@ -1,12 +1,9 @@
 /* sample.h - leaves for the examples on which ops and layers are tested automatically. */
-#ifndef AUTOGRAD_SAMPLE_H
-#define AUTOGRAD_SAMPLE_H
+#pragma once
 
 #include "autograd/ag.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 /* A leaf that wants a gradient, filled from the graph's sample stream: standard normal; away from
  * 0 by 0.05 (for kinks); in [0.5, 1.5] (for roots and logarithms). */
@@ -40,7 +37,4 @@ ag_places ag_sample_places(ag_graph *g, int B, int n, int of);
 /* n ids in 0..bound-1, duplicates included; `absent`: some are -1. Owned by the graph. */
 const int *ag_sample_ids(ag_graph *g, int n, int bound, bool absent);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

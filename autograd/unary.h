@@ -1,8 +1,7 @@
 /* unary.h - the loops of an op that makes each element of y from the one of x; internal to
  * autograd/. ops/exp.c shows all of it. The shape rule is ag_same_shape, the samples are
  * ag_sample_unary. Where dy is exactly 0, so is what is added to dx, whatever the slope. */
-#ifndef AUTOGRAD_UNARY_H
-#define AUTOGRAD_UNARY_H
+#pragma once
 
 #include <string.h>
 
@@ -73,5 +72,3 @@
             for (size_t i = at_; i < to_; i++) __VA_ARGS__;                  \
         }                                                                    \
     }
-
-#endif

@@ -9,14 +9,11 @@
  * Nothing that is computed changes; a value that is not stored is stored from then on (ag_store()). Memory
  * comes from `mem`, the caller's. A call that fails returns false, and says why in `wrong`; the graph
  * itself bears no error. */
-#ifndef AUTOGRAD_WHY_H
-#define AUTOGRAD_WHY_H
+#pragma once
 
 #include "autograd/ag.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 typedef struct {
     ag_node *node;  // where the other number is: y's input, or a reader of x
@@ -50,7 +47,4 @@ bool ag_why_grad(ag_node *x, size_t i, tensor_arena *mem, ag_reasons *out);
  * the loss. Of a gradient that is 0 there is none. */
 bool ag_why_path(ag_node *x, size_t i, tensor_arena *mem, ag_reasons *out);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -1,12 +1,7 @@
 /* coref.h - the words of the task coref, and where they stand in its sentences. */
-#ifndef DATA_COREF_H
-#define DATA_COREF_H
+#pragma once
 
 #include "data/data.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Word ids: single words, and the first of each kind. */
 enum {
@@ -55,8 +50,3 @@ static inline bool data_coref_fits(int noun, int predicate) {
 static inline bool data_coref_held_out(int noun, int predicate) {
     return (noun * 7 + predicate * 3) % 4 == 0;
 }
-
-#ifdef __cplusplus
-}
-#endif
-#endif

@@ -15,15 +15,10 @@
  * ask: of the first).
  *
  * A corpus owns its memory and does not keep the text. */
-#ifndef DATA_CORPUS_H
-#define DATA_CORPUS_H
+#pragma once
 
 #include "data/data.h"
 #include "data/words.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 enum {
     DATA_CORPUS_STREAMS = 8,     // a word and seven features
@@ -96,8 +91,3 @@ data_corpus_levels data_corpus_levels_of(const data_corpus *c, data_split split,
 /* Training's example i: epoch after epoch, each in an order of its own, a pure function of (seed,
  * i). Other splits: the i-th, from the beginning again after the last. */
 int data_corpus_pick(const data_corpus *c, data_split split, uint64_t seed, uint64_t i);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

@@ -1,6 +1,5 @@
 /* corpus_internal.h - what the files corpus*.c share: walking through a text line by line. */
-#ifndef DATA_CORPUS_INTERNAL_H
-#define DATA_CORPUS_INTERNAL_H
+#pragma once
 
 #include "data/corpus.h"
 
@@ -59,5 +58,3 @@ typedef struct {
  * afterwards. */
 bool data_corpus_share(data_corpus *c, data_line *line, const data_source *sources, double held_out,
                        tensor_arena *spare, char *error, size_t size);
-
-#endif

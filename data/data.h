@@ -7,8 +7,7 @@
  * NULL: a call that leaves a sentence refuses it (without room for the sentence, too); it is no name that
  * data_find() and the like find; data_release() of it does nothing. Else it is not allowed unless a
  * comment says what it means. */
-#ifndef DATA_DATA_H
-#define DATA_DATA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,9 +17,7 @@
 #include "tensor/arena.h"
 #include "tensor/rng.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 enum {
     DATA_MAXSTREAMS = 14,
@@ -313,7 +310,4 @@ static inline int data_asks_for(const data_spec *s, int key) {
     return s->roles.asks_for ? s->roles.asks_for(key) : key;
 }
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -3,16 +3,11 @@
  * A token is predicted from the 0, 1 or 2 before it by its share in what followed there in training,
  * mixed with the prediction from one token less: the more different tokens have followed, the more of
  * that. Source: Witten and Bell, "The Zero-Frequency Problem", 1991, method C, interpolated. */
-#ifndef DATA_NGRAM_H
-#define DATA_NGRAM_H
+#pragma once
 
 #include <stdbool.h>
 
 #include "tensor/arena.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 enum { DATA_NGRAMS = 4, DATA_NGRAM_VOCAB = 1500000 };  // uniform, unigram, bigram, trigram
 
@@ -20,8 +15,3 @@ enum { DATA_NGRAMS = 4, DATA_NGRAM_VOCAB = 1500000 };  // uniform, unigram, bigr
  * of 0..vocab-1 each. NaN where m < 3. False: memory is out, or vocab is above DATA_NGRAM_VOCAB. */
 bool data_ngram_losses(const int *train, size_t n, const int *held, size_t m, int vocab,
                        double loss[DATA_NGRAMS]);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

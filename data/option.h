@@ -12,17 +12,15 @@
  *
  * A table may be NULL: it is empty; a name that is NULL is found nowhere. Nothing else may be.
  */
-#ifndef DATA_OPTION_H
-#define DATA_OPTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "tensor/choice.h"
+#include "tensor/linkage.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 /* The bytes of a text; those of all options of a task; and how many these may be. */
 enum { DATA_TEXT_SIZE = 256, DATA_OPTIONS_SIZE = 1024, DATA_MAXOPTIONS = 16 };
@@ -119,7 +117,4 @@ bool data_option_holds(const data_option *o, double x);
 /* What is wrong with a table, as half a sentence; NULL: all is well. */
 const char *data_options_wrong(const data_option *table);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

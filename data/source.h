@@ -1,12 +1,7 @@
 /* source.h - the files that tasks read, and whether they are still the same. */
-#ifndef DATA_SOURCE_H
-#define DATA_SOURCE_H
+#pragma once
 
 #include "data/corpus.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 enum { DATA_CHECKSUM = 24 };  // room for a checksum as text
 
@@ -20,8 +15,3 @@ bool data_sources_read(const data_files *files, data_source *source, int n,
 bool data_source_is_text(const data_source *s, char *error, size_t size);
 
 void data_sources_release(const data_files *files, data_source *source, int n);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

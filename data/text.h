@@ -1,14 +1,9 @@
 /* text.h - a text as numbered tokens: what the task `text` loads. */
-#ifndef DATA_TEXT_H
-#define DATA_TEXT_H
+#pragma once
 
 #include "data/data.h"
 #include "data/ngram.h"
 #include "data/words.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 typedef enum { DATA_CHARACTERS, DATA_BYTES, DATA_WORDS } data_text_unit;
 
@@ -34,8 +29,3 @@ int data_text_tokens(const data_text *t, const char *text, size_t n, int *ids, c
 
 /* Do two tokens in a row stand apart, when written? Words do, and what begins with one. */
 bool data_text_apart(const data_text *t, int before, int id);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

@@ -1,15 +1,10 @@
 /* utf8.h - where one character of UTF-8 text ends, and which it is. Source: The Unicode Standard,
  * table 3-7. */
-#ifndef DATA_UTF8_H
-#define DATA_UTF8_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Bytes of the well-formed character that begins at s, of which n bytes can be read; 0: there is
  * none (a stray byte, one that is cut off, an overlong form, a surrogate). */
@@ -34,8 +29,3 @@ static inline uint32_t data_utf8_number(const char *s, size_t length) {
     for (size_t i = 1; i < length; i++) c = c << 6 | ((unsigned char)s[i] & 0x3f);
     return c;
 }
-
-#ifdef __cplusplus
-}
-#endif
-#endif

@@ -1,13 +1,8 @@
 /* visible.h - text as people read it: nothing hidden, and no two words alike because of what does
  * not show. */
-#ifndef DATA_VISIBLE_H
-#define DATA_VISIBLE_H
+#pragma once
 
 #include <stddef.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* A word of n bytes into out, of `size` bytes (8 or more), which is returned:
  *
@@ -33,8 +28,3 @@ size_t data_visible_length(const char *s, size_t n);
 /* The columns that a UTF-8 text takes in a terminal: none for a combining mark, two for a wide
  * character of East Asia or an emoji. */
 int data_visible_width(const char *text);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

@@ -1,14 +1,9 @@
 /* words.h - texts by number, as they first appear. */
-#ifndef DATA_WORDS_H
-#define DATA_WORDS_H
+#pragma once
 
 #include <stdint.h>
 
 #include "tensor/arena.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 typedef struct {
     uint32_t hash;
@@ -34,8 +29,3 @@ int data_words_number(data_words *w, tensor_arena *arena, const char *text, size
 
 /* A hash of n bytes that come after what `h` stands for; all its bits are good. Begin with 0. */
 uint64_t data_hash(uint64_t h, const char *bytes, size_t n);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

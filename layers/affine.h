@@ -1,6 +1,5 @@
 /* affine.h - what linear layers and attention's projections share; internal to layers/. */
-#ifndef LAYERS_AFFINE_H
-#define LAYERS_AFFINE_H
+#pragma once
 
 #include "layers/nn.h"
 
@@ -14,5 +13,3 @@ static inline ag_node *nn_missing(ag_graph *g, const char *layer) {
 static inline ag_node *nn_missing_of(const ag_node *x, const char *layer) {
     return x ? nn_missing(x->graph, layer) : NULL;
 }
-
-#endif

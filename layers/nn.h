@@ -7,15 +7,12 @@
  * layers return NULL as ops do (ag.h).
  * Letters: B batch, T queries, S keys, D width, H heads, G key/value heads, E head width, F
  * hidden, I/O in and out. */
-#ifndef LAYERS_NN_H
-#define LAYERS_NN_H
+#pragma once
 
 #include "autograd/ag.h"
 #include "tensor/choice.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 /* How weight matrices begin: deviation gain/sqrt(I), drawn from a normal or a uniform
  * distribution. */
@@ -237,7 +234,4 @@ typedef struct {
 } nn_layer;
 extern const nn_layer nn_layers[];
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -4,16 +4,13 @@
  * freed alone: parameters live as long as their model, a graph until it is recorded again.
  *
  * An arena may be NULL, as tensor_arena_new() returns it when memory is out: it has none to give. */
-#ifndef TENSOR_ARENA_H
-#define TENSOR_ARENA_H
+#pragma once
 
 #include <stddef.h>
 
 #include "tensor/real.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 /* Where memory comes from. alloc returns `size` (> 0) bytes aligned to 64, or NULL; release takes
  * them back. Tests pass a table whose n-th call fails. */
@@ -49,7 +46,4 @@ void tensor_arena_reset(tensor_arena *a);
 /* Bytes held from the allocator. */
 size_t tensor_arena_bytes(const tensor_arena *a);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -4,11 +4,8 @@
  *     #define COLOURS(X) X(RED, "red") X(BLUE, "blue")
  *     enum { COLOURS(TENSOR_CONSTANT) };           RED, BLUE
  *     const char *words = TENSOR_WORDS(COLOURS);   "red|blue" */
-#ifndef TENSOR_CHOICE_H
-#define TENSOR_CHOICE_H
+#pragma once
 
 #define TENSOR_CONSTANT(constant, ...)   constant,
 #define TENSOR_WORD(constant, word, ...) "|" word
 #define TENSOR_WORDS(list)               (&(list(TENSOR_WORD))[1])
-
-#endif

@@ -4,8 +4,7 @@
  * x = n ln 2 + r with |r| <= ln(2)/2, then e^x = 2^n (1 + q), 1 + q = e^r by a polynomial of
  * tests/accuracy/fit.py. Whoever needs e^x times something that is large where e^x is smaller than the
  * smallest normal number takes both parts, and multiplies before 2^n does the last rounding. */
-#ifndef TENSOR_EXP_H
-#define TENSOR_EXP_H
+#pragma once
 
 #include "tensor/vec.h"
 
@@ -98,5 +97,3 @@ VEC_INLINE vreal vec_tanh(vreal x) {
     const vreal s = vec_two_to(t.n), part = s * t.q;
     return vec_sign_of(((1 - s) - part) / ((1 + s) + part), x);
 }
-
-#endif

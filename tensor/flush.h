@@ -12,14 +12,13 @@
  * portable build (ARCH=portable), whose bits are the same everywhere, therefore leaves it off: there,
  * as everywhere, the optimiser makes 0 of what decays below the smallest normal number in moments and
  * weights, and softmax of a weight below it, so that subnormal numbers do not last. */
-#ifndef TENSOR_FLUSH_H
-#define TENSOR_FLUSH_H
+#pragma once
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tensor/linkage.h"
+
+TENSOR_C_BEGIN
 
 /* The thread's state before, for tensor_flush_end(). They nest. */
 typedef struct {
@@ -32,7 +31,4 @@ void tensor_flush_end(tensor_flush before);
 /* Whether the processor and the build have the mode. */
 int tensor_flush_works(void);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -5,8 +5,7 @@
  * z / (1 + z) below 0 and 1 / (1 + z) above. Below 0 a result can be larger than z by so much that z
  * alone is subnormal, or 0: the power of two is multiplied last. Above 0 the slopes follow from
  * y'(x) + y'(-x) = 1, which holds for silu and both forms of gelu. */
-#ifndef TENSOR_GATE_H
-#define TENSOR_GATE_H
+#pragma once
 
 #include "tensor/exp.h"
 
@@ -134,5 +133,3 @@ VEC_INLINE vreal vec_gelu_tanh_slope(vreal x) {
     const vreal g = (1 + vec_scale(1 + p.q, p.n) + low * slope.low) + low * slope.high;
     return vec_gate_slope(x, g, p, d, vec_poly(G, sizeof G / sizeof *G, d));
 }
-
-#endif

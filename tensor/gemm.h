@@ -5,16 +5,13 @@
  * call's result does not depend on where its operands lie in memory. Large products take up to
  * 1.3 MiB of stack (384 KiB in a portable build). No pointer may be NULL where numbers are read or
  * written: where m, n (and for an operand k) are above 0. */
-#ifndef TENSOR_GEMM_H
-#define TENSOR_GEMM_H
+#pragma once
 
 #include <stddef.h>
 
 #include "tensor/real.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 typedef struct {
     const real *x;
@@ -40,7 +37,4 @@ void gemm_mul_bias(int m, int n, int k, gemm_view a, gemm_view b, const real *bi
 void gemm_naive(gemm_mode mode, int m, int n, int k, gemm_view a, gemm_view b, real *c,
                 ptrdiff_t ldc);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -5,8 +5,7 @@
  * loads a row of B and an element of A for each row, and multiplies rows x vecs vectors: the fewer
  * loads for a multiplication the better. Of 32 registers 6 x 4 vectors make 10 loads for 24
  * multiplications, 12 to 18 % faster than 8 x 2 with 10 for 16. */
-#ifndef TENSOR_GEMM_INTERNAL_H
-#define TENSOR_GEMM_INTERNAL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -130,5 +129,3 @@ void gemm_pack(int k, int cols, gemm_view b, real *out, ptrdiff_t ld);
 bool gemm_is_large(int m, int n, int k, gemm_view a);
 void gemm_large(int m, int n, int k, gemm_view a, gemm_view b, const gemm_ending *end, real *c,
                 ptrdiff_t ldc);
-
-#endif

@@ -1,7 +1,6 @@
 /* log.h - logarithms a vector at a time, everywhere within 2 units of the last place; header only,
  * internal to the library. */
-#ifndef TENSOR_LOG_H
-#define TENSOR_LOG_H
+#pragma once
 
 #include "tensor/exp.h"
 
@@ -157,5 +156,3 @@ VEC_INLINE vreal vec_log1p(vreal x) {
     const vreal u = 1 + x, low = x - (u - 1);
     return vec_select(u < (real)INFINITY, vec_log_of(vec_parts_of(u)) + low / u, u);
 }
-
-#endif

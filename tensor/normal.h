@@ -3,8 +3,7 @@
  * Below 0, Phi(-a) = e^(-a^2/2) t Q(s) with t = 1 / (a + 4), s = 1 - 8 t, which takes a in 0..infinity
  * to -1..1; Q is a polynomial of tests/accuracy/fit.py. a^2/2 has twice the digits: its error becomes
  * that of the power. */
-#ifndef TENSOR_NORMAL_H
-#define TENSOR_NORMAL_H
+#pragma once
 
 #include "tensor/exp.h"
 
@@ -85,5 +84,3 @@ VEC_INLINE vreal vec_gelu_slope(vreal x) {
     const vreal below = vec_scale(h + h * b.power.q, b.power.n);
     return vec_select(x < 0, below, 1 - below);
 }
-
-#endif

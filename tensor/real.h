@@ -1,11 +1,12 @@
 /* real.h - the one number type. The library is built twice from this source: `float` trains,
  * `double` (compiled with -DQKV_DOUBLE) checks gradients, so that the code which is checked is the
  * code which trains. */
-#ifndef TENSOR_REAL_H
-#define TENSOR_REAL_H
+#pragma once
 
 #include <float.h>
 #include <math.h>
+
+#include "tensor/linkage.h"
 
 #ifdef __FAST_MATH__
 #error "qkv must not be built with -ffast-math: masked attention needs infinities, checks need NaN"
@@ -36,5 +37,3 @@ typedef float real;
 /* The greater one, `most` where x is NaN: fmax(), but gcc 12 for aarch64 dies of that at -O3 in a loop over
  * float. */
 static inline double real_greater(double most, double x) { return x > most ? x : most; }
-
-#endif

@@ -3,15 +3,14 @@
  * Source: M. E. O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good
  * Algorithms for Random Number Generation", 2014. Only integer arithmetic, + - * / and sqrt: the
  * same bits on every compiler. No pointer may be NULL, as for memcpy(). */
-#ifndef TENSOR_RNG_H
-#define TENSOR_RNG_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tensor/linkage.h"
+
+TENSOR_C_BEGIN
 
 typedef struct {
     uint64_t state, inc;  // inc is odd and selects the sequence
@@ -50,7 +49,4 @@ void rng_advance(rng *r, uint64_t delta);
 /* The 64-bit hash behind rng_stream, for names. */
 uint64_t rng_hash(const char *text);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

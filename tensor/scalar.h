@@ -1,12 +1,11 @@
 /* scalar.h - elementary functions of one double, from + - * / and sqrt alone: the same bits with every
  * compiler, C library and processor, unlike libm's, whose last digits differ. For whatever decides what
  * a training does: rates, corrections, positions. For bulk there are vectors (exp.h, log.h). */
-#ifndef TENSOR_SCALAR_H
-#define TENSOR_SCALAR_H
+#pragma once
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tensor/linkage.h"
+
+TENSOR_C_BEGIN
 
 /* Within 2 units of the last place; NaN stays NaN. */
 double tensor_exp(double x);
@@ -20,7 +19,4 @@ double tensor_pow(double x, double y);
 double tensor_sin(double x);
 double tensor_cos(double x);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -2,17 +2,14 @@
  *
  * A tensor never owns its memory: the arena it was taken from does. Every size in the library
  * comes from tensor_count(), which refuses overflow. What is written to must be given: not NULL. */
-#ifndef TENSOR_SHAPE_H
-#define TENSOR_SHAPE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "tensor/real.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 #define TENSOR_MAXRANK 5
 
@@ -49,7 +46,4 @@ bool tensor_broadcast(tensor_shape a, tensor_shape b, tensor_shape *out);
 #define TENSOR_SHAPE_TEXT 64
 char *tensor_shape_text(tensor_shape s, char text[TENSOR_SHAPE_TEXT]);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

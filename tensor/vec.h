@@ -3,8 +3,7 @@
  *
  * VEC is the number of reals in one register of the machine the file is compiled for; in a portable
  * build, whose sums are to have one order everywhere, as many as every machine has. */
-#ifndef TENSOR_VEC_H
-#define TENSOR_VEC_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -257,5 +256,3 @@ VEC_INLINE real vec_greatest(vreal v) { VEC_FOLD(v, VEC_MAX_); }
 VEC_INLINE vreal vec_add_(vreal a, vreal b) { return a + b; }
 VEC_INLINE vreal vec_sums(const vreal row[VEC]) { VEC_FOLD_ROWS(row, vec_add_); }
 VEC_INLINE vreal vec_greatests(const vreal row[VEC]) { VEC_FOLD_ROWS(row, vec_max); }
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Where a plane has several bands, b is turned around once for all of them, and what is added to it
  * is summed up turned around: then the long side of each product, the keys, lies along vectors. */
-#ifndef AUTOGRAD_FAST_ATTEND_H
-#define AUTOGRAD_FAST_ATTEND_H
+#pragma once
 
 #include "autograd/fast.h"
 #include "tensor/gemm.h"
@@ -47,5 +46,3 @@ int ag_mask_cols(ag_mask mask, int t, int S);
 
 /* Writes 0 into every masked cell of a band. */
 void ag_clear_masked(ag_mask mask, const ag_band *band, ag_strip p);
-
-#endif

@@ -1,7 +1,6 @@
 /* norm.h - what layer norm and rms norm share: rows whose squares are too large or too small for
  * numbers are normalised as scaled copies; internal to autograd/. */
-#ifndef AUTOGRAD_FAST_NORM_H
-#define AUTOGRAD_FAST_NORM_H
+#pragma once
 
 #include "autograd/fast.h"
 #include "autograd/fast/row_math.h"
@@ -37,5 +36,3 @@ static inline real ag_norm_scaled(const real *x, int D, real eps, real *y) {
     ROW_EACH(d, D) row_put(y, d, D, row_get(x, d, D, 0) * scale);
     return scale;
 }
-
-#endif

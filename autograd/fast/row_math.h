@@ -1,7 +1,6 @@
 /* row_math.h - sums, maxima, exponentials and softmax of rows, a vector at a time; header only, internal
  * to autograd/fast/. */
-#ifndef AUTOGRAD_FAST_ROW_MATH_H
-#define AUTOGRAD_FAST_ROW_MATH_H
+#pragma once
 
 #include "autograd/row.h"
 
@@ -141,5 +140,3 @@ VEC_INLINE void row_softmax(row_soft *s, int rows, int n) {
     }
     for (int r = 0; r < rows; r++) row_scale(s->p[r], n, factor[r]);
 }
-
-#endif

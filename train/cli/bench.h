@@ -1,6 +1,5 @@
 /* bench.h - what `qkv bench` measures beside a whole step, and how. */
-#ifndef QKV_CLI_BENCH_H
-#define QKV_CLI_BENCH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -23,5 +22,3 @@ int bench_ops(qkv_trainer *t, double seconds, bool json);
 int bench_plain(qkv_trainer *t, double seconds, bool json);  // leaves the trainer plain
 int bench_gemm(double seconds, bool json);
 int bench_startup(bool json);
-
-#endif

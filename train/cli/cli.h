@@ -1,7 +1,6 @@
 /* cli.h - what the commands of the program share. Only train/cli/ prints, reads the environment or
  * exits. */
-#ifndef QKV_CLI_CLI_H
-#define QKV_CLI_CLI_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -79,5 +78,3 @@ bool cli_terminal(int fd);
 /* Writes out stdout and reports an error (a full disk, a closed descriptor); returns the exit
  * code. */
 int cli_finish(int code);
-
-#endif

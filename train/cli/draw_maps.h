@@ -1,6 +1,5 @@
 /* draw_maps.h - maps found by a command, as CSV files and one picture of all of them. */
-#ifndef QKV_CLI_DRAW_MAPS_H
-#define QKV_CLI_DRAW_MAPS_H
+#pragma once
 
 #include "train/io/text.h"
 
@@ -20,5 +19,3 @@ void cli_map_cell(cli_maps *m, int row, int col, double x, const char *row_label
 
 /* DIR/probe/example-K.csv and DIR/plots/example.png; says where. An exit code. */
 int cli_maps_draw(const cli_maps *m, const char *command, const char *dir, bool quiet);
-
-#endif

@@ -1,6 +1,5 @@
 /* gradcheck_apart.h - the gradient check of a plugin's code. */
-#ifndef QKV_CLI_GRADCHECK_APART_H
-#define QKV_CLI_GRADCHECK_APART_H
+#pragma once
 
 #include "autograd/gradcheck.h"
 
@@ -8,5 +7,3 @@
  * process, is wrong, and the report says what it was doing. */
 bool cli_gradcheck_apart(const ag_op *op, ag_sample_fn *sample, bool has_kinks,
                          ag_check_report *report);
-
-#endif

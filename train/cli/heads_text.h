@@ -1,6 +1,5 @@
 /* heads_text.h - what qkv heads found, as tables and as JSON. */
-#ifndef QKV_CLI_HEADS_TEXT_H
-#define QKV_CLI_HEADS_TEXT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -14,5 +13,3 @@ void cli_heads_print(const qkv_trainer *t, const qkv_probe_heads *h,
                      const qkv_probe_head_circuits *c);
 json_t *cli_heads_json(const qkv_trainer *t, const qkv_probe_heads *h,
                        const qkv_probe_head_circuits *c);
-
-#endif

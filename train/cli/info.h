@@ -1,6 +1,5 @@
 /* info.h - what the files of qkv info share. */
-#ifndef QKV_CLI_INFO_H
-#define QKV_CLI_INFO_H
+#pragma once
 
 #include "train/probe/account.h"
 #include "train/run/checkpoint.h"
@@ -23,5 +22,3 @@ bool info_decays(const ag_param_entry *p);
 
 void info_print_account(const info *i);
 void info_print_json(const info *i);
-
-#endif

@@ -1,6 +1,5 @@
 /* json.h - how commands print JSON. */
-#ifndef QKV_CLI_JSON_H
-#define QKV_CLI_JSON_H
+#pragma once
 
 #include <jansson.h>
 
@@ -17,5 +16,3 @@ void cli_json_levels(json_t *o, const qkv_trainer_levels *l);
 /* One line on stdout, in ASCII without control characters whatever the names in it; then lets go of
  * the object. */
 void cli_print_json(json_t *o);
-
-#endif

@@ -1,6 +1,5 @@
 /* open.h - what the commands that look at a run share: opening it, and their options. */
-#ifndef QKV_CLI_OPEN_H
-#define QKV_CLI_OPEN_H
+#pragma once
 
 #include "train/cli/cli.h"
 
@@ -43,5 +42,3 @@ qkv_trainer *cli_open_run(const char *command, const char *run, const cli_state 
 
 /* Has the run a held-out example of this number? If not, an exit code, and a message about --OPTION. */
 int cli_has_example(const char *command, const char *option, const qkv_trainer *t, long example);
-
-#endif

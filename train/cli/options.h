@@ -9,8 +9,7 @@
  *
  * After the help may stand .needs = "a|b": the option does nothing without --a or --b and is refused then;
  * .without = "a|b": it does nothing beside any of them; .def = "the newest": how help names the default. */
-#ifndef QKV_CLI_OPTIONS_H
-#define QKV_CLI_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,5 +98,3 @@ void cli_help(const char *command, const cli_option *options);
 /* The whole number that an option's value is, within a range; an exit code, and a message. */
 int cli_whole_number(const char *command, const char *name, const char *text, long least, long most,
                      long *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* part.h - "--part I/N": a machine's share of trainings. */
-#ifndef QKV_CLI_PART_H
-#define QKV_CLI_PART_H
+#pragma once
 
 #include "train/cli/options.h"
 
@@ -9,5 +8,3 @@ typedef struct {
 } cli_part;
 
 cli_take_fn cli_take_part;  // of an option, into a cli_part
-
-#endif

@@ -1,7 +1,6 @@
 /* progress.h - one line on stderr about what takes longer than two seconds: which command works, how far
  * it is, and how long it will take. Only on a terminal, and never with --quiet or --json. */
-#ifndef QKV_CLI_PROGRESS_H
-#define QKV_CLI_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@ void cli_progress_at(long done, long total, const char *what);
 
 /* The line goes: to be called before anything is printed. cli_error() and cli_finish() do. */
 void cli_progress_end(void);
-
-#endif

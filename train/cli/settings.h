@@ -1,7 +1,6 @@
 /* settings.h - the options of a run as they are given on a command line: those of config.def, and
  * those that the chosen task declares. */
-#ifndef QKV_CLI_SETTINGS_H
-#define QKV_CLI_SETTINGS_H
+#pragma once
 
 #include "train/cli/cli.h"
 
@@ -32,5 +31,3 @@ cli_take_fn cli_settings_loaded;
 
 /* Refuses what was given and has no effect in the resolved configuration, and releases the spec then. */
 int cli_settings_used(const cli_settings *s, const qkv_config *c, data_spec *spec);
-
-#endif

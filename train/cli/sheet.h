@@ -1,7 +1,6 @@
 /* sheet.h - a table on its way out: as text, Markdown, CSV or JSON. People read "0.944 ± 0.006" where
  * a program gets columns of numbers. */
-#ifndef QKV_CLI_SHEET_H
-#define QKV_CLI_SHEET_H
+#pragma once
 
 #include <jansson.h>
 
@@ -27,5 +26,3 @@ void cli_sheet_difference(cli_sheet *s, const char *name, const qkv_study_mean *
 
 void cli_sheet_print(const cli_sheet *s);
 void cli_sheet_free(cli_sheet *s);
-
-#endif

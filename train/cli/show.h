@@ -1,6 +1,5 @@
 /* show.h - what the files of qkv show share. */
-#ifndef CLI_SHOW_H
-#define CLI_SHOW_H
+#pragma once
 
 #include "train/probe/explain.h"
 
@@ -27,5 +26,3 @@ bool cli_show_explain(cli_shown *v, qkv_probe_explanation *out);
 /* The example changed and explained again: as `change` says (see qkv_probe_change()), or with NULL in the
  * ways that show what Q and K, and what V do. An exit code. */
 int cli_show_changes(cli_shown *v, const qkv_probe_explanation *e, const char *change);
-
-#endif

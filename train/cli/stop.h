@@ -1,6 +1,5 @@
 /* stop.h - signals that ask for an end: what runs finishes its step, saves, and stops. */
-#ifndef QKV_CLI_STOP_H
-#define QKV_CLI_STOP_H
+#pragma once
 
 #include <signal.h>
 
@@ -18,5 +17,3 @@ void cli_catch_signals(void);
 
 /* They end the process again, as after cli_clean_on_signals(). */
 void cli_release_signals(void);
-
-#endif

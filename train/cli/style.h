@@ -1,6 +1,5 @@
 /* style.h - the options of commands that draw: format, size, pixels an inch, font. */
-#ifndef QKV_CLI_STYLE_H
-#define QKV_CLI_STYLE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ cli_take_fn cli_take_style;
 
 /* Do they go together? An exit code, and a message. */
 int cli_check_style(const char *command, const qkv_plot_style *style);
-
-#endif

@@ -1,6 +1,5 @@
 /* sweep_lists.h - options given to qkv sweep, as the definition of a sweep. */
-#ifndef QKV_CLI_SWEEP_LISTS_H
-#define QKV_CLI_SWEEP_LISTS_H
+#pragma once
 
 #include "train/cli/settings.h"
 #include "train/study/store.h"
@@ -21,5 +20,3 @@ cli_take_fn cli_sweep_pair, cli_sweep_probe;
 int cli_sweep_define(const cli_sweep_lists *l, const cli_settings *s, json_t **definition);
 
 void cli_sweep_lists_free(cli_sweep_lists *l);
-
-#endif

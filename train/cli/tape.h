@@ -1,6 +1,5 @@
 /* tape.h - what the files of qkv tape share. */
-#ifndef CLI_TAPE_H
-#define CLI_TAPE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -33,5 +32,3 @@ void cli_tape_print_update(const cli_taped *v, const qkv_probe_tape_update *u);
 
 /* y's formula with its numbers in the place of letters, "" where that cannot be written on a line. */
 const char *cli_tape_filled(const ag_node *y, const ag_reasons *r, char *out, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* train_source.h - what qkv train takes over from a run or a file, beside its configuration. */
-#ifndef QKV_CLI_TRAIN_SOURCE_H
-#define QKV_CLI_TRAIN_SOURCE_H
+#pragma once
 
 #include "train/cli/settings.h"
 
@@ -17,5 +16,3 @@ int cli_choose_saving(const char *json, size_t n, const char *path, bool resume,
 
 /* Says in a line which options of the task come from the checkpoint `from`, and not from the user. */
 void cli_note_source(const cli_settings *s, const char *from, const qkv_config *c);
-
-#endif

@@ -1,6 +1,5 @@
 /* train_summary.h - what a finished run says, in words or as JSON. */
-#ifndef QKV_CLI_TRAIN_SUMMARY_H
-#define QKV_CLI_TRAIN_SUMMARY_H
+#pragma once
 
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
@@ -16,5 +15,3 @@ void cli_summary_words(const qkv_run_summary *s, const qkv_config *c, const data
 /* The share of fresh questions that training has shown; *all: of all that it has shown, else of its
  * first ones. */
 double cli_summary_seen(const qkv_config *c, const data_spec *spec, bool *all);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * The same tables serve the command line, config.json and the help. What does not change a result
  * (threads, where files go) is no part of it. */
-#ifndef QKV_CONFIG_CONFIG_H
-#define QKV_CONFIG_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,9 +13,7 @@
 #include "train/io/io.h"
 #include "train/optim/optimizer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 enum { QKV_CONFIG_TEXT_SIZE = 1024 };  // paths, too
 
@@ -205,7 +202,4 @@ bool qkv_config_is_remark(const char *field);
 /* Is it a JSON object at all? Asked where the task, a plugin's perhaps, does not matter. */
 bool qkv_config_is_object(const char *text, size_t n, char *error);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -8,15 +8,12 @@
  * and is named with --plugin: its tasks are trained with --task, its blocks with --block, and qkv
  * gradcheck checks its ops, layers and blocks. It calls the library that is inside the program;
  * nothing needs to be linked. */
-#ifndef QKV_CONFIG_PLUGIN_H
-#define QKV_CONFIG_PLUGIN_H
+#pragma once
 
 #include "data/data.h"
 #include "layers/nn.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 enum { QKV_CONFIG_PLUGIN_ABI = 4 };
 
@@ -38,7 +35,4 @@ typedef struct qkv_config_plugin {
 
 extern const qkv_config_plugin qkv_plugin;  // what a plugin defines
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -1,6 +1,5 @@
 /* version.h - what a run says about the program that made it. */
-#ifndef QKV_CONFIG_VERSION_H
-#define QKV_CONFIG_VERSION_H
+#pragma once
 
 #define QKV_VERSION "0.1.0"
 
@@ -16,6 +15,4 @@
 
 #ifndef QKV_FLAGS
 #define QKV_FLAGS ""  // the Makefile passes the flags in use
-#endif
-
 #endif

@@ -1,13 +1,8 @@
 /* csv.h - tables as CSV: one header line, then rows of as many fields. Read whole here; written
  * field by field with text.h. */
-#ifndef QKV_IO_CSV_H
-#define QKV_IO_CSV_H
+#pragma once
 
 #include "train/io/io.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 typedef struct {
     const char **cell;  // header and rows, row-major, unquoted
@@ -27,8 +22,3 @@ int qkv_io_table_column(const qkv_io_table *t, const char *heading);
 /* The cell; row -1 is the header; "" where col is -1. And its number, false if it is none. */
 const char *qkv_io_table_cell(const qkv_io_table *t, int row, int col);
 bool qkv_io_table_number(const qkv_io_table *t, int row, int col, double *x);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

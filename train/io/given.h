@@ -1,6 +1,5 @@
 /* given.h - how a call that leaves a sentence refuses NULL; internal to train/. */
-#ifndef QKV_IO_GIVEN_H
-#define QKV_IO_GIVEN_H
+#pragma once
 
 #include "train/io/io.h"
 
@@ -12,5 +11,3 @@
 
 bool qkv_io_given(char *error, const char *call, const char *names, size_t n,
                   const void *const *given);
-
-#endif

@@ -9,8 +9,7 @@
  * NULL, here and in all of train/: a call that leaves a sentence refuses it with one, and does nothing
  * (error NULL: just that), unless a comment says what it means, as "NULL: malloc". A call that cannot
  * say what is wrong must be given what it works on, as strlen() must, unless its header says more. */
-#ifndef QKV_IO_IO_H
-#define QKV_IO_IO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,9 +20,7 @@
 #include "data/data.h"
 #include "tensor/arena.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 enum { QKV_IO_ERROR = 512 };  // room for a sentence that says what went wrong
 
@@ -202,7 +199,4 @@ ssize_t qkv_io_read_up_to(const qkv_io *io, int fd, void *to, size_t n);
 qkv_io_status qkv_io_open_file(const qkv_io *io, const char *path, int *fd, uint64_t *size,
                                char *error);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

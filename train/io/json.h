@@ -3,17 +3,12 @@
  *
  * Refused beside what is no JSON: duplicate keys, invalid UTF-8, halves of surrogate pairs, \u0000, numbers
  * beyond 64 bits or beyond a double, more than QKV_IO_JSON_DEPTH levels, anything behind the value. */
-#ifndef QKV_IO_JSON_H
-#define QKV_IO_JSON_H
+#pragma once
 
 #include <stdint.h>
 
 #include "train/io/io.h"
 #include "train/io/text.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 enum { QKV_IO_JSON_DEPTH = 64 };
 
@@ -54,8 +49,3 @@ const char *qkv_io_json_string(const qkv_io_json *value);
 /* Appends a string in quotes. It must be UTF-8: a byte that is not would make the text no JSON. */
 void qkv_io_json_put(qkv_io_text *out, const char *string);
 bool qkv_io_json_can_put(const char *string);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

@@ -1,12 +1,11 @@
 /* number.h - numbers as text, the same in every locale. */
-#ifndef QKV_IO_NUMBER_H
-#define QKV_IO_NUMBER_H
+#pragma once
 
 #include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tensor/linkage.h"
+
+TENSOR_C_BEGIN
 
 /* The whole text is one number, finite and without leading space; false otherwise (also on
  * overflow). */
@@ -25,7 +24,4 @@ char *qkv_io_format_real(double x, int digits, char out[QKV_IO_NUMBER]);
 /* The fewest digits of 15..17 that read back as the same double. */
 char *qkv_io_format_exact(double x, char out[QKV_IO_NUMBER]);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

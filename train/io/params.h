@@ -12,15 +12,12 @@
  *
  * io: qkv_io_posix, the system's own files; mem: the memory used while at it, NULL: malloc. Nothing stays
  * allocated. A call that fails leaves one sentence in error (QKV_IO_ERROR bytes). */
-#ifndef QKV_IO_PARAMS_H
-#define QKV_IO_PARAMS_H
+#pragma once
 
 #include "autograd/ag.h"
 #include "train/io/io.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 /* Writes all parameters, frozen ones too, in the order in which they were asked for: as F32, or F64
  * where `real` is double (qkv-double). The file is replaced whole, or stays as it was
@@ -42,7 +39,4 @@ bool qkv_io_params_save(const qkv_io *io, const tensor_allocator *mem, const cha
 qkv_io_status qkv_io_params_load(const qkv_io *io, const tensor_allocator *mem, const char *path,
                                  ag_params *p, char *error);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -8,15 +8,10 @@
  * zeros. A file saved by Python with the metadata {"crc32": "00000000", ...} gets it by
  *
  *   raw.replace(b'"crc32":"00000000"', b'"crc32":"%08x"' % zlib.crc32(raw)) */
-#ifndef QKV_IO_SAFETENSORS_H
-#define QKV_IO_SAFETENSORS_H
+#pragma once
 
 #include "autograd/ag.h"
 #include "train/io/io.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 enum { QKV_IO_ST_MAXRANK = 8, QKV_IO_ST_HEADER = 1 << 20 };  // the longest header accepted
 enum { QKV_IO_ST_WHAT = QKV_IO_ERROR - 160 };                // room for half a sentence
@@ -125,8 +120,3 @@ qkv_io_status qkv_io_params_read(qkv_io_safetensors *file, ag_params *p, qkv_io_
 /* The tensor or note of that name, or NULL. */
 const qkv_io_stored *qkv_io_safetensors_find(const qkv_io_safetensors *s, const char *name);
 const char *qkv_io_safetensors_note(const qkv_io_safetensors *s, const char *key);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

@@ -1,6 +1,5 @@
 /* safetensors_internal.h - what the files safetensors*.c share. */
-#ifndef QKV_IO_SAFETENSORS_INTERNAL_H
-#define QKV_IO_SAFETENSORS_INTERNAL_H
+#pragma once
 
 #include "train/io/safetensors.h"
 
@@ -20,5 +19,3 @@ unsigned char *qkv_io_safetensors_digits(unsigned char *head, size_t n);
 /* The checksum of head and data, the digits taken as zeros. */
 uint32_t qkv_io_safetensors_crc(const unsigned char *head, size_t n, const unsigned char *digits,
                                 const void *data, size_t data_bytes);
-
-#endif

@@ -1,14 +1,11 @@
 /* text.h - a growing text in an arena, for CSV files. */
-#ifndef QKV_IO_TEXT_H
-#define QKV_IO_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 
 #include "tensor/arena.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 typedef struct {
     tensor_arena *arena;
@@ -33,7 +30,4 @@ void qkv_io_text_number(qkv_io_text *t, double x);
 /* A CSV field: in quotes, quotes doubled, control bytes as blanks. */
 void qkv_io_text_label(qkv_io_text *t, const char *label);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

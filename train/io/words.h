@@ -1,13 +1,8 @@
 /* words.h - numbers on their way to a person: what is not finite never shows as "nan" or "inf". */
-#ifndef QKV_IO_WORDS_H
-#define QKV_IO_WORDS_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* As snprintf(), but for real numbers (%f, %e, %g) that are not finite. In a column, which is a
  * conversion with a width, such a number is "-", and a percent sign behind it a blank; in a sentence
@@ -17,8 +12,3 @@ int qkv_io_words(char *out, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int qkv_io_vwords(char *out, size_t size, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
-
-#ifdef __cplusplus
-}
-#endif
-#endif

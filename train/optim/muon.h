@@ -1,6 +1,5 @@
 /* muon.h - one step of Muon for a matrix; internal to optim/. */
-#ifndef QKV_OPTIM_MUON_H
-#define QKV_OPTIM_MUON_H
+#pragma once
 
 #include "train/optim/optimizer.h"
 
@@ -11,5 +10,3 @@ void qkv_optim_muon(const qkv_optim_rule *r, real decay, int rows, int cols, rea
 /* x [rows,cols] becomes nearly the nearest matrix whose singular values are 1 (they end between 0.68
  * and 1.13; a singular value of 0 stays). scratch: 3 rows cols. */
 void qkv_optim_orthogonalise(int rows, int cols, real *x, real *scratch);
-
-#endif

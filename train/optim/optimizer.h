@@ -7,15 +7,12 @@
  * Source: Kingma and Ba, "Adam", 2015, algorithm 1 (eps outside the root, both moments
  * bias-corrected); Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019,
  * algorithm 2; Muon: see muon.c. */
-#ifndef QKV_OPTIM_OPTIMIZER_H
-#define QKV_OPTIM_OPTIMIZER_H
+#pragma once
 
 #include "autograd/ag.h"
 #include "train/optim/schedule.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 typedef struct qkv_optim_rule qkv_optim_rule;
 
@@ -110,7 +107,4 @@ void qkv_optim_update(qkv_optim *o, const qkv_optim_rule *rule, int param, const
  * it, NaN if the graph has an error; if that is not finite, nothing was changed. */
 double qkv_optim_step(qkv_optim *o, ag_graph *g);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -1,12 +1,10 @@
 /* schedule.h - the learning rate as a pure function of the step. */
-#ifndef QKV_OPTIM_SCHEDULE_H
-#define QKV_OPTIM_SCHEDULE_H
+#pragma once
 
 #include "tensor/choice.h"
+#include "tensor/linkage.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 #define QKV_OPTIM_SCHEDULES(X)        \
     X(QKV_OPTIM_CONSTANT, "constant") \
@@ -28,7 +26,4 @@ typedef struct {
  * 2024, section 4). */
 double qkv_optim_rate(const qkv_optim_schedule *s, int step);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

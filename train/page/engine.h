@@ -8,17 +8,12 @@
  * A const char * that is returned is JSON or CSV, valid until the next call. false (or NULL): one
  * sentence in qkv_page_error(). No call changes what is trained but qkv_page_go() and those that begin or
  * restore a run. */
-#ifndef QKV_PAGE_ENGINE_H
-#define QKV_PAGE_ENGINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "tensor/real.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 typedef struct qkv_page qkv_page;
 
@@ -133,8 +128,3 @@ bool qkv_page_restore(qkv_page *p, const char *path);
 
 /* The present state as a checkpoint of *size bytes, to be released by free(). */
 void *qkv_page_save(qkv_page *p, size_t *size);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

@@ -1,6 +1,5 @@
 /* engine_internal.h - what the files of the engine share. */
-#ifndef QKV_PAGE_ENGINE_INTERNAL_H
-#define QKV_PAGE_ENGINE_INTERNAL_H
+#pragma once
 
 #include "train/page/engine.h"
 #include "train/page/inside.h"
@@ -120,5 +119,3 @@ typedef struct {
 } qkv_page_applied;
 bool qkv_page_apply(qkv_page *p, bool changed, qkv_page_applied *a);
 void qkv_page_undo(qkv_page_applied *a);
-
-#endif

@@ -1,14 +1,9 @@
 /* inside.h - the cards of "Inside one step": what each shows of one question, and what its numbers are
  * made of. */
-#ifndef QKV_PAGE_INSIDE_H
-#define QKV_PAGE_INSIDE_H
+#pragma once
 
 #include "train/io/text.h"
 #include "train/trainer/trainer.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 enum { QKV_PAGE_MOST_CARDS = 20 };
 
@@ -38,8 +33,3 @@ void qkv_page_cards_reads(const qkv_page_cards *s, const qkv_page_card *c, qkv_i
 /* Adds ,"why":{..} of a card's number, or of its gradient, to a text. False with a sentence in error. */
 bool qkv_page_cards_why(const qkv_page_cards *s, int card, int cell, bool backward,
                         qkv_io_text *out, char *error);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

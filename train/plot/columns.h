@@ -1,6 +1,5 @@
 /* columns.h - choosing columns of metrics.csv by name. */
-#ifndef QKV_PLOT_COLUMNS_H
-#define QKV_PLOT_COLUMNS_H
+#pragma once
 
 #include "train/plot/data.h"
 
@@ -27,5 +26,3 @@ qkv_io_status qkv_plot_columns_read(qkv_plot_columns *c, tensor_arena *arena, co
 /* Adds the rows that have a step; what is neither a finite number nor "nan" becomes an empty field.
  * Returns how many numbers there were, without those that only help. */
 long qkv_plot_columns_write(qkv_io_text *out, const qkv_plot_columns *c);
-
-#endif

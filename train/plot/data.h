@@ -2,8 +2,7 @@
  *
  * What is read lives in the arena of the text that is written. Each function leaves a sentence in
  * why (QKV_IO_ERROR) when it does not return OK. */
-#ifndef QKV_PLOT_DATA_H
-#define QKV_PLOT_DATA_H
+#pragma once
 
 #include "train/io/csv.h"
 #include "train/io/text.h"
@@ -77,5 +76,3 @@ void qkv_plot_maps_write(qkv_io_text *out, const qkv_plot_maps *m);
  * stands for several cells, and of one from before training, where there is a trained one, only the
  * title. */
 void qkv_plot_maps_text(qkv_io_text *out, const qkv_plot_maps *m);
-
-#endif

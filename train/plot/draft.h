@@ -3,8 +3,7 @@
  *
  * gnuplot works with this directory as its own, so every file name it sees is fixed. If the process
  * is killed half-way, a directory .drawing-XXXXXX stays behind; the next draft removes it. */
-#ifndef QKV_PLOT_DRAFT_H
-#define QKV_PLOT_DRAFT_H
+#pragma once
 
 #include "train/plot/data.h"
 
@@ -31,5 +30,3 @@ bool qkv_plot_draft_has(const qkv_plot_draft *d, const char *name);
 /* Moves a file of the draft to where it belongs, over an older one. With `backup`, an older one
  * that differs becomes NAME~ first. */
 qkv_io_status qkv_plot_draft_keep(qkv_plot_draft *d, const char *name, bool backup, char *why);
-
-#endif

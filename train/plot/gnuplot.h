@@ -1,6 +1,5 @@
 /* gnuplot.h - finding and running gnuplot, and judging what it left. */
-#ifndef QKV_PLOT_GNUPLOT_H
-#define QKV_PLOT_GNUPLOT_H
+#pragma once
 
 #include "train/plot/data.h"
 
@@ -18,5 +17,3 @@ qkv_io_status qkv_plot_gnuplot_run(const char *gnuplot, int dir, const char *con
 /* Does the file `name` in the directory `dir` end as a whole picture of its format must (the IEND
  * chunk, </svg>, %%EOF; for text, twenty lines)? */
 bool qkv_plot_picture_whole(int dir, const char *name, qkv_plot_format format);
-
-#endif

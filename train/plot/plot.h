@@ -8,14 +8,11 @@
  * Nothing here prints, exits, or changes the process: gnuplot runs as a child in a private
  * directory, without a shell, and reads names (of runs, tokens, matrices) only as data. gnuplot is
  * the first on PATH, absolute entries only. Paths and names must be given, NULL is none, unless said. */
-#ifndef QKV_PLOT_PLOT_H
-#define QKV_PLOT_PLOT_H
+#pragma once
 
 #include "train/io/io.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 typedef enum {
     QKV_PLOT_PNG,
@@ -108,7 +105,4 @@ qkv_io_status qkv_plot_ledger(const char *run, const char *out, const qkv_plot_s
 qkv_io_status qkv_plot_study(const char *dir, const char *name, const qkv_plot_style *style,
                              qkv_plot_report *report, void *ctx);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -2,8 +2,7 @@
  *
  * The definitions are written by embed.sh. A script that is handed out is qkv_plot_common followed
  * by its own lines. Both are lists of lines, each ending in '\n'; NULL ends a list. */
-#ifndef QKV_PLOT_SCRIPTS_H
-#define QKV_PLOT_SCRIPTS_H
+#pragma once
 
 struct qkv_plot_script {
     const char *name;  // "loss"; NULL ends the table
@@ -12,5 +11,3 @@ struct qkv_plot_script {
 
 extern const char *const qkv_plot_common[];
 extern const struct qkv_plot_script qkv_plot_scripts[];
-
-#endif

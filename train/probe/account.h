@@ -3,14 +3,11 @@
  * A Transformer layer of width d has 4 d^2 parameters in its attention (W^Q, W^K, W^V, W^O) and 8
  * d^2 in its feed-forward (d -> 4 d -> d). Heads change neither; other widths, fewer key/value
  * heads, a latent, ties and plain projections do, and here is by how much. */
-#ifndef QKV_PROBE_ACCOUNT_H
-#define QKV_PROBE_ACCOUNT_H
+#pragma once
 
 #include "train/trainer/trainer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 /* One matrix (with its bias) of a sublayer: n parameters. */
 typedef struct {
@@ -67,7 +64,4 @@ typedef struct {
 
 void qkv_probe_account_of(qkv_trainer *t, qkv_probe_account *out);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -1,15 +1,12 @@
 /* attention_map.h - what the pictures of attention and circuits show, as CSV: a line a cell, its
  * row, column and number, whether it is the right one (target), the names of both, and perhaps, in
  * the first line, a title. */
-#ifndef QKV_PROBE_ATTENTION_MAP_H
-#define QKV_PROBE_ATTENTION_MAP_H
+#pragma once
 
 #include "train/io/text.h"
 #include "train/probe/circuits.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 typedef enum {
     QKV_PROBE_MAP_PLAIN,
@@ -48,7 +45,4 @@ int qkv_probe_example_maps(qkv_trainer *t, const qkv_probe_maps_of *of, tensor_a
 int qkv_probe_changed_maps(qkv_trainer *t, int readout, const char *change, int most,
                            tensor_arena *arena, qkv_io_text *out, char *error);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

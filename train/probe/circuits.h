@@ -16,14 +16,11 @@
  * there are no circuits, and qkv_probe_circuits_missing() says why. With a feed-forward beside the
  * residual stream OV is what reaches the logits directly.
  * Source: Elhage et al., "A Mathematical Framework for Transformer Circuits", 2021. */
-#ifndef QKV_PROBE_CIRCUITS_H
-#define QKV_PROBE_CIRCUITS_H
+#pragma once
 
 #include "train/trainer/trainer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 typedef enum {
     QKV_PROBE_QK_KEY,
@@ -73,7 +70,4 @@ const char *qkv_probe_no_sums(const qkv_config *c);
 /* What the scores are q k^T times, at the last position; `temperature` is the learned one, or NULL. */
 double qkv_probe_score_factor(qkv_trainer *t, const ag_param_entry *temperature);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -1,12 +1,7 @@
 /* experiment.h - loaded examples on which one thing after another is changed, seen, and put back. */
-#ifndef QKV_PROBE_EXPERIMENT_H
-#define QKV_PROBE_EXPERIMENT_H
+#pragma once
 
 #include "train/probe/observe.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 typedef struct {
     qkv_trainer *t;
@@ -33,8 +28,3 @@ typedef struct {
  * error. */
 bool qkv_probe_experiment_run(qkv_probe_experiment *b, const qkv_probe_experiment_plan *plan,
                               void *ctx);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

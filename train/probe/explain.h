@@ -2,14 +2,11 @@
  *
  * Of the last layer's attention to the store, for one head, one readout and one question of the example
  * loaded in row 0 of the worker. */
-#ifndef QKV_PROBE_EXPLAIN_H
-#define QKV_PROBE_EXPLAIN_H
+#pragma once
 
 #include "train/trainer/trainer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 /* One position of the store, as the question meets it. */
 typedef struct {
@@ -38,7 +35,4 @@ int qkv_probe_question_row(const qkv_trainer *t, const qkv_trainer_worker *w, in
 bool qkv_probe_explain(qkv_trainer *t, tensor_arena *arena, int head, int readout,
                        qkv_probe_explanation *out, char *error);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -1,13 +1,8 @@
 /* head_circuits.h - each head's own circuits, for each question that a task asks: which head's matrices match
  * the question with its key (QK), and which say what was fetched (OV)? See circuits.h. */
-#ifndef QKV_PROBE_HEAD_CIRCUITS_H
-#define QKV_PROBE_HEAD_CIRCUITS_H
+#pragma once
 
 #include "train/probe/circuits.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Of one head and one question: as in qkv_probe_circuits. NaN: see missing. */
 typedef struct {
@@ -30,8 +25,3 @@ bool qkv_probe_head_circuits_any(const qkv_probe_head_circuits *c);
 /* The head with the greatest margin of QK, or of OV, for a question. */
 int qkv_probe_finder(const qkv_probe_head_circuits *c, int question);
 int qkv_probe_sayer(const qkv_probe_head_circuits *c, int question);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

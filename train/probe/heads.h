@@ -7,15 +7,12 @@
  *   whom it reads      composition with earlier heads (Elhage et al., 2021, section "Three Kinds of
  *                      Composition")
  *   who needs it       what remains right without it (ablation) */
-#ifndef QKV_PROBE_HEADS_H
-#define QKV_PROBE_HEADS_H
+#pragma once
 
 #include "train/io/text.h"
 #include "train/probe/sites.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 /* Where attention goes: the mean weight on ... */
 typedef enum {
@@ -86,7 +83,4 @@ bool qkv_probe_compose(qkv_trainer *t, tensor_arena *arena, qkv_probe_heads *out
 bool qkv_probe_ablate_heads(qkv_trainer *t, const char *split, int count, tensor_arena *arena,
                             qkv_probe_heads *out, char *error);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -1,7 +1,6 @@
 /* hide.h - hides one part of what the store's tokens are made of: in the embedding of every entry,
  * the row of one stream (its keys, or its values) is replaced by that table's mean. */
-#ifndef QKV_PROBE_HIDE_H
-#define QKV_PROBE_HIDE_H
+#pragma once
 
 #include "train/trainer/trainer.h"
 
@@ -21,5 +20,3 @@ bool qkv_probe_hide_new(tensor_arena *arena, qkv_trainer *t, qkv_trainer_worker 
 
 /* The hook for the node qkv_trainer_store_name(), with a qkv_probe_hidden. */
 void qkv_probe_hide(ag_node *node, void *hidden);
-
-#endif

@@ -3,14 +3,11 @@
  *
  * For tasks with keys and values. t is the entry that holds the answer, j another one of the same
  * example. */
-#ifndef QKV_PROBE_INTERVENTIONS_H
-#define QKV_PROBE_INTERVENTIONS_H
+#pragma once
 
 #include "train/trainer/trainer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 /* Fractions of the examples, or means over them. */
 typedef struct {
@@ -111,7 +108,4 @@ bool qkv_probe_change(qkv_trainer *t, const char *text, qkv_probe_changed *out, 
 /* Exchanges all streams of two positions. */
 void qkv_probe_change_swap(qkv_trainer *t, int i, int j);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

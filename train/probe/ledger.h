@@ -6,14 +6,9 @@
  * changed by. What then remains is named `left`.
  * Source: Lan et al., "LCA: Loss Change Allocation for Neural Network Training", 2019, section 2. They
  * integrate by a fixed rule over the training set; here the set is held out and the rule adapts. */
-#ifndef QKV_PROBE_LEDGER_H
-#define QKV_PROBE_LEDGER_H
+#pragma once
 
 #include "train/trainer/loop.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 typedef struct {
     int examples;  // the first so many of "valid", or all; at least 1
@@ -82,8 +77,3 @@ void qkv_probe_ledger_copy(ag_params *p, real *flat, bool back);
 typedef bool qkv_probe_ledger_fn(void *ctx, int first, int next, const qkv_probe_ledger_row *row);
 qkv_trainer_outcome qkv_probe_ledger_train(qkv_probe_ledger *l, int *step, int end, int every,
                                            qkv_probe_ledger_fn *each, void *ctx, char *error);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

@@ -1,6 +1,5 @@
 /* ledger_internal.h - what the ledger's files share. */
-#ifndef QKV_PROBE_LEDGER_INTERNAL_H
-#define QKV_PROBE_LEDGER_INTERNAL_H
+#pragma once
 
 #include "train/probe/ledger.h"
 
@@ -53,5 +52,3 @@ void qkv_probe_ledger_dots(const qkv_probe_ledger *l, const double *gradient, do
 
 /* The columns' parts from the integrals of these. */
 void qkv_probe_ledger_parts(const qkv_probe_ledger *l, const double *raw, double *part);
-
-#endif

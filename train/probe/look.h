@@ -1,13 +1,8 @@
 /* look.h - what the probes share: running examples micro-batch by micro-batch, and reading what a replay left
  * in a worker. */
-#ifndef QKV_PROBE_LOOK_H
-#define QKV_PROBE_LOOK_H
+#pragma once
 
 #include "train/trainer/trainer.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* The worker's graph as it is evaluated: without dropout. False on a graph's error. */
 bool qkv_probe_replay(qkv_trainer_worker *w);
@@ -83,8 +78,3 @@ void qkv_probe_set_gate(qkv_trainer *t, bool open);
 
 /* The number of the last layer. */
 int qkv_probe_last_layer(const qkv_trainer *t);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

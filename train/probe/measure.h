@@ -1,12 +1,9 @@
 /* measure.h - named numbers about a model: what probes find, and studies judge. */
-#ifndef QKV_PROBE_MEASURE_H
-#define QKV_PROBE_MEASURE_H
+#pragma once
 
 #include "train/trainer/trainer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 enum { QKV_PROBE_MEASURE = 56 };
 
@@ -33,7 +30,4 @@ void qkv_probe_measure_add(qkv_probe_measures *m, double x, const char *format, 
 /* The number of that name, or NaN. */
 double qkv_probe_measure_get(const qkv_probe_measures *m, const char *name);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -1,13 +1,10 @@
 /* observe.h - what a model does with the examples loaded in a worker: where it looks and what it
  * says. */
-#ifndef QKV_PROBE_OBSERVE_H
-#define QKV_PROBE_OBSERVE_H
+#pragma once
 
 #include "train/trainer/trainer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 /* One row for each example: its first scored position. */
 typedef struct {
@@ -44,7 +41,4 @@ bool qkv_probe_patch_take(tensor_arena *arena, ag_node *node, qkv_probe_patch *o
 void qkv_probe_patch_on(qkv_probe_patch *p);
 void qkv_probe_patch_off(qkv_probe_patch *p);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -15,14 +15,11 @@
  *                         Patching", 2023; Kramar et al., "AtP*", 2024
  *   path patching         what one head writes, as one later head alone reads it, through its Q, K or
  *                         V. Source: Wang et al., "Interpretability in the Wild", 2023 */
-#ifndef QKV_PROBE_PATCHING_H
-#define QKV_PROBE_PATCHING_H
+#pragma once
 
 #include "train/probe/sites.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 /* What of a head is patched: q, k and v are the nodes of that name, as they are projected (before a
  * norm of theirs and rotary positions); the result is "mix", what the head fetches. */
@@ -80,7 +77,4 @@ qkv_probe_agreement qkv_probe_agree(const double *exact, const double *linear, i
 /* Does an effect of more than 1 % of the way have the other sign to first order? */
 bool qkv_probe_wrong_sign(double exact, double linear);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -1,14 +1,9 @@
 /* sample.h - a model of text goes on with a text, token by token. */
-#ifndef QKV_PROBE_SAMPLE_H
-#define QKV_PROBE_SAMPLE_H
+#pragma once
 
 #include "data/text.h"
 #include "tensor/rng.h"
 #include "train/trainer/trainer.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Reads tokens and says what comes next. What it sees is a window of at most as many tokens as an example
  * has; keys and values of those it has read are kept. When the window is full it begins anew with its last
@@ -36,8 +31,3 @@ int qkv_probe_draw(const real *logits, int V, double temperature, int top_k, rng
 /* Loads a text as the only example of a worker. False with a sentence: another task,
  * tokens that the run's text does not have, none, or more than an example holds. */
 bool qkv_probe_load_prompt(qkv_trainer *t, qkv_trainer_worker *w, const char *prompt, char *error);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

@@ -1,13 +1,10 @@
 /* sites.h - where a model attends: one site for each attention sublayer of nn_block(), in the order
  * in which they run. */
-#ifndef QKV_PROBE_SITES_H
-#define QKV_PROBE_SITES_H
+#pragma once
 
 #include "train/trainer/trainer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 typedef enum { QKV_PROBE_ENCODER, QKV_PROBE_SELF, QKV_PROBE_CROSS } qkv_probe_site_kind;
 
@@ -41,7 +38,4 @@ bool qkv_probe_site_reads(qkv_trainer *t, const qkv_probe_site *site, int head, 
 /* One head's part of W^O, [E,D]; identity rows where there is none. */
 void qkv_probe_site_writes(qkv_trainer *t, const qkv_probe_site *site, int head, real *out);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -3,16 +3,11 @@
  *
  * The example is alone in its graph (qkv_trainer_tape_worker()): its loss is the mean over its scored
  * positions, and dropout is off. What a number is made of says autograd/why.h, on this graph. */
-#ifndef QKV_PROBE_TAPE_H
-#define QKV_PROBE_TAPE_H
+#pragma once
 
 #include "autograd/why.h"
 #include "train/io/text.h"
 #include "train/trainer/trainer.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* What the indices along a dimension stand for. */
 typedef enum {
@@ -123,8 +118,3 @@ char *qkv_probe_tape_matrix(const qkv_trainer *t, const char *name, char *out, s
 /* "This step raised the score of the right entry by 0.031 (W^Q 0.012, ...)"; returns out. */
 char *qkv_probe_tape_taught(const qkv_probe_tape *tape, const qkv_probe_tape_update *u, char *out,
                             size_t size);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

@@ -7,15 +7,12 @@
  *
  * A run directory holds step-00000600.safetensors, ... and best.safetensors. There is no pointer
  * file: the latest is the newest one that validates. */
-#ifndef QKV_RUN_CHECKPOINT_H
-#define QKV_RUN_CHECKPOINT_H
+#pragma once
 
 #include "train/io/io.h"
 #include "train/trainer/trainer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 /* Where a run stands, beside its weights and moments. */
 typedef struct {
@@ -89,7 +86,4 @@ qkv_io_status qkv_run_latest_until(const qkv_io *io, const tensor_allocator *mem
 bool qkv_run_prune(const qkv_io *io, const tensor_allocator *mem, const char *dir, int keep,
                    char *error);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

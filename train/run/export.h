@@ -7,15 +7,12 @@
  *
  * Each ends in .npy (numpy's format 1.0) or .csv (a row of labels, then rows that begin with one).
  * Bytes of a name that do not belong into a file's become %XX, so that no name leaves DIR. */
-#ifndef QKV_RUN_EXPORT_H
-#define QKV_RUN_EXPORT_H
+#pragma once
 
 #include "train/io/io.h"
 #include "train/trainer/trainer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 typedef struct {
     const char *npy, *csv;  // directories; NULL: not in this format
@@ -35,7 +32,4 @@ bool qkv_run_export(const qkv_io *io, qkv_trainer *t, const qkv_run_export_optio
 /* A name as a file's: letters, digits, '-', '_' and, not at the beginning, '.' stay. */
 char *qkv_run_export_name(const char *name, char *out, size_t size);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

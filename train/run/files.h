@@ -1,6 +1,5 @@
 /* files.h - the files of a run directory beside metrics and checkpoints; internal to train/. */
-#ifndef QKV_RUN_FILES_H
-#define QKV_RUN_FILES_H
+#pragma once
 
 #include "train/probe/tape.h"
 #include "train/run/run.h"
@@ -46,5 +45,3 @@ bool qkv_run_write_tape(const qkv_io *io, const qkv_probe_tape *tape, const char
 qkv_io_status qkv_run_write_frames(const qkv_io *io, const qkv_run_opening *o, int frames,
                                    const char *to, void (*progress)(void *ctx, int done, int total),
                                    void *ctx, char *error);
-
-#endif

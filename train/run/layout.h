@@ -1,6 +1,5 @@
 /* layout.h - what a checkpoint consists of: the one list that writer, reader and page loop over. */
-#ifndef QKV_RUN_LAYOUT_H
-#define QKV_RUN_LAYOUT_H
+#pragma once
 
 #include "train/io/safetensors.h"
 #include "train/trainer/trainer.h"
@@ -39,5 +38,3 @@ uint32_t qkv_run_layout_checksum(const qkv_run_layout *l, bool moments);
 /* The state's tensors alone. */
 void qkv_run_layout_state_tensors(qkv_io_stored at[QKV_RUN_LAYOUT_STATE],
                                   const qkv_run_layout_state *s);
-
-#endif

@@ -1,14 +1,9 @@
 /* ledger.h - a run's ledger: its steps trained for once more, and who took the held-out loss down in each
  * (train/probe/ledger.h). */
-#ifndef QKV_RUN_LEDGER_H
-#define QKV_RUN_LEDGER_H
+#pragma once
 
 #include "train/probe/ledger.h"
 #include "train/run/run.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 typedef struct {
     int from, to;  // steps; `to` QKV_RUN_NEWEST: the newest
@@ -41,8 +36,3 @@ qkv_io_status qkv_run_ledger_of(const qkv_io *io, const qkv_run_opening *o,
 
 /* As CSV: step, next, loss (before), change, every parameter's part, left, then ways and symbols. */
 bool qkv_run_ledger_write(const qkv_io *io, const qkv_run_ledger *l, const char *path, char *error);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

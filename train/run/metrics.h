@@ -3,17 +3,14 @@
  *
  * In metrics.csv a row for each evaluated step: step, the columns of the table; before the last two
  * the norms of weights and of their gradients. An empty field: the task has no such number. */
-#ifndef QKV_RUN_METRICS_H
-#define QKV_RUN_METRICS_H
+#pragma once
 
 #include "train/io/io.h"
 #include "train/io/text.h"
 #include "train/probe/circuits.h"
 #include "train/trainer/loop.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 /* What is known at one step. */
 typedef struct {
@@ -76,7 +73,4 @@ bool qkv_run_metrics_loss(const char *text, size_t n, int step, double *loss);
 #define QKV_RUN_CLOCK_HEADER "step,seconds\n"
 bool qkv_run_clock_read(const char *text, size_t n, int step, qkv_run_past *out, char *error);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

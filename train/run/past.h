@@ -1,7 +1,6 @@
 /* past.h - the files that grow with a run, metrics.csv and clock.csv: opened, and what they and the
  * rest of its directory tell a run that goes on; internal to train/run. */
-#ifndef QKV_RUN_PAST_H
-#define QKV_RUN_PAST_H
+#pragma once
 
 #include "train/run/checkpoint.h"
 #include "train/run/metrics.h"
@@ -26,5 +25,3 @@ bool qkv_run_record_close(qkv_run_record *r, char *error);
 qkv_io_status qkv_run_past_read(const qkv_io *io, qkv_trainer *t, const char *dir,
                                 const char *checkpoint, const qkv_run_progress *p,
                                 qkv_run_past *past, char *error);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * A run is a function of its configuration: a resumed run, a repeated one, and the state at an
  * earlier step that is trained for once more have the same bits. */
-#ifndef QKV_RUN_RUN_H
-#define QKV_RUN_RUN_H
+#pragma once
 
 #include <signal.h>
 
@@ -20,9 +19,7 @@
 #include "train/run/checkpoint.h"
 #include "train/run/metrics.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 enum { QKV_RUN_SAVE_LOG = QKV_CONFIG_SAVE_LOG };  // after 1, 2, 4, 8 ... steps
 
@@ -106,7 +103,4 @@ qkv_trainer *qkv_run_open(const qkv_io *io, const char *dir, const struct qkv_co
 qkv_io_status qkv_run_source_config(const qkv_io *io, const char *from, char **json, size_t *n,
                                     char *error);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -1,7 +1,6 @@
 /* source.h - the state with which a run begins that is started --from another; internal to
  * train/run. */
-#ifndef QKV_RUN_SOURCE_H
-#define QKV_RUN_SOURCE_H
+#pragma once
 
 #include "train/run/run.h"
 
@@ -11,5 +10,3 @@
  * sentence worth saying. */
 qkv_io_status qkv_run_begin_from(const qkv_io *io, qkv_trainer *t, int threads,
                                  qkv_run_progress *progress, char *error);
-
-#endif

@@ -1,12 +1,7 @@
 /* coref_circuits.h - what the matrices of a one-layer model say of the words of the task coref. */
-#ifndef QKV_PROBE_COREF_CIRCUITS_H
-#define QKV_PROBE_COREF_CIRCUITS_H
+#pragma once
 
 #include "train/study/probe.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Adds, where the model is one layer of plain matrices and the predicate stands with "it" (form 9):
  *
@@ -21,8 +16,3 @@ extern "C" {
  *
  * Adds nothing to other models. Heads are added up. False: memory is out. */
 bool qkv_study_coref_circuits(qkv_trainer *t, qkv_probe_measures *out, char *error);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

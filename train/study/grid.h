@@ -2,16 +2,11 @@
  *
  * A grid is a JSON object: {"lr": [0.1, 0.01], "d_k": [1, 2, 4], "batch,warmup": [[16, 10], [64, 40]]}.
  * Its cells are the combinations, the last list walking fastest; options that share a list walk together. */
-#ifndef QKV_STUDY_GRID_H
-#define QKV_STUDY_GRID_H
+#pragma once
 
 #include <jansson.h>
 
 #include "train/study/study.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 enum { QKV_STUDY_CELLS = 1000000, QKV_STUDY_VALUE = QKV_CONFIG_TEXT_SIZE + 8 };
 
@@ -36,8 +31,3 @@ json_t *qkv_study_grid_expand(json_t *list, char *error);
 
 /* A value as a person writes it. Returns out. */
 const char *qkv_study_grid_text(const json_t *value, char out[QKV_STUDY_VALUE]);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

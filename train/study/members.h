@@ -1,15 +1,10 @@
 /* members.h - what a study's JSON objects have, checked one member at a time: for parse.c. Whatever
  * returns false or NULL leaves a sentence in error (QKV_IO_ERROR). */
-#ifndef QKV_STUDY_MEMBERS_H
-#define QKV_STUDY_MEMBERS_H
+#pragma once
 
 #include <jansson.h>
 
 #include "train/study/study.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* In the study's memory: a copy of a text (NULL without a sentence), n zeroed elements. */
 const char *qkv_study_member_copy(qkv_study *s, const char *text);
@@ -37,8 +32,3 @@ bool qkv_study_member_limit(json_t *o, const char *key, double otherwise, double
 
 /* The picture of a study whose variants are known: in parse_picture.c. */
 bool qkv_study_parse_picture(qkv_study *s, json_t *root, char *error);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

@@ -1,13 +1,10 @@
 /* probe.h - the probes: each finds named numbers about a model. Studies name them, and `qkv probe` runs them
  * on any run. A probe that serves one study stands in the file called after it. */
-#ifndef QKV_STUDY_PROBE_H
-#define QKV_STUDY_PROBE_H
+#pragma once
 
 #include "train/probe/measure.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 /* A probe: names begin with the probe's own and a point. False with a sentence in error
  * (QKV_IO_ERROR) when it does not fit the task or model, or memory is out. None of the three may be
@@ -36,7 +33,4 @@ typedef struct {
 extern const qkv_study_probe qkv_study_probe_table[];
 const qkv_study_probe *qkv_study_probe_find(const char *name);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

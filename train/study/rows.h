@@ -1,13 +1,8 @@
 /* rows.h - trainings as rows: those of a sweep or a study (its cells.csv), or of the directories of runs. */
-#ifndef QKV_STUDY_ROWS_H
-#define QKV_STUDY_ROWS_H
+#pragma once
 
 #include "train/io/csv.h"
 #include "train/study/statistics.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* A column is an option up to "seed", the last of them; then come what was measured, and "failed". */
 typedef struct {
@@ -48,8 +43,3 @@ bool qkv_study_rows_group(const qkv_study_rows *r, const int *columns, int n, qk
 /* The numbers of a column in the rows of a group, into x (room for all rows); how many. */
 int qkv_study_rows_numbers(const qkv_study_rows *r, const qkv_study_groups *g, int group,
                            int column, double *x);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

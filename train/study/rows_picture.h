@@ -1,13 +1,8 @@
 /* rows_picture.h - what a picture of rows shows, as CSV for sweep.gp: a map of cells, curves or points. */
-#ifndef QKV_STUDY_ROWS_PICTURE_H
-#define QKV_STUDY_ROWS_PICTURE_H
+#pragma once
 
 #include "train/io/text.h"
 #include "train/study/rows.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Columns by name. y an option: a map, each cell the mean of `colour`, a measure (NULL: accuracy). y a
  * measure, x an option: curves, one for each value of `colour`, an option, in a band from the least to the
@@ -20,8 +15,3 @@ typedef struct {
 
 bool qkv_study_rows_picture(const qkv_study_rows *r, const qkv_study_view *v, qkv_io_text *out,
                             char *error);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

@@ -1,10 +1,5 @@
 /* statistics.h - means, shares and differences over seeds, with what they may be by chance. */
-#ifndef QKV_STUDY_STATISTICS_H
-#define QKV_STUDY_STATISTICS_H
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+#pragma once
 
 typedef struct {
     double low, high;
@@ -30,8 +25,3 @@ double qkv_study_quantile(const double *sorted, int n, double part);
 
 /* Student's t with so many degrees of freedom: the number below which 97.5 % are. */
 double qkv_study_student(int freedom);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

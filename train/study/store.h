@@ -2,14 +2,9 @@
  *
  * Who trains a cell has claimed it, by a lock that the system frees when the process ends, however it
  * ends; and what is known is read again after the claim. So no cell is trained twice. */
-#ifndef QKV_STUDY_STORE_H
-#define QKV_STUDY_STORE_H
+#pragma once
 
 #include "train/study/study.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 typedef struct {
     const qkv_io *io;
@@ -37,8 +32,3 @@ bool qkv_study_store_claim(qkv_study_store *st, const qkv_study_cell *cell);
 void qkv_study_store_release(qkv_study_store *st, const qkv_study_cell *cell);
 
 bool qkv_study_store_close(qkv_study_store *st, char *error);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

@@ -52,16 +52,13 @@
  * those), "x_label"
  * and "label" are written at the axes. "axis": "log" makes that of bars logarithmic; "seeds": true
  * draws every seed of lines, where a mean says little. */
-#ifndef QKV_STUDY_STUDY_H
-#define QKV_STUDY_STUDY_H
+#pragma once
 
 #include "train/io/io.h"
 #include "train/run/run.h"
 #include "train/study/probe.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 typedef struct {
     const char *group, *name;
@@ -270,7 +267,4 @@ void qkv_study_text(const qkv_study *s, const qkv_study_results *r, qkv_io_text 
 bool qkv_study_write(const qkv_io *io, const qkv_study *s, const qkv_study_results *r,
                      const struct qkv_config_plugin *plugin, const char *dir, char *error);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

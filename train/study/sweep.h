@@ -3,14 +3,9 @@
  * DIR/sweep.json says which there are, DIR/results.jsonl is the store, as of a study, DIR/cells.csv and
  * DIR/times.csv are tables made from it. A cell is known by its options: those that differ from what the task
  * has by itself. So a longer list, or an option more, keeps what is there. */
-#ifndef QKV_STUDY_SWEEP_H
-#define QKV_STUDY_SWEEP_H
+#pragma once
 
 #include "train/study/grid.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 typedef struct {
     tensor_arena *arena;
@@ -66,8 +61,3 @@ bool qkv_study_cells_csv(const qkv_study *s, const qkv_study_cell *cells, int n,
                          bool named, qkv_io_text *out, char *error);
 void qkv_study_times_csv(const qkv_study *s, const qkv_study_cell *cells, int n,
                          const qkv_study_results *r, qkv_io_text *out);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

@@ -1,12 +1,7 @@
 /* words.h - the parts of a study's report, for text.c and write.c. */
-#ifndef QKV_STUDY_WORDS_H
-#define QKV_STUDY_WORDS_H
+#pragma once
 
 #include "train/study/study.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* The means of all variants. */
 void qkv_study_table(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out);
@@ -28,8 +23,3 @@ const char *qkv_study_place_read(const qkv_study *s, const char *inside, size_t 
 
 /* The digits after the point that a number's size deserves. */
 int qkv_study_decimals(double x);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

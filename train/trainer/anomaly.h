@@ -1,12 +1,9 @@
 /* anomaly.h - where a number that is not finite came from. */
-#ifndef QKV_TRAINER_ANOMALY_H
-#define QKV_TRAINER_ANOMALY_H
+#pragma once
 
 #include "autograd/ag.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 /* The node that first made a number which is not finite. */
 typedef struct {
@@ -29,7 +26,4 @@ char *qkv_trainer_anomaly_text(qkv_trainer_anomaly a, char *out, size_t size);
 /* The first parameter that holds a number which is not finite, or NULL. */
 const ag_param_entry *qkv_trainer_first_bad_parameter(ag_params *p);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

@@ -1,13 +1,10 @@
 /* loop.h - the training loop: steps, evaluations, and when a training ends. What is done at an
  * evaluated step, and after each step, is the caller's. */
-#ifndef QKV_TRAINER_LOOP_H
-#define QKV_TRAINER_LOOP_H
+#pragma once
 
 #include "train/trainer/trainer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 /* What the evaluations so far have shown. */
 typedef struct {
@@ -49,7 +46,4 @@ qkv_trainer_outcome qkv_trainer_train(qkv_trainer *t, int *step, int end,
                                       qkv_trainer_course *course, const qkv_trainer_calls *calls,
                                       char *error);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

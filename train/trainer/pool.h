@@ -3,14 +3,9 @@
  * Which thread takes an item is left open, so an item's result must depend on its number only.
  * Waiting threads spin for some microseconds, then sleep: a step is short, and a busy neighbour
  * must not be made to wait for spinners. */
-#ifndef QKV_TRAINER_POOL_H
-#define QKV_TRAINER_POOL_H
+#pragma once
 
 #include "tensor/arena.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 typedef struct qkv_trainer_pool qkv_trainer_pool;
 typedef void qkv_trainer_pool_fn(void *ctx, int item, int worker);
@@ -27,8 +22,3 @@ int qkv_trainer_pool_size(const qkv_trainer_pool *p);
 /* Runs fn for items 0..n-1, each once, and returns when all are done. worker is 0..size-1. Numbers
  * too small to be normal are 0 meanwhile (tensor/flush.h). */
 void qkv_trainer_pool_run(qkv_trainer_pool *p, qkv_trainer_pool_fn *fn, void *ctx, int n);
-
-#ifdef __cplusplus
-}
-#endif
-#endif

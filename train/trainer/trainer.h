@@ -7,15 +7,12 @@
  *
  * Of a trainer or a worker that is NULL (there was no memory for it) calls return NULL, 0 or false, with a
  * sentence where they leave one, or do nothing. */
-#ifndef QKV_TRAINER_TRAINER_H
-#define QKV_TRAINER_TRAINER_H
+#pragma once
 
 #include "train/config/config.h"
 #include "train/optim/optimizer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TENSOR_C_BEGIN
 
 /* One thread's graph, and the micro-batch that is loaded in it. */
 typedef struct {
@@ -159,7 +156,4 @@ typedef struct {
 bool qkv_trainer_evaluate(qkv_trainer *t, const char *split, uint64_t first, int count,
                           qkv_trainer_scores *out, char *error);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+TENSOR_C_END

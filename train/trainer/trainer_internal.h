@@ -1,6 +1,5 @@
 /* trainer_internal.h - what trainer.c, step.c and evaluate.c share. */
-#ifndef QKV_TRAINER_TRAINER_INTERNAL_H
-#define QKV_TRAINER_TRAINER_INTERNAL_H
+#pragma once
 
 #include "train/trainer/pool.h"
 #include "train/trainer/trainer.h"
@@ -42,5 +41,3 @@ struct qkv_trainer {
 
 /* How many rows of an example a layer's attention has as queries. */
 int qkv_trainer_queries(const qkv_trainer *t, const qkv_trainer_worker *w, int layer);
-
-#endif
