@@ -29,14 +29,6 @@ typedef struct {
     double *x;  // room for a column
 } request;
 
-static int take_format(const char *command, const cli_option *o, const char *value, void *field) {
-    (void)command, (void)value;
-    *(cli_sheet_format *)field = strcmp(o->name, "csv") == 0    ? CLI_SHEET_CSV
-                                 : strcmp(o->name, "json") == 0 ? CLI_SHEET_JSON
-                                                                : CLI_SHEET_MARKDOWN;
-    return CLI_OK;
-}
-
 static const cli_option options[] = {
     CLI_TEXT(request, by, "by", "NAMES", "a line for each value of these options: lr,d_k",
              .def = "all that vary, but the seed"),
@@ -51,11 +43,7 @@ static const cli_option options[] = {
     CLI_TEXT(request, compare, "compare", "NAME",
              "instead: how much the other values of this option differ from its first, over pairs "
              "that are equal in all else, the seed too; with the 95 % interval of Student's t"),
-    CLI_OWN(request, format, take_format, "csv", NULL, "comma-separated values",
-            .without = "json|markdown"),
-    CLI_OWN(request, format, take_format, "json", NULL, "a line of JSON for each line",
-            .without = "markdown"),
-    CLI_OWN(request, format, take_format, "markdown", NULL, "a table of Markdown"),
+    CLI_SHEET_FORMATS(request, format),
     CLI_END};
 
 /* ---- what is asked for ---- */

@@ -15,6 +15,15 @@
 
 enum { GAP = 2 };
 
+int cli_take_sheet_format(const char *command, const cli_option *o, const char *value,
+                          void *field) {
+    (void)command, (void)value;
+    *(cli_sheet_format *)field = strcmp(o->name, "csv") == 0    ? CLI_SHEET_CSV
+                                 : strcmp(o->name, "json") == 0 ? CLI_SHEET_JSON
+                                                                : CLI_SHEET_MARKDOWN;
+    return CLI_OK;
+}
+
 static bool for_people(const cli_sheet *s) {
     return s->format == CLI_SHEET_TEXT || s->format == CLI_SHEET_MARKDOWN;
 }

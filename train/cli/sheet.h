@@ -16,6 +16,15 @@ typedef struct {
     bool failed;  // memory ran out
 } cli_sheet;
 
+/* The options that choose it, for the member of that type in the command's struct. */
+cli_take_fn cli_take_sheet_format;
+#define CLI_SHEET_FORMATS(type, member)                                                       \
+    CLI_OWN(type, member, cli_take_sheet_format, "csv", NULL, "comma-separated values",       \
+            .without = "json|markdown"),                                                      \
+        CLI_OWN(type, member, cli_take_sheet_format, "json", NULL, "JSON instead of a table", \
+                .without = "markdown"),                                                       \
+        CLI_OWN(type, member, cli_take_sheet_format, "markdown", NULL, "a table of Markdown")
+
 /* A new row, and its fields in order: every row has the same headings. */
 void cli_sheet_row(cli_sheet *s);
 void cli_sheet_text(cli_sheet *s, const char *heading, const char *text);
