@@ -274,6 +274,10 @@ fuzz:
 bare: $(filter deps-bare,$(MAKECMDGOALS))
 	@sh tests/project/bare.sh
 
+# A sweep over a real Slurm of two nodes on this machine, one of which is lost (deps-slurm). As root.
+slurm: $(filter deps-slurm,$(MAKECMDGOALS)) $(B)/qkv
+	@sh tests/project/slurm.sh $(B)/qkv
+
 # ---- the demonstration ---------------------------------------------------------------------------------------------
 
 DEMO := runs/demo
@@ -345,6 +349,7 @@ APT_TEST  := g++ libcmocka-dev libpcg-cpp-dev pkg-config|pkgconf python3 python3
 APT_PORTABLE := clang lld musl-tools qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 APT_CHECK := $(APT) g++ libcmocka-dev clang clang-format clang-tidy cppcheck nodejs
 APT_BARE  := debootstrap util-linux git
+APT_SLURM := slurm-wlm munge procps
 APT_SANITIZE := clang libclang-rt-CLANG-dev|libclang-rt-dev
 quoted     = $(foreach package,$(1),'$(package)')
 deps:
@@ -359,6 +364,8 @@ deps-portable:
 	@sh tests/project/deps.sh $(call quoted,$(APT_PORTABLE))
 deps-bare:
 	@sh tests/project/deps.sh $(call quoted,$(APT_BARE))
+deps-slurm:
+	@sh tests/project/deps.sh $(call quoted,$(APT_SLURM))
 # `make deps demo` and `make deps test` install first, also under -j.
 ifneq ($(filter deps deps-%,$(MAKECMDGOALS)),)
 $(B)/flags $(B)/gen/plot_scripts.c $(B)/gen/studies.c $(B)/wasm/flags: | $(filter deps deps-%,$(MAKECMDGOALS))
@@ -388,6 +395,7 @@ help:
 	@echo 'make pinned       with ARCH=portable: the bits that such a build must have, here alone'
 	@echo 'make portable     ARCH=portable: the same bits from several compilers, processors, C libraries (make deps-portable)'
 	@echo 'make bare         the commands of README on a bare Debian 13 and 12, in containers (make deps-bare; as root)'
+	@echo 'make slurm        a sweep over a Slurm of two nodes, started here, one of which is lost (make deps-slurm; as root)'
 	@echo 'make bench        a training step beside PyTorch and JAX (TORCH=, JAX=: their pythons; BENCH="--threads 2")'
 	@echo 'make torture      2000 kills, 10000 power losses, hostile names, full disks (KILLS=, STATES=)'
 	@echo 'make fuzz         clang and libFuzzer on the readers of files and options (RUNS=)'
@@ -398,6 +406,6 @@ help:
 	@echo 'make clean        removes $(B)/'
 	@echo 'Variables: ONCE=1 (make test: each test in one precision) CC CFLAGS LDFLAGS ARCH=native|portable|x86-64-v3|... PLAIN=1 (ops by plain loops alone) PREFIX DESTDIR WERROR=1 V=1'
 
-.PHONY: all size objects page install uninstall test pinned pictures portable accuracy coverage covered bench torture fuzz referee demo check clean deps deps-check deps-page deps-sanitize deps-portable deps-bare bare headers help FORCE
+.PHONY: all size objects page install uninstall test pinned pictures portable accuracy coverage covered bench torture fuzz referee demo check clean deps deps-check deps-page deps-sanitize deps-portable deps-bare deps-slurm bare slurm headers help FORCE
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -103,6 +103,84 @@ parts_merged_are_the_whole() {
         cmp sum/cells.csv calm/cells.csv
 }
 
+# A folder that is none must not be merged as an empty one: a part would be missing.
+a_part_that_is_not_there_is_refused() {
+    undisturbed && mkdir -p empty || return 1
+    refused 2 "'calmer' has no sweep.json" sweep --merge calm calmer --out sum2 &&
+        refused 2 "'empty' has no sweep.json" sweep --merge calm empty --out sum2 && [ ! -e sum2 ]
+}
+
+# A stand-in for sbatch: notes what it was asked for, and runs the jobs of an array but the first, whose node
+# is lost; then what depends on them.
+sbatch_stand_in() {
+    mkdir -p bin && cat >bin/sbatch <<'END'
+#!/bin/sh
+echo "$@" >>asked
+if [ -e broken ]; then exit 1; fi
+while [ "${1#-}" != "$1" ]; do
+    case $1 in --array=1-*) last=${1#--array=1-} ;; --output=*) log=${1#--output=} ;; esac
+    shift
+done
+for i in $(seq 2 "${last:-2}"); do
+    SLURM_ARRAY_TASK_ID=$i SLURM_CPUS_PER_TASK=1 sh "$@" >"$(echo "$log" | sed "s/%a/$i/; s/%%/%/g")" 2>&1
+done
+echo "$(wc -l <asked);cluster"
+END
+    chmod +x bin/sbatch
+}
+
+slurm_trains_parts_and_merges_them() {
+    undisturbed && sbatch_stand_in || return 1
+    to="it's 100 % new"
+    PATH=$PWD/bin:$PATH ran 0 sweep $grid --out "$to" --slurm 3 --jobs 2 -- --partition=p --time=9 &&
+        line "Job 1 trains 3 parts, job 2 merges them" && cmp "$to/cells.csv" calm/cells.csv &&
+        [ "$(lines "$to")" -eq 60 ] && [ "$(lines "$to/slurm/part-3")" -eq 20 ] &&
+        [ ! -e "$to/slurm/part-1" ] || return 1
+    cat >expected <<END
+--parsable --partition=p --time=9 --array=1-3 --output=$PWD/it's 100 %% new/slurm/%a.log $to/slurm/job.sh part
+--parsable --partition=p --time=9 --dependency=afterany:1 --output=$PWD/it's 100 %% new/slurm/merge.log $to/slurm/job.sh merge
+END
+    diff asked expected || return 1
+    for words in requeue cpus-per-task=2 open-mode=append; do
+        grep -qx -e "#SBATCH --$words" "$to/slurm/job.sh" || say "no $words"
+    done
+    PATH=$PWD/bin:$PATH ran 0 sweep "$to" --slurm 3 --quiet && [ ! -s out ] && diff asked expected
+}
+
+# What Slurm refuses is said; no part begins with what is trained already.
+slurm_submits_what_is_left() {
+    sbatch_stand_in && ran 0 sweep --lr 0.1,0.01 $few --out left --quiet && touch broken || return 1
+    PATH=$PWD/bin:$PATH refused 1 "nothing was submitted" sweep --lr 0.1,0.01,1 $few --out left --slurm 9 &&
+        rm broken asked || return 1
+    PATH=$PWD/bin:$PATH ran 0 sweep left --slurm 9 && [ "$(rows left)" -eq 4 ] &&
+        [ "$(lines left)" -eq 3 ] && grep -q 'array=1-1 ' asked || return 1
+    refused 2 "--slurm: 0 is not between" sweep --lr 0.1 --slurm 0 --out no &&
+        refused 2 "--plan" sweep --lr 0.1 --slurm 2 --plan --out no &&
+        refused 2 "given twice" sweep --slurm 2 --out no left && [ ! -e no ]
+}
+
+# The files of a run, but for the seconds.
+files_of() {
+    (cd "$1" && for f in *.safetensors config.json levels.csv probe/*; do cksum "$f"; done &&
+        sed 's/,[^,]*$//' metrics.csv)
+}
+
+# Each cell that has numbers is a run, the one that --run makes; one that is not whole goes on.
+kept_runs_are_those_of_single_cells() {
+    ran 0 sweep --d-model 4..6 --heads 2 --seed 1,2 $few --out kept --keep-runs --quiet &&
+        [ "$(ls kept/runs | wc -l)" -eq 4 ] || return 1
+    mkdir -p single && cp kept/sweep.json single || return 1
+    for cell in $(ls kept/runs); do
+        ran 0 sweep single --run "$cell" && files_of "kept/runs/$cell" >files &&
+            files_of "single/runs/$cell" | diff - files || return 1
+    done
+    cp kept/results.jsonl before && rm "kept/runs/$cell"/*.safetensors && rm -r "single/runs/$cell" &&
+        ran 0 sweep kept --keep-runs --quiet && files_of "kept/runs/$cell" | diff - files &&
+        cmp before kept/results.jsonl &&
+        ran 0 sweep single --run "$cell" && ran 0 sweep single --run "$cell" && line "4 steps, accuracy" &&
+        refused 2 "--run" sweep single --run "$cell" --keep-runs
+}
+
 # What cannot be trained is a row that says why, and is not tried again.
 a_failed_cell_is_a_row() {
     ran 0 sweep --d-model 4..6 --heads 2 $few --out f &&
@@ -172,14 +250,15 @@ assert t.shape[0] == 60 and t.lr.nunique() == 5 and t.accuracy.notna().all() and
 R_reads_the_table() {
     undisturbed || return 1
     needs Rscript || return
-    Rscript -e 't <- read.csv("calm/cells.csv"); stopifnot(nrow(t) == 60, length(unique(t$lr)) == 5, \
-        is.numeric(t$accuracy))' >/dev/null
+    Rscript -e 't <- read.csv("calm/cells.csv"); stopifnot(nrow(t) == 60, length(unique(t$lr)) == 5,
+        is.numeric(t$accuracy), is.character(t$cell))' >/dev/null
 }
 
 suite every_combination_is_a_row a_cell_is_a_run a_longer_list_adds_cells \
     killed_twenty_times_it_is_the_same \
     three_processes_share_a_folder a_torn_line_is_trained_again parts_merged_are_the_whole \
-        a_failed_cell_is_a_row \
+    a_part_that_is_not_there_is_refused slurm_trains_parts_and_merges_them slurm_submits_what_is_left \
+    kept_runs_are_those_of_single_cells a_failed_cell_is_a_row \
     a_plan_trains_nothing nonsense_is_refused_before_training somebody_elses_folder_is_refused \
         a_full_disk_loses_nothing \
     pandas_reads_the_table R_reads_the_table

@@ -1,4 +1,4 @@
-/* cmd_view.c - qkv view: a run as one HTML file, the page with the run in it. */
+/* cmd_view.c - qkv view: a run, or the map of a sweep, as one HTML file: the page with it inside. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +7,8 @@
 
 #include "train/cli/open.h"
 #include "train/cli/progress.h"
+#include "train/study/store.h"
+#include "train/study/sweep.h"
 
 /* Checkpoints that go into the page: as many as fit into so many bytes, the newest always. */
 enum { MOST_BYTES = 48 << 20, MOST_STATES = 64, MOST_PAGE = 64 << 20 };
@@ -125,38 +127,46 @@ static json_t *checkpoints(const char *dir, int latest) {
     return list;
 }
 
+/* Options that name the files which a task reads. */
+static const char *const named_by[] = {"data", "data_valid", "data_test"};
+enum { NAMED = sizeof named_by / sizeof *named_by };
+
+/* Adds a file, as text, by its name; false, having said why. */
+static bool add_file(json_t *all, const char *name) {
+    char error[QKV_IO_ERROR];
+    void *text;
+    size_t n;
+    if (json_object_get(all, name)) return true;
+    const qkv_io_status s = qkv_io_read_file(&cli_files, NULL, name, MOST_BYTES, &text, &n, error);
+    json_t *whole = s == QKV_IO_OK ? json_stringn(text, n) : NULL;
+    if (s == QKV_IO_OK) tensor_malloc.release(NULL, text);
+    if (whole) return json_object_set_new(all, name, whole) == 0;
+    cli_error(CLI_FAILED, "view", "the page holds the run's data, as text: %s",
+              s == QKV_IO_OK ? "they are no UTF-8" : error);
+    return false;
+}
+
 /* The files that the task reads, by the names which the configuration has: without one of them the page
  * could not begin. NULL, having said why. */
 static json_t *files(const qkv_config *c) {
-    static const char *const named_by[] = {"data", "data-valid", "data-test"};
-    char name[QKV_CONFIG_TEXT_SIZE + 64], error[QKV_IO_ERROR];
+    char name[QKV_CONFIG_TEXT_SIZE + 64];
     json_t *all = json_object();
-    for (size_t i = 0; i < sizeof named_by / sizeof *named_by; i++) {
-        const data_option *o = qkv_config_option_named(c, named_by[i]);
-        void *text;
-        size_t n;
-        if (!o || !*qkv_config_get(c, o, name, sizeof name)) continue;
-        qkv_io_status s = qkv_io_read_file(&cli_files, NULL, name, MOST_BYTES, &text, &n, error);
-        json_t *whole = s == QKV_IO_OK ? json_stringn(text, n) : NULL;
-        if (s == QKV_IO_OK) tensor_malloc.release(NULL, text);
-        if (!whole) {
-            json_decref(all);
-            cli_error(CLI_FAILED, "view", "the page holds the run's data, as text: %s",
-                      s == QKV_IO_OK ? "they are no UTF-8" : error);
-            return NULL;
-        }
-        json_object_set_new(all, name, whole);
+    for (size_t i = 0; i < NAMED; i++) {
+        const data_option *o = qkv_config_option_find(c, named_by[i]);
+        if (!o || !*qkv_config_get(c, o, name, sizeof name) || add_file(all, name)) continue;
+        json_decref(all);
+        return NULL;
     }
     return all;
 }
 
-/* The run's metrics.csv; empty where there is none. NULL, having said why. */
-static json_t *metrics_of(const char *dir) {
+/* A CSV of the folder, as text; empty where there is none. NULL, having said why. */
+static json_t *csv_of(const char *dir, const char *file) {
     char path[QKV_IO_PATH], error[QKV_IO_ERROR], shown[QKV_IO_PATH];
     void *text = NULL;
     size_t n = 0;
     qkv_io_status s = QKV_IO_FAILED;
-    if (qkv_io_path(path, dir, "metrics.csv", error))
+    if (qkv_io_path(path, dir, file, error))
         s = qkv_io_read_file(&cli_files, NULL, path, (size_t)1 << 28, &text, &n, error);
     if (s == QKV_IO_ABSENT) return json_string("");
     json_t *whole = s == QKV_IO_OK ? json_stringn(text, n) : NULL;
@@ -184,6 +194,13 @@ static char *without_tags(char *text) {
     return safe;
 }
 
+/* What goes into the page, of a reference that it takes. */
+static char *text_of(json_t *root) {
+    char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+    json_decref(root);
+    return without_tags(text);
+}
+
 /* {name, at, config, files, metrics, checkpoints} */
 static char *describe(const char *dir, qkv_trainer *t, json_t *data, json_t *metrics, int latest,
                       long at) {
@@ -193,15 +210,53 @@ static char *describe(const char *dir, qkv_trainer *t, json_t *data, json_t *met
         "{s:s, s:I, s:o, s:o, s:o, s:o}", "name", qkv_io_printable(dir, shown, sizeof shown), "at",
         (json_int_t)(at < 0 ? latest : at), "config", config ? json_loads(config, 0, NULL) : NULL,
         "files", data, "metrics", metrics, "checkpoints", checkpoints(dir, latest));
-    char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
-    json_decref(root);
     free(config);
-    return without_tags(text);
+    return text_of(root);
+}
+
+/* ---- a sweep ---- */
+
+/* The files that its cells read. Where this program cannot make the sweep, as with a plugin's task, its
+ * cells cannot be trained in the page either, and need none. NULL, having said why. */
+static json_t *files_of_cells(const char *dir) {
+    char error[QKV_IO_ERROR];
+    qkv_study_sweep *w = NULL;
+    json_t *all = json_object();
+    if (qkv_study_sweep_read(&cli_files, dir, NULL, &w, error) != QKV_IO_OK) return all;
+    for (int v = 0; v < w->study->n_variants && all; v++) {
+        json_t *set = json_loads(w->study->variant[v].json, 0, NULL);
+        for (size_t i = 0; i < NAMED && all; i++) {
+            const char *name = json_string_value(json_object_get(set, named_by[i]));
+            if (name && *name && !add_file(all, name)) json_decref(all), all = NULL;
+        }
+        json_decref(set);
+    }
+    qkv_study_sweep_free(w);
+    return all;
+}
+
+/* {"sweep": {name, cells, files}}; NULL, having said why. */
+static char *describe_sweep(const char *dir) {
+    char shown[QKV_IO_PATH];
+    json_t *cells = csv_of(dir, "cells.csv"), *data = cells ? files_of_cells(dir) : NULL;
+    if (data && json_string_length(cells) == 0) {
+        cli_error(CLI_FAILED, "view", "'%s' has no cells.csv yet: qkv sweep trains its cells",
+                  qkv_io_printable(dir, shown, sizeof shown));
+        json_decref(data);
+        data = NULL;
+    }
+    if (!data) return json_decref(cells), NULL;
+    char *text = text_of(json_pack("{s:{s:s, s:o, s:o}}", "sweep", "name",
+                                   qkv_io_printable(dir, shown, sizeof shown), "cells", cells,
+                                   "files", data));
+    if (!text) cli_error(CLI_FAILED, "view", "out of memory");
+    return text;
 }
 
 /* ---- the file ---- */
 
-static int write_view(const char *path, const char *page, const char *at, const char *run) {
+static int write_view(const char *path, const char *page, const char *at, const char *what,
+                      const char *run) {
     char error[QKV_IO_ERROR], shown[QKV_IO_PATH];
     size_t before = (size_t)(at - page), n = strlen(run);
     const char *rest = at + strlen("null");
@@ -216,41 +271,60 @@ static int write_view(const char *path, const char *page, const char *at, const 
     free(all);
     if (!ok) return cli_error(CLI_FAILED, "view", "%s", error);
     cli_progress_end();
-    fprintf(device ? stderr : stdout, "The run is in %s; any browser opens it.\n",
+    fprintf(device ? stderr : stdout, "The %s is in %s; any browser opens it.\n", what,
             qkv_io_printable(path, shown, sizeof shown));  // stdout may be where it went
     return CLI_OK;
 }
 
-static int view(const char *dir, const request *r, qkv_trainer *t, int latest) {
+/* Puts what is described into the page. */
+static int put(const char *dir, const request *r, const char *what, const char *described) {
     char path[QKV_IO_PATH], error[QKV_IO_ERROR], *page = NULL, *at = NULL;
+    if (!described) return CLI_FAILED;
+    if (!r->out && !qkv_io_path(path, dir, "view.html", error))
+        return cli_error(CLI_FAILED, "view", "%s", error);
+    int code = read_page(r, &page, &at);
+    if (!at) return code;
+    code = write_view(r->out ? r->out : path, page, at, what, described);
+    tensor_malloc.release(NULL, page);
+    return code;
+}
+
+static int view(const char *dir, const request *r, qkv_trainer *t, int latest) {
     if (sizeof(real) != sizeof(float))
         return cli_error(CLI_FAILED, "view", "the page computes in single precision only");
     if (r->at > latest)
         return cli_error(CLI_USAGE, "view",
                          "--at: the run has %d steps, there is no state at step %ld", latest,
                          r->at);
-    if (!r->out && !qkv_io_path(path, dir, "view.html", error))
-        return cli_error(CLI_FAILED, "view", "%s", error);
-    int code = read_page(r, &page, &at);
-    if (!at) return code;
     json_t *data = files(qkv_trainer_config(t));
-    json_t *metrics = data ? metrics_of(dir) : NULL;
-    if (!metrics) return json_decref(data), tensor_malloc.release(NULL, page), CLI_FAILED;
+    json_t *metrics = data ? csv_of(dir, "metrics.csv") : NULL;
+    if (!metrics) return json_decref(data), CLI_FAILED;
     char *run = describe(dir, t, data, metrics, latest, r->at);
-    code = run ? write_view(r->out ? r->out : path, page, at, run)
-               : cli_error(CLI_FAILED, "view", "out of memory");
+    if (!run) cli_error(CLI_FAILED, "view", "out of memory");
+    const int code = put(dir, r, "run", run);
     free(run);
-    tensor_malloc.release(NULL, page);
+    return code;
+}
+
+static int view_sweep(const char *dir, const request *r) {
+    if (r->at >= 0 || r->state.data)
+        return cli_error(CLI_USAGE, "view", "--%s is for a run; '%s' is a sweep",
+                         r->at >= 0 ? "at" : "data", dir);
+    char *sweep = describe_sweep(dir);
+    const int code = put(dir, r, "sweep", sweep);
+    free(sweep);
     return code;
 }
 
 int cli_view(int argc, char **argv) {
-    char error[QKV_IO_ERROR];
+    char error[QKV_IO_ERROR], path[QKV_IO_PATH];
     request r = {.state = {.at = QKV_RUN_NEWEST}};
     const char *run;
     bool done;
     int code = cli_read_run(argc, argv, options, &r, &run, &done);
     if (code != CLI_OK || done) return code;
+    if (qkv_io_path(path, run, "sweep.json", error) && access(path, F_OK) == 0)
+        return view_sweep(run, &r);
     qkv_run_progress progress;
     qkv_io_status status;
     cli_progress_begin("view", false);

@@ -88,6 +88,9 @@ const real *qkv_page_circuit(qkv_page *p, bool changed, int head, int which);
 /* Accuracy and attention on the answer over held-out examples, with the changes of the model. */
 const char *qkv_page_score(qkv_page *p, bool changed);
 
+/* What a study or a sweep measures in the end, by name, over so many test examples: {"loss": ..., ...}. */
+const char *qkv_page_test(qkv_page *p, int examples);
+
 /* ---- inside one step ---- */
 
 /* The question alone, forward and backward, as cards from embedding to loss, for one head of an

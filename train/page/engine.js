@@ -114,6 +114,7 @@ const qkvEngine = (() => {
             silence: (head) => done(c.qkv_page_silence(p, head)),
             randomise: (name) => given(name, (at) => done(c.qkv_page_randomise(p, at))),
             look: (changed, head) => json(c.qkv_page_look(p, changed, head)),
+            test: (examples) => json(c.qkv_page_test(p, examples)),
             score: (changed) => json(c.qkv_page_score(p, changed)),
             /* A node's values and sizes, of the last look; null: there is none. */
             node(name) {

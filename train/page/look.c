@@ -252,3 +252,19 @@ const char *qkv_page_score(qkv_page *p, bool changed) {
     qkv_io_text_add(&out, "}");
     return qkv_page_text_end(p, &out);
 }
+
+const char *qkv_page_test(qkv_page *p, int examples) {
+    qkv_page_run *r = p->run;
+    if (!r) return NULL;
+    qkv_run_moment now = r->now;
+    if (!qkv_run_moment_look(r->t, "test", examples, r->step, &now, p->error)) return NULL;
+    qkv_io_text out = qkv_page_text_new(p);
+    qkv_io_text_add(&out, "{");
+    for (const qkv_run_metric *k = qkv_run_metrics; k->of; k++) {
+        if (!k->name) continue;
+        qkv_io_text_add(&out, "%s\"%s\":", out.n > 1 ? "," : "", k->name);
+        qkv_page_text_real(&out, k->of(&now));
+    }
+    qkv_io_text_add(&out, "}");
+    return qkv_page_text_end(p, &out);
+}

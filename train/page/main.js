@@ -121,6 +121,7 @@ const qkvPage = (root) => {
     page.language = qkvLanguage(page);
     page.options = qkvOptions(page);
     page.own = qkvOwn(page);
+    page.sweep = qkvSweep(page);
     page.example = qkvExample(page);
     page.cells = qkvCells(page);
     page.maps = qkvMaps(page);
@@ -196,7 +197,7 @@ const qkvPage = (root) => {
         addEventListener("hashchange", () => {
             if (location.hash.slice(1) !== state.address()) page.session.fromAddress(location.hash);
         });
-        page.brought = broughtRun();
+        page.brought = page.sweep.taken(broughtRun());
         try {
             if (page.brought) await page.session.openBrought();
             if (!page.brought || address) await page.session.fromAddress(address);

@@ -10,6 +10,7 @@ const qkvOwn = (page) => {
         text: "the model learns to predict each next token",
     };
     let samples = [], task = "", offered = "";
+    const came = {};
     const drafts = new Map();  // of each task: what was written and not trained on
     const box = () => by("own-text");
 
@@ -36,7 +37,7 @@ const qkvOwn = (page) => {
     function files(given) {
         if (given.data === undefined) return {};
         const text = textOf(given.data);
-        return {[given.data]: text !== null && !state.text ? text : state.text};
+        return {...came, [given.data]: text !== null && !state.text ? text : state.text};
     }
 
     /* All that the page has, and the text in the box: a checkpoint says which one it needs. */
@@ -118,6 +119,7 @@ const qkvOwn = (page) => {
 
     /* Texts that came with the page, by the names of their files. */
     function bring(all) {
+        Object.assign(came, all);
         for (const [name, text] of Object.entries(all)) samples.push({task: "", name, text});
     }
 

@@ -127,6 +127,7 @@ const qkvLooks = {};
             return engine.save();
         },
         restore,
+        test: (m) => engine.test(m.examples),
         score: (m) => [engine.score(false), m.changed ? engine.score(true) : null],
     };
 
