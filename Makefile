@@ -24,8 +24,9 @@ WARN  := -Werror=missing-prototypes -Werror=implicit-function-declaration -Wall 
 # PLAIN=1: ops by their plain loops alone, without autograd/fast/.
 FAST    := $(if $(call on,PLAIN),,autograd/fast/*.c)
 MACHINE = $(if $(call on,PLAIN),-DQKV_PLAIN )$(if $(filter portable,$(ARCH)),-DQKV_PORTABLE -ffp-contract=off,$(if $(ARCH),-march=$(ARCH)))
+# Position-independent, so that libqkv.so is made of the same objects; nobody takes a function's place.
 FLAGS = -std=gnu11 $(WARN) $(if $(call on,WERROR),-Werror) $(MACHINE) -fno-math-errno -fno-trapping-math \
-         -pthread -I.
+         -fPIC -fno-semantic-interposition -pthread -I.
 # Without a number of jobs gcc warns at each link.
 LIBS  := $(if $(filter -flto,$(CFLAGS) $(LDFLAGS)),-flto=auto) -ljansson -lpthread -ldl -lm
 B     := build
@@ -40,7 +41,7 @@ LIB_SRC += $(B)/gen/plot_scripts.c $(B)/gen/studies.c
 CLI_SRC := $(wildcard train/cli/*.c)
 objs     = $(patsubst %.c,$(B)/$(1)/%.o,$(2))
 
-all: $(B)/qkv $(B)/qkv-double $(B)/libqkv.a $(B)/libqkv-double.a $(B)/qkv.h
+all: $(B)/qkv $(B)/qkv-double $(B)/libqkv.a $(B)/libqkv-double.a $(B)/libqkv.so $(B)/qkv.h
 .DEFAULT_GOAL := all
 
 $(B)/libqkv.a: $(call objs,float,$(LIB_SRC))
@@ -49,6 +50,13 @@ $(B)/libqkv.a $(B)/libqkv-double.a:
 	$(call say,AR)
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $^
+
+# For other languages, and for programs that share it. Below 1.0 every minor version may break who calls it.
+VERSION = $(shell sed -n 's/^.define QKV_VERSION "\(.*\)"/\1/p' train/config/version.h)
+SONAME  = libqkv.so.$(basename $(VERSION))
+$(B)/libqkv.so: $(call objs,float,$(LIB_SRC)) qkv.map train/config/version.h
+	$(call say,LD)
+	$(Q)$(CC) $(FLAGS) $(CFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=qkv.map -o $@ $(filter %.o,$^) $(LDFLAGS) $(LIBS)
 
 # Everything compiled, nothing linked: where the libraries are not those of the processor that is built for.
 objects: $(call objs,float,$(LIB_SRC) $(CLI_SRC)) $(call objs,double,$(LIB_SRC) $(CLI_SRC))
@@ -73,6 +81,17 @@ $(B)/double/%.o: %.c $(B)/flags
 %/tensor/rng.o %/tensor/scalar.o %/autograd/params.o: EXTRA := -ffp-contract=off
 $(foreach p,float double,$(patsubst autograd/ops/%.c,$(B)/$(p)/autograd/ops/%.o,$(wildcard autograd/ops/*.c))): EXTRA := -ffp-contract=off
 %/train/config/json.o: EXTRA = -DQKV_FLAGS="$$(sh train/config/flags.sh $(FLAGS) $(CFLAGS))"
+
+# What the program says of itself, and has in it: the commit, whether it is static, PAGE_INSIDE=FILE: the page, for
+# `qkv view`, where nothing can lie beside it.
+SELF := $(addprefix train/cli/,main.o plugin.o cmd_view.o)
+$(SELF:%=$(B)/float/%) $(SELF:%=$(B)/double/%): $(B)/self $(PAGE_INSIDE)
+$(SELF:%=$(B)/float/%) $(SELF:%=$(B)/double/%): EXTRA = $$(cat $(B)/self)
+$(B)/self: FORCE
+	@mkdir -p $(@D)
+	@echo '-DQKV_COMMIT="'"$$(sh packaging/commit.sh | cut -d ' ' -f 1)"'"' '-DQKV_ARCH="$(or $(ARCH),default)"' \
+	  $(if $(filter -static,$(LDFLAGS)),-DQKV_STATIC) $(if $(PAGE_INSIDE),'-DQKV_PAGE="$(PAGE_INSIDE)"') > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
 $(B)/gen/plot_scripts.c: train/plot/embed.sh $(sort $(wildcard train/plot/*.gp))
 	@mkdir -p $(@D)
@@ -277,6 +296,11 @@ bare: $(filter deps-bare,$(MAKECMDGOALS))
 # A sweep over a real Slurm of two nodes on this machine, one of which is lost (deps-slurm). As root.
 slurm: $(filter deps-slurm,$(MAKECMDGOALS)) $(B)/qkv
 	@sh tests/project/slurm.sh $(B)/qkv
+# What somebody can have without building it, into dist/; and whether it runs where nothing else is (as root).
+dist: $(filter deps-dist,$(MAKECMDGOALS))
+	@sh packaging/dist.sh
+dist-test: $(filter deps-dist,$(MAKECMDGOALS))
+	@sh packaging/dist_test.sh
 
 # ---- the demonstration ---------------------------------------------------------------------------------------------
 
@@ -300,7 +324,6 @@ HEADERS := $(addprefix tensor/,choice.h linkage.h real.h shape.h arena.h rng.h g
     $(addprefix config/,config.h config.def plugin.h version.h) $(addprefix trainer/,trainer.h loop.h anomaly.h) \
     $(addprefix probe/,account.h attention_map.h circuits.h explain.h heads.h interventions.h measure.h patching.h observe.h sites.h) \
     $(addprefix run/,run.h checkpoint.h metrics.h export.h) plot/plot.h $(addprefix study/,study.h probe.h probes.def))
-VERSION = $(shell sed -n 's/^.define QKV_VERSION "\(.*\)"/\1/p' train/config/version.h)
 TO = $(DESTDIR)$(PREFIX)
 
 # One header for all of them.
@@ -311,7 +334,7 @@ $(B)/qkv.h: Makefile
 	  printf '#include "%s"\n' $(filter %.h,$(HEADERS)); } > $@
 
 DIRS := bin share/qkv lib/pkgconfig share/man/man1 share/man/man5 share/bash-completion/completions $(addprefix include/qkv/,$(patsubst %/,%,$(sort $(dir $(HEADERS)))))
-INSTALLED := bin/qkv bin/qkv-double lib/libqkv.a lib/libqkv-double.a lib/pkgconfig/qkv.pc lib/pkgconfig/qkv-double.pc \
+INSTALLED = bin/qkv bin/qkv-double lib/libqkv.a lib/libqkv-double.a lib/libqkv.so lib/$(SONAME) lib/libqkv.so.$(VERSION) lib/pkgconfig/qkv.pc lib/pkgconfig/qkv-double.pc \
   share/qkv/qkv.html share/man/man1/qkv.1 share/man/man5/qkv-run.5 share/bash-completion/completions/qkv include/qkv/qkv.h $(addprefix include/qkv/,$(HEADERS))
 
 # $(call pc,NAME,DESCRIPTION,CFLAGS): the file by which pkg-config knows a library
@@ -324,6 +347,8 @@ install: all
 	$(Q)install -m 755 $(B)/qkv $(B)/qkv-double "$(TO)/bin"
 	$(Q)! [ -e $(B)/qkv.html ] || install -m 644 $(B)/qkv.html "$(TO)/share/qkv"
 	$(Q)install -m 644 $(B)/libqkv.a $(B)/libqkv-double.a "$(TO)/lib"
+	$(Q)install -m 644 $(B)/libqkv.so "$(TO)/lib/libqkv.so.$(VERSION)"
+	$(Q)ln -sf libqkv.so.$(VERSION) "$(TO)/lib/$(SONAME)" && ln -sf $(SONAME) "$(TO)/lib/libqkv.so"
 	$(Q)install -m 644 $(B)/qkv.pc $(B)/qkv-double.pc "$(TO)/lib/pkgconfig"
 	$(Q)install -m 644 docs/qkv.1 "$(TO)/share/man/man1"
 	$(Q)install -m 644 docs/qkv-run.5 "$(TO)/share/man/man5"
@@ -350,6 +375,8 @@ APT_PORTABLE := clang lld musl-tools qemu-user gcc-aarch64-linux-gnu libc6-dev-a
 APT_CHECK := $(APT) g++ libcmocka-dev clang clang-format clang-tidy cppcheck nodejs
 APT_BARE  := debootstrap util-linux git
 APT_SLURM := slurm-wlm munge procps
+APT_DIST  := $(APT) $(APT_PAGE) $(APT_BARE) binutils dpkg-dev debhelper lintian python3 python3-markdown \
+  gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 APT_SANITIZE := clang libclang-rt-CLANG-dev|libclang-rt-dev
 quoted     = $(foreach package,$(1),'$(package)')
 deps:
@@ -366,9 +393,12 @@ deps-bare:
 	@sh tests/project/deps.sh $(call quoted,$(APT_BARE))
 deps-slurm:
 	@sh tests/project/deps.sh $(call quoted,$(APT_SLURM))
+deps-dist:
+	@sh tests/project/deps.sh $(call quoted,$(APT_DIST))
+	@sh packaging/arm64.sh $(B)/arm64
 # `make deps demo` and `make deps test` install first, also under -j.
 ifneq ($(filter deps deps-%,$(MAKECMDGOALS)),)
-$(B)/flags $(B)/gen/plot_scripts.c $(B)/gen/studies.c $(B)/wasm/flags: | $(filter deps deps-%,$(MAKECMDGOALS))
+$(B)/flags $(B)/self $(B)/gen/plot_scripts.c $(B)/gen/studies.c $(B)/wasm/flags: | $(filter deps deps-%,$(MAKECMDGOALS))
 endif
 
 # The public headers, one a line.
@@ -396,6 +426,8 @@ help:
 	@echo 'make portable     ARCH=portable: the same bits from several compilers, processors, C libraries (make deps-portable)'
 	@echo 'make bare         the commands of README on a bare Debian 13 and 12, in containers (make deps-bare; as root)'
 	@echo 'make slurm        a sweep over a Slurm of two nodes, started here, one of which is lost (make deps-slurm; as root)'
+	@echo 'make dist         what can be had without building it, into dist/: page, static programs, packages (make deps-dist)'
+	@echo 'make dist-test    trains, draws and views with all of it in bare containers without a network (as root)'
 	@echo 'make bench        a training step beside PyTorch and JAX (TORCH=, JAX=: their pythons; BENCH="--threads 2")'
 	@echo 'make torture      2000 kills, 10000 power losses, hostile names, full disks (KILLS=, STATES=)'
 	@echo 'make fuzz         clang and libFuzzer on the readers of files and options (RUNS=)'
@@ -404,8 +436,9 @@ help:
 	@echo 'make install      program, library, headers and man page into PREFIX (/usr/local), staged in DESTDIR'
 	@echo 'make uninstall    removes them'
 	@echo 'make clean        removes $(B)/'
-	@echo 'Variables: ONCE=1 (make test: each test in one precision) CC CFLAGS LDFLAGS ARCH=native|portable|x86-64-v3|... PLAIN=1 (ops by plain loops alone) PREFIX DESTDIR WERROR=1 V=1'
+	@echo 'Variables: ONCE=1 (make test: each test in one precision) CC CFLAGS LDFLAGS (-static: one file) ARCH=native|portable|x86-64-v3|... PLAIN=1 (ops by plain loops alone) PAGE_INSIDE=FILE (qkv view needs no page beside it) PREFIX DESTDIR WERROR=1 V=1'
 
-.PHONY: all size objects page install uninstall test pinned pictures portable accuracy coverage covered bench torture fuzz referee demo check clean deps deps-check deps-page deps-sanitize deps-portable deps-bare deps-slurm bare slurm headers help FORCE
+.PHONY: all size objects page install uninstall test pinned pictures portable accuracy coverage covered bench torture fuzz referee demo check clean deps deps-check deps-page deps-sanitize deps-portable deps-bare deps-slurm bare slurm headers help FORCE deps-dist dist dist-test
 .SECONDARY:
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+# Not those of the containers of `make bare`.
+-include $(shell find $(B) -name bare -prune -o -name '*.d' -type f -print 2>/dev/null)

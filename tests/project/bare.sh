@@ -5,52 +5,13 @@
 # and to leave what it says. What could not be tried has failed.
 #
 # As root. Variables: RELEASES (trixie bookworm), COMMANDS (demo page check test), MIRROR (the one that apt
-# uses here), AT (build/bare; it takes some 5 GB), KEEP=1 (takes containers that are there). Whatever apt is
-# told here about proxies, certificates and dates it is told there, too.
+# uses here), AT (build/bare; it takes some 5 GB), KEEP=1 (takes containers that are there).
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 RELEASES=${RELEASES:-trixie bookworm} AT=${AT:-build/bare} KEEP=${KEEP:-0}
 COMMANDS=${COMMANDS:-demo page check test}
-MIRROR=${MIRROR:-$(apt-get indextargets --format '$(ORIGIN) $(SITE)' 2>/dev/null |
-    awk '$1 == "Debian" && $2 !~ /security/ { print $2; exit }')}
-
-lacking=
-for tool in debootstrap chroot unshare git mount; do
-    command -v $tool >/dev/null 2>&1 || lacking="$lacking $tool"
-done
-[ -z "$lacking" ] || { echo "bare: not found:$lacking (make deps-bare)"; exit 1; }
-[ "$(id -u)" = 0 ] || { echo "bare: a container is made by root; please run it as root"; exit 1; }
-[ -n "$MIRROR" ] || { echo "bare: which mirror? MIRROR=http://..."; exit 1; }
-unshare --mount --pid --fork true 2>/dev/null ||
-    { echo 'bare: unshare --mount --pid is not allowed here'; exit 1; }
-
-# inside ROOT COMMAND: /dev, /proc and /sys are mounted for it alone, and gone when it ends, whichever way.
-inside() {
-    unshare --mount --pid --fork --kill-child sh -c '
-        mount --rbind /dev "$1/dev" && mount -t proc proc "$1/proc" && mount --rbind /sys "$1/sys" &&
-            mount -t tmpfs tmpfs "$1/dev/shm" || exit 1
-        exec chroot "$1" env -i HOME=/root TERM=dumb PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -c "$2"' \
-        inside "$1" "$2" </dev/null
-}
-
-# hand_on ROOT: what apt needs here to reach the mirror.
-hand_on() {
-    [ ! -e /etc/resolv.conf ] || cp -L /etc/resolv.conf "$1/etc/resolv.conf"
-    apt-config dump | grep -E '^Acquire::(http|https|ftp|Check-)' | grep -v ' "";$' \
-        >"$1/etc/apt/apt.conf.d/90here"
-    for certificates in /usr/local/share/ca-certificates /etc/ssl/certs/ca-certificates.crt; do
-        [ -e $certificates ] || continue
-        mkdir -p "$1${certificates%/*}" && cp -rL $certificates "$1${certificates%/*}" || return 1
-    done
-}
-
-# container ROOT: is there afterwards.
-container() {
-    if [ "$KEEP" = 1 ] && [ -e "$1/ready" ]; then return 0; fi
-    rm -rf --one-file-system "$1" && mkdir -p "$1" &&
-        debootstrap --variant=minbase "${1##*/}" "$1" "$MIRROR" && hand_on "$1" &&
-        inside "$1" 'apt-get update -qq && apt-get install -y -qq make git' && touch "$1/ready"
-}
+. tests/lib/container.sh
+able bare deps-bare git
 
 # What is run, and what must have come of it.
 command_of() {
@@ -92,7 +53,7 @@ done
 AT=$(mkdir -p "$AT" && cd "$AT" && pwd) || exit 1
 wrong=0 tried=0
 for release in $RELEASES; do
-    if ! container "$AT/$release" >"$AT/$release.log" 2>&1; then
+    if ! container "$AT/$release" "$release" 'make git' >"$AT/$release.log" 2>&1; then
         tail -n 3 "$AT/$release.log"
         echo "FAILED  $release: the container did not start ($AT/$release.log)"
         wrong=$((wrong + 1))

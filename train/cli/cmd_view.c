@@ -19,13 +19,24 @@ typedef struct {
     long at;          // -1: the newest
 } request;
 
+#ifdef QKV_PAGE  // of the Makefile's PAGE_INSIDE
+#define PAGE_PLACE "inside the program"
+extern const char cli_page[];
+__asm__(".pushsection .rodata\n.global cli_page\ncli_page: .incbin \"" QKV_PAGE
+        "\"\n.byte 0\n.popsection");
+static const char *const inside = cli_page;
+#else
+#define PAGE_PLACE "beside the program"
+static const char *const inside = NULL;
+#endif
+
 static const cli_option options[] = {
     CLI_FILE(request, out, "out", "the file to write", .def = "RUN/view.html"),
     CLI_INT(request, at, "at", "STEP", -1, 0, 1000000000, "the step at which it opens",
             .def = "the newest"),
     CLI_OPTION_DATA(request, state),
     CLI_FILE(request, page, "page", "the page without a run, as `make page` builds it",
-             .def = "beside the program"),
+             .def = PAGE_PLACE),
     CLI_END};
 
 /* ---- the page without a run ---- */
@@ -49,15 +60,18 @@ static bool find_page(char path[QKV_IO_PATH]) {
 static int read_page(const request *r, char **text, char **at) {
     static const char mark[] = "<script type=\"application/json\" id=\"run\">";
     char path[QKV_IO_PATH], error[QKV_IO_ERROR], shown[200];
-    void *data;
+    void *data = NULL;
     size_t n;
-    if (!r->page && !find_page(path))
+    if (!r->page && !inside && !find_page(path))
         return cli_error(CLI_FAILED, "view",
                          "the page is not there: `make page` builds it beside the program, `make "
                          "install` puts it into share/qkv, --page names another");
-    if (r->page) snprintf(path, sizeof path, "%s", r->page);
-    if (qkv_io_read_file(&cli_files, NULL, path, MOST_PAGE, &data, &n, error) != QKV_IO_OK)
-        return cli_error(CLI_FAILED, "view", "%s", error);
+    if (r->page || !inside) {
+        if (r->page) snprintf(path, sizeof path, "%s", r->page);
+        if (qkv_io_read_file(&cli_files, NULL, path, MOST_PAGE, &data, &n, error) != QKV_IO_OK)
+            return cli_error(CLI_FAILED, "view", "%s", error);
+    } else if (!(data = strdup(inside)))
+        return cli_error(CLI_FAILED, "view", "out of memory");
     *text = data;
     *at = strstr(*text, mark);
     if (*at && strncmp(*at + strlen(mark), "null<", 5) == 0) {

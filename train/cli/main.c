@@ -8,6 +8,11 @@
 #include "train/cli/stop.h"
 #include "train/config/version.h"
 
+#ifndef QKV_COMMIT  // the Makefile says both
+#define QKV_COMMIT "unknown"
+#define QKV_ARCH   "unknown"
+#endif
+
 static const struct {
     const char *name, *operands, *summary;
     int (*run)(int argc, char **argv);
@@ -55,7 +60,8 @@ static int run(int argc, char **argv) {
         return cli_finish(CLI_OK);
     }
     if (strcmp(name, "--version") == 0) {
-        printf("qkv %s (%s, %s)\n", QKV_VERSION, REAL_NAME, QKV_COMPILER);
+        printf("qkv %s (%s, %s, ARCH=%s, commit %s)\n", QKV_VERSION, REAL_NAME, QKV_COMPILER,
+               QKV_ARCH, QKV_COMMIT);
         return cli_finish(CLI_OK);
     }
     for (int i = 0; i < COMMANDS; i++)

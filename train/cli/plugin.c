@@ -251,6 +251,13 @@ static const char *append(const qkv_config_plugin *p) {
 
 int cli_load_plugin(const char *command, const char *path, const qkv_config_plugin **out) {
     const qkv_config_plugin *one = NULL;
+#ifdef QKV_STATIC
+    return cli_error(CLI_FAILED, command,
+                     "--plugin %s: this program is static and loads no plugins; a build of your "
+                     "own (`make`), or "
+                     "the Debian package, does",
+                     path);
+#endif
     int code = load(command, path, &one);
     if (code != CLI_OK || !one) return code;
     const char *twice = append(one);

@@ -154,9 +154,11 @@ static qkv_io_status make_picture(qkv_plot_draft *d, const job *j, const char *p
     file_name(picture, plot, formats[format]);
     if (qkv_plot_draft_has(d, picture)) return QKV_IO_OK;
     if (!j->gnuplot) {
-        qkv_io_fail(why,
-                    "gnuplot is not on PATH; %.200s/%s and its data are ready to be drawn by it",
-                    j->dir, script);
+        qkv_io_fail(
+            why,
+            "gnuplot is not on PATH; %.200s/%s and its data are ready to be drawn by it (maps and "
+            "attention are drawn without it, as text, with --format txt)",
+            j->dir, script);
         return QKV_IO_NO_GNUPLOT;
     }
     qkv_io_status status = run_script(d, j, script, why);

@@ -1,0 +1,113 @@
+#!/bin/sh
+# dist_test.sh - `make dist-test`: does what lies in dist/ work where nothing else is? In a container of each of
+# RELEASES, without a compiler and without a network, each form of the program trains, draws and views, each
+# within LIMIT seconds: the static files in no more than `debootstrap --variant=minbase` puts there; the Debian
+# packages and the wheel (in an environment of its own) beside what they need. The file for aarch64 runs in
+# qemu. All that were built portable must have trained the same numbers.
+#
+# As root. Variables: RELEASES (bookworm trixie), LIMIT (10), MIRROR, AT (build/bare), KEEP=1 (takes containers
+# that are there), DIST (dist).
+set -u
+cd "$(dirname "$0")/.." || exit 1
+RELEASES=${RELEASES:-bookworm trixie} LIMIT=${LIMIT:-10} AT=${AT:-build/bare} KEEP=${KEEP:-0} DIST=${DIST:-dist}
+. tests/lib/container.sh
+able dist-test deps-dist qemu-aarch64 sha256sum timeout
+for file in SHA256SUMS qkv-*-linux-x86_64 qkv-*-linux-x86_64-portable qkv-*-linux-aarch64 qkv_*.deb libqkv-dev_*.deb \
+    qkv-*.whl qkv-*-demo.html; do
+    # shellcheck disable=SC2086 # a pattern
+    [ -n "$(find "$DIST" -maxdepth 1 -name "$file" 2>/dev/null)" ] || { echo "dist-test: there is no $DIST/$file (make dist)"; exit 1; }
+done
+(cd "$DIST" && sha256sum -c --quiet SHA256SUMS) || { echo "dist-test: $DIST is not what SHA256SUMS says"; exit 1; }
+DIST=$(cd "$DIST" && pwd) AT=$(mkdir -p "$AT" && cd "$AT" && pwd) || exit 1
+
+# What each trial runs in /root: $q is the program. It trains the default run, draws, and views it.
+used="set -e
+use() {
+    timeout $LIMIT \$q train --quiet --out run
+    timeout $LIMIT \$q plot run --attention --format txt >drawn
+    grep -q '^attention-keys-swapped' drawn
+    timeout $LIMIT \$q view run
+    grep -q '<script type=\"application/json\" id=\"run\">{' run/view.html
+    awk -F, 'NR > 1 && \$4 > 0.99 { found = 1 } END { exit !found }' run/metrics.csv
+    sed 's/,[^,]*\$//' run/metrics.csv | sha256sum
+}
+alone() {
+    ! command -v cc gcc clang
+    ! grep -v -e '|' -e ' *lo:' /proc/net/dev
+}"
+trial() {
+    echo "$used"
+    case $1 in
+        x86_64 | x86_64-portable | aarch64)
+            echo "q=./qkv && cp dist/qkv-*-linux-$1 qkv"
+            [ "$1" = aarch64 ] || echo 'alone; ! command -v gnuplot'
+            echo "! \$q train --plugin x.c 2>said && grep -q 'is static and loads no plugins' said"
+            ;;
+        deb)
+            echo 'alone; dpkg -i dist/*.deb; q=qkv; [ -e /usr/share/man/man1/qkv.1.gz ]'
+            echo '[ -e /usr/share/bash-completion/completions/qkv ] && [ -d /usr/share/doc/qkv/examples ]'
+            echo 'python3 -c "import ctypes; ctypes.CDLL(\"libqkv.so.0.1\").tensor_arena_new"'
+            echo "qkv-double gradcheck add | grep -q '0 wrong'"
+            ;;
+        wheel)
+            echo 'alone; python3 -m venv --system-site-packages v; v/bin/pip install -q --no-index dist/*.whl'
+            echo 'v/bin/qkv --version; q="v/bin/python -m qkv"'
+            ;;
+    esac
+    echo use
+    # gnuplot is in the container of the packages.
+    [ "$1" != deb ] || echo 'qkv plot run --only loss && [ -s run/plots/loss.png ]'
+}
+
+# try FORM ROOT: in a copy of the container, which is gone afterwards.
+try() {
+    trial "$1" >"$AT/trial.sh"
+    if [ "$1" = aarch64 ]; then # a program without libraries needs no container
+        rm -rf "$AT/here" && mkdir "$AT/here" && ln -s "$DIST" "$AT/here/dist" &&
+            sed 's/^q=.*&&/q="qemu-aarch64 .\/qkv" \&\&/' "$AT/trial.sh" >"$AT/here/trial.sh" &&
+            (cd "$AT/here" && unshare --net env -i PATH="$PATH" sh trial.sh)
+        return
+    fi
+    rm -rf --one-file-system "$2-now" && cp -a "$2" "$2-now" && cp -R "$DIST" "$2-now/root/dist" &&
+        cp "$AT/trial.sh" "$2-now/root" && inside "$2-now" 'cd /root && sh trial.sh' --net
+    status=$?
+    rm -rf --one-file-system "$2-now"
+    return $status
+}
+
+wrong=0 tried=0 portable=''
+# one RELEASE FORM ROOT
+one() {
+    log=$AT/dist-$1-$2.log began=$(date +%s) verdict=ok
+    try "$2" "$3" >"$log" 2>&1 || verdict=FAILED
+    sum=$(sed -n 's/^\([0-9a-f]\{64\}\) .*/\1/p' "$log" | tail -n 1)
+    case $2 in
+        x86_64 | aarch64) ;; # each has rounding of its own
+        *)
+            portable=${portable:-$sum}
+            [ $verdict = FAILED ] || [ "$sum" = "$portable" ] || {
+                echo 'trained other numbers than the portable program before' >>"$log"
+                verdict=FAILED
+            }
+            ;;
+    esac
+    [ $verdict = ok ] || { wrong=$((wrong + 1)); tail -n 20 "$log"; }
+    tried=$((tried + 1))
+    printf '%-7s %5d s  %s: %s (%s)\n' $verdict $(($(date +%s) - began)) "$1" "$2" "$log"
+}
+
+for release in $RELEASES; do
+    bare=$AT/dist-$release with=$AT/dist-$release-with
+    if ! { container "$bare" "$release" '' && container "$with" "$release" \
+        '--no-install-recommends libjansson-dev gnuplot-nox python3 python3-venv python3-numpy'; } >"$bare.log" 2>&1; then
+        tail -n 3 "$bare.log"
+        echo "FAILED  $release: the container did not start ($bare.log)"
+        wrong=$((wrong + 1))
+        continue
+    fi
+    for form in x86_64 x86_64-portable; do one "$release" $form "$bare"; done
+    for form in deb wheel; do one "$release" $form "$with"; done
+done
+one here aarch64 ''
+echo "$tried forms tried, $wrong wrong"
+[ $wrong -eq 0 ] && [ $tried -gt 1 ]
