@@ -2,7 +2,7 @@
 "use strict";
 
 const qkvExample = (page) => {
-    const {make, svg, word, setText, number} = qkvText, {by, state} = page;
+    const {make, svg, word, setText, number} = qkvText, {by, state} = page, {t} = qkvStrings;
     let run = null, words = null, cards = [], answers = new Set(), picked = null, dragged = null;
 
     const symbol = (side, stream, id, of = run) =>
@@ -32,8 +32,7 @@ const qkvExample = (page) => {
         const at = now(a.side, a.stream, a.position), other = now(b.side, b.stream, b.position);
         put(a.side, a.stream, a.position, other);
         put(b.side, b.stream, b.position, at);
-        page.session.change();
-        return true;
+        return page.session.change();
     }
     function pick(place) {
         const old = picked;
@@ -471,6 +470,26 @@ const qkvExample = (page) => {
             {side: run.store, stream: run.roles[role], position: j});
     }
 
+    /* A word in the place of one that stands at a position, of itself at the question's. */
+    function putAt(position, word) {
+        const {streams} = run.sides[0], at = position === undefined ? words.question : position,
+              k = streams.findIndex((s, i) => s.symbols.includes(word) && words.drawn[0][i][at] >= 0);
+        if (k < 0) throw new Error("'" + word + "' cannot stand at position " + at);
+        put(0, k, at, streams[k].symbols.indexOf(word));
+        return page.session.change();
+    }
+    /* What a change does, in words. */
+    const told = ({set, hide, silent, random}) => [
+        ...set.map(([side, stream, position, id]) => t("course.change.words", {
+            before: symbol(side, stream, words.drawn[side][stream][position]) || "–",
+            after: symbol(side, stream, id) || "–"
+        })),
+        ...(hide & 2 ? [t("course.change.hide.values")] : []),
+        ...(hide & 1 ? [t("course.change.hide.keys")] : []),
+        ...(silent >= 0 ? [t("course.change.off", {head: silent})] : []),
+        ...(random ? [t("course.change.random", {matrix: random})] : [])
+    ].join("; ");
+
     window.addEventListener("pointermove", onMove);
     window.addEventListener("pointerup", onUp);
     window.addEventListener("pointercancel", onUp);
@@ -483,6 +502,8 @@ const qkvExample = (page) => {
         swapTwo,
         swapWords,
         putWord,
+        putAt,
+        told,
         exchanges,
         text,
         lesson,

@@ -109,6 +109,7 @@ const qkvPage = (root) => {
     page.maps = qkvMaps(page);
     page.curves = qkvCurves(page);
     page.stories = qkvStories(page);
+    page.course = qkvCourse(page);
     page.files = qkvFiles(page);
     page.player = qkvPlayer(page);
     page.session = qkvSession(page);
@@ -173,6 +174,7 @@ const qkvPage = (root) => {
         page.options.build(page.table, (given) => page.session.start(given));
         page.own.build((given) => page.session.start(given), () => state.given);
         page.stories.build(page.touch.act);
+        page.course.build();
         page.player.controls();
         page.touch.listen();
         page.pair.listen();
