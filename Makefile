@@ -99,7 +99,7 @@ WASM_SRC   := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c $(FAST) layers
   $(addprefix train/run/,checkpoint.c layout.c metrics.c) $(wildcard train/page/*.c train/page/wasm/*.c)
 WASM_OBJ   := $(patsubst %.c,$(B)/wasm/%.o,$(WASM_SRC))
 WASM_CALLS := ${shell sed -n 's/.*[ *]\(qkv_page_[a-z_]*\)(.*;.*/\1/p' train/page/engine.h train/page/lend.h} malloc free
-PAGE_SRC   := $(wildcard train/page/*.html train/page/*.css train/page/*.js)
+PAGE_SRC   := $(wildcard train/page/*.html train/page/*.css train/page/*.js train/page/strings/*.json)
 LESSONS    := $(sort $(wildcard train/page/lessons/*.json))
 
 page: $(B)/qkv.html

@@ -5,11 +5,12 @@
 
 const assert = require("assert/strict"), fs = require("fs"), vm = require("vm");
 const [folder, binary] = process.argv.slice(2);
-const source = ["engine", "inside", "ledger"]
+const source = ["strings", "engine", "inside", "ledger"]
                    .map((name) => fs.readFileSync(folder + "/" + name + ".js", "utf8"))
                    .join("\n");
-const {qkvEngine, qkvInside, qkvLedger} =
-    vm.runInThisContext("(() => {" + source + "\nreturn {qkvEngine, qkvInside, qkvLedger};})()");
+const {qkvStrings, qkvEngine, qkvInside, qkvLedger} = vm.runInThisContext(
+    "(() => {" + source + "\nreturn {qkvStrings, qkvEngine, qkvInside, qkvLedger};})()");
+qkvStrings.add("en", JSON.parse(fs.readFileSync(folder + "/strings/en.json", "utf8")));
 const {sum} = qkvInside;
 
 const MODELS = [

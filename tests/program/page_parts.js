@@ -5,14 +5,29 @@
 const assert = require("assert/strict"), fs = require("fs"), vm = require("vm");
 const folder = process.argv[2], seed = Number(process.argv[3] || 1);
 
-const PARTS = ["draw", "text", "size", "address", "state", "rpc", "rows", "narrate", "curves"];
+const PARTS =
+    ["strings", "draw", "text", "size", "address", "state", "rpc", "rows", "narrate", "curves"];
 const NAMES = [
-    "qkvDraw", "qkvText", "qkvSize", "qkvAddress", "qkvState", "qkvRpc", "qkvFault", "qkvNarrate",
-    "qkvCurves"
+    "qkvStrings", "qkvDraw", "qkvText", "qkvSize", "qkvAddress", "qkvState", "qkvRpc", "qkvFault",
+    "qkvNarrate", "qkvCurves"
 ];
 const source = PARTS.map((name) => fs.readFileSync(folder + "/" + name + ".js", "utf8")).join("\n");
-const {qkvDraw, qkvText, qkvSize, qkvAddress, qkvState, qkvRpc, qkvFault, qkvNarrate, qkvCurves} =
-    vm.runInThisContext("(() => {" + source + "\nreturn {" + NAMES.join(", ") + "};})()");
+const {
+    qkvStrings,
+    qkvDraw,
+    qkvText,
+    qkvSize,
+    qkvAddress,
+    qkvState,
+    qkvRpc,
+    qkvFault,
+    qkvNarrate,
+    qkvCurves
+} = vm.runInThisContext("(() => {" + source + "\nreturn {" + NAMES.join(", ") + "};})()");
+
+const table = (name) => JSON.parse(fs.readFileSync(folder + "/strings/" + name + ".json", "utf8"));
+qkvStrings.add("en", table("en"));
+qkvStrings.add("zh", table("zh"), table("engine.zh"));
 
 const tests = {};
 const same = (a, b, why) =>

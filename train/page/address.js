@@ -27,6 +27,7 @@ const qkvAddress = (() => {
         bar: "",
         inside: "",
         of: "",
+        lang: "",
         ...unchanged()
     });
 
@@ -166,6 +167,14 @@ const qkvAddress = (() => {
                     s.bar = oneOf("bar", v, BARS);
                 }
             }
+        ],
+        [
+            "lang", {
+                to: (s) => s.lang,
+                from: (s, v) => {
+                    s.lang = oneOf("lang", v, qkvStrings.names);
+                }
+            }
         ]
     ]);
 
@@ -201,11 +210,11 @@ const qkvAddress = (() => {
 
     /* What of the page is shown, of an address of which the rest may be wrong. */
     function shape(hash) {
-        const parts = hash.replace(/^#/, "").split("&").filter((p) => /^(show|bar)=/.test(p));
+        const parts = hash.replace(/^#/, "").split("&").filter((p) => /^(show|bar|lang)=/.test(p));
         try {
-            const {show, bar} = read(parts.join("&"));
-            return {show, bar};
-        } catch (e) { return {show: [], bar: ""}; }
+            const {show, bar, lang} = read(parts.join("&"));
+            return {show, bar, lang};
+        } catch (e) { return {show: [], bar: "", lang: ""}; }
     }
 
     /* What an address says of a run can be checked once that is open; a sentence, or "". */

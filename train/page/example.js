@@ -230,7 +230,7 @@ const qkvExample = (page) => {
             strip.append(row);
             box.append(strip);
         }
-        by("example-name").textContent = "held-out example " + state.example;
+        named();
         const exchangeable = run.roles.key >= 0 && run.entries > 1;
         by("swap-keys").hidden = by("swap-values").hidden = !exchangeable;
         by("hide-keys-box").hidden = by("hide-values-box").hidden =
@@ -494,10 +494,14 @@ const qkvExample = (page) => {
     window.addEventListener("pointerup", onUp);
     window.addEventListener("pointercancel", onUp);
 
+    const named = () => setText(by("example-name"), t("example.name", {n: state.example}));
+
     return {
         build,
         show,
         again: show,
+        named,
+        retell: (described) => build(described, words),
         showWords,
         swapTwo,
         swapWords,

@@ -6,7 +6,7 @@
 const qkvPanels = [];
 
 const qkvPage = (root) => {
-    const {make, setText} = qkvText;
+    const {make, setText} = qkvText, {t, said} = qkvStrings;
     const by = (id) => root.getElementById(id), body = root.body || root.host;
     const page = {root, body, by, state: qkvState(), run: null, table: null, shown: null};
     const {state} = page;
@@ -60,8 +60,8 @@ const qkvPage = (root) => {
     /* What went wrong while a frame was drawn. */
     page.failed = (e) => {
         if (e instanceof qkvFault) return;
-        page.trouble("This step cannot be shown: " + e.message + ".", [
-            "Start again from step 0",
+        page.trouble(t("fault.frame", {why: e.message}), [
+            t("fault.zero"),
             () => {
                 state.undo();
                 state.ask = state.head = -1;
@@ -86,7 +86,9 @@ const qkvPage = (root) => {
     page.baseOf = (given) =>
         page.run && page.taskOf(given) === page.run.options.task ? page.run.base : {};
     page.summary = () =>
-        (page.table.tasks.find((t) => t.name === page.run.options.task) || {summary: ""}).summary;
+        said((page.table.tasks.find((one) => one.name === page.run.options.task) || {
+                 summary: ""
+             }).summary);
 
     /* In a frame made of text (srcdoc) there is no address: the frame's name stands for it. */
     page.inText = location.href === "about:srcdoc";
@@ -100,8 +102,23 @@ const qkvPage = (root) => {
         }
     };
 
+    /* All that is computed of words, in a language that was chosen just now. */
+    page.retell = () => {
+        if (!page.run) return;
+        page.options.show(page.run);
+        page.own.show(page.run);
+        page.stories.retell();
+        page.pair.retell();
+        for (const panel of page.panels)
+            if (panel.retell) panel.retell(page.run);
+        page.session.foot();
+        page.player.forget();
+        page.player.request();
+    };
+
     /* ---- its parts ---- */
 
+    page.language = qkvLanguage(page);
     page.options = qkvOptions(page);
     page.own = qkvOwn(page);
     page.example = qkvExample(page);
@@ -150,7 +167,7 @@ const qkvPage = (root) => {
         try {
             return JSON.parse(by("run").textContent);
         } catch (e) {
-            page.trouble("The run in this page cannot be read: " + e.message + ".");
+            page.trouble(t("fault.brought", {why: e.message}));
             return null;
         }
     }
@@ -159,17 +176,12 @@ const qkvPage = (root) => {
         const address = page.address();
         Object.assign(state, qkvAddress.shape(address));
         page.show.apply();
-        if (!hasVectors())
-            return page.trouble(
-                "This browser has no WebAssembly with SIMD, which the engine is made of. Chromium and Firefox have it since 2021, Safari since 16.4.");
-        if (typeof DecompressionStream !== "function")
-            return page.trouble(
-                "This browser cannot unpack the engine: it has no DecompressionStream. Chrome and Edge have it since version 80, Safari since 16.4, Firefox since 113.");
+        if (!hasVectors()) return page.trouble(t("browser.simd"));
+        if (typeof DecompressionStream !== "function") return page.trouble(t("browser.inflate"));
         try {
             page.table = await page.rpc.open();
         } catch (e) {
-            return page.trouble(
-                "The engine cannot be started: " + e.message + ".", ["Try again", begin]);
+            return page.trouble(t("fault.start", {why: e.message}), [t("again"), begin]);
         }
         page.options.build(page.table, (given) => page.session.start(given));
         page.own.build((given) => page.session.start(given), () => state.given);
@@ -182,6 +194,7 @@ const qkvPage = (root) => {
         page.curves.listen(page.player.goTo);
         page.files.build();
         page.screen.listen();
+        page.language.listen();
         addEventListener("hashchange", () => {
             if (location.hash.slice(1) !== state.address()) page.session.fromAddress(location.hash);
         });

@@ -320,5 +320,5 @@ const qkvMaps = (page) => {
     /* Is there an attention of that name? "": the first one. */
     const has = (kind) => kind === "" || kindsOf().includes(kind);
 
-    return {build, show, again, listen, has};
+    return {build, retell: build, show, again, listen, has};
 };

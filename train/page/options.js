@@ -53,8 +53,9 @@ const qkvOptions = (page) => {
     /* What can be chosen depends on the task. */
     function fill() {
         const form = by("options");
-        if (made === run.options.task) return;
-        made = run.options.task;
+        const now = run.options.task + " " + qkvStrings.lang;
+        if (made === now) return;
+        made = now;
         form.replaceChildren();
         for (const o of run.table) {
             if (o.kind === "section") {

@@ -3,15 +3,16 @@
 "use strict";
 
 const qkvPair = (page) => {
-    const {by, state} = page, {make, setText} = qkvText;
+    const {by, state} = page, {make, setText} = qkvText, {t, said} = qkvStrings;
     let rpc = null, run = null, words = null, shared = true, rows = qkvRows(), name = "B",
         from = -1;
 
     /* What differs, in a few words: "B (tie qk)", "B (from step 170, lr 0.01)". */
     function nameOf({from: step, given}) {
-        const parts = Object.entries(given).map(([option, v]) => option + " " + (v || "none"));
-        if (step >= 0) parts.unshift("from step " + step);
-        return "B (" + parts.join(", ") + ")";
+        const parts =
+            Object.entries(given).map(([option, v]) => option + " " + (v || t("pair.none")));
+        if (step >= 0) parts.unshift(t("pair.from", {step}));
+        return t("pair.name", {parts: qkvStrings.list(parts)});
     }
 
     function end() {
@@ -50,7 +51,7 @@ const qkvPair = (page) => {
             if (mine !== rpc) return "";
             end();
             state.beside = null;
-            const why = "There is no run beside this one: " + e.message + ".";
+            const why = t("pair.refused", {why: e.message});
             page.trouble(why);
             return why;
         } finally { page.rest(); }
@@ -58,9 +59,9 @@ const qkvPair = (page) => {
     function fault(e) {
         end();
         page.trouble(
-            "The run beside this one stopped: " + e.message + ".",
-            ["Start it again", () => begin().then(() => page.player.request())],
-            ["One run only", only]);
+            t("pair.stopped", {why: e.message}),
+            [t("pair.again"), () => begin().then(() => page.player.request())],
+            [t("pair.only"), only]);
     }
     function only() {
         state.beside = null;
@@ -102,12 +103,12 @@ const qkvPair = (page) => {
             const f = await mine.call(
                 "frame", {...asked, to, rows: rows.taken, view: {head, map}, wants: {}});
             if (mine !== rpc) return null;
-            if (f.trouble) page.trouble(name + ": " + f.trouble);
+            if (f.trouble) page.trouble(t("named", {name, what: f.trouble}));
             if (f.end < run.steps) run.steps = f.end;
             rows.add(f.rows, from);
             return {...f, late: !f.trouble && f.step !== Math.min(to, run.steps)};
         } catch (e) {
-            if (!(e instanceof qkvFault)) page.trouble(name + ": " + e.message);
+            if (!(e instanceof qkvFault)) page.trouble(t("named", {name, what: e.message}));
             return null;
         } finally { page.rest(); }
     }
@@ -129,7 +130,11 @@ const qkvPair = (page) => {
 
     function line() {
         by("pair").hidden = !run;
-        if (run) setText(by("pair-name"), name);
+        if (run) {
+            const [before, after] = t("pair.line", {name: "\n"}).split("\n");
+            by("pair-line")
+                .replaceChildren(before, make("b", {id: "pair-name", text: name}), after);
+        }
         by("beside").open = false;
     }
     function value(option) {
@@ -145,7 +150,9 @@ const qkvPair = (page) => {
             option === "seed"                       ? String(Number(now) + 1) :
                                                       now;
         by("beside-value").replaceWith(field);
-        setText(by("beside-help"), o.help + " (now " + (now || "nothing") + ")");
+        setText(
+            by("beside-help"),
+            t("beside.now", {help: said(o.help), value: now || t("beside.nothing")}));
     }
     function choose() {
         const list = by("beside-option"), old = list.value || "seed";
@@ -155,8 +162,8 @@ const qkvPair = (page) => {
         value(list.value);
         setText(
             by("beside-branch"),
-            state.step && state.step < page.run.steps ? "a branch from step " + state.step :
-                                                        "a branch from here");
+            state.step && state.step < page.run.steps ? t("beside.branch", {step: state.step}) :
+                                                        t("beside.here"));
         by("beside-start").value = "0";
         by("beside-start").options[1].disabled = !state.step || state.step >= page.run.steps;
     }
@@ -182,8 +189,15 @@ const qkvPair = (page) => {
             " --out A\n" + state.command({from: "A@" + from, ...state.beside.given});
     }
 
+    function retell() {
+        if (!run) return;
+        name = nameOf(state.beside);
+        line();
+    }
+
     return {
         begin,
+        retell,
         commands,
         change,
         frame,

@@ -2,7 +2,7 @@
 "use strict";
 
 const qkvSession = (page) => {
-    const {by, state} = page;
+    const {by, state} = page, {t} = qkvStrings;
     let current = null, good = null, recovering = false;
 
     /* Begins a run with these options; a bad one is answered in words, which are returned, and the old run stays.
@@ -12,8 +12,8 @@ const qkvSession = (page) => {
         if (warning) {
             if (!page.run) await start({});
             page.trouble(
-                warning, ["Set it up", again || (() => start(given, {keep, agreed: true}))],
-                ["Keep this run", () => page.trouble("")]);
+                warning, [t("large.go"), again || (() => start(given, {keep, agreed: true}))],
+                [t("large.keep"), () => page.trouble("")]);
             return warning;
         }
         try {
@@ -49,10 +49,20 @@ const qkvSession = (page) => {
         for (const panel of page.panels) panel.build(run, words);
         const {brought} = page;
         if (brought && sameRun(brought)) page.curves.bring(brought.metrics);
-        by("foot").textContent = run.options.task + ": " + page.summary() + ". " +
-            run.learned.toLocaleString("en") + " numbers learn. The engine is qkv " +
-            page.table.version +
-            " compiled to WebAssembly: it trains the same bits as a native build with ARCH=portable.";
+        foot();
+    }
+    function foot() {
+        const {run} = page;
+        const places = {
+            task: run.options.task,
+            summary: page.summary(),
+            learned: run.learned.toLocaleString("en"),
+            version: page.table.version
+        };
+        by("foot").textContent = t("foot", places);
+        if (current.brought)
+            by("foot").append(
+                t("foot.brought", {name: page.brought.name, n: page.brought.checkpoints.length}));
     }
     const sameRun = ({options}) => options &&
         Object.entries(options).every(
@@ -86,16 +96,15 @@ const qkvSession = (page) => {
         }
         page.example.showWords(words);
         state.example = words.number;  // of the last one the next is the first
-        by("example-name").textContent = "held-out example " + state.example;
+        page.example.named();
         by("previous-example").disabled = state.example === 0;
         page.player.forget();
         await page.pair.change().catch((e) => page.refused(e));
         await page.player.request();
     }
 
-    const unknown = (what, name, all) => all.has(name) ?
-        "" :
-        "the address says " + what + "=" + name + ", but this run has no such " + what;
+    const unknown = (what, name, all) =>
+        all.has(name) ? "" : t("address.unknown", {name: what, value: name});
 
     /* The run that the address gives: the one that is open, if that has its options. */
     async function fromAddress(address, agreed = false) {
@@ -112,6 +121,7 @@ const qkvSession = (page) => {
             state.read(address);
         } catch (e) { return fallBack(e.message); }
         page.show.apply();
+        page.language.follow();
         if (state.lesson && !page.course.has(state.lesson))
             return fallBack("the address says lesson=" + state.lesson + ", but there is no such lesson or card");
         if (state.lesson) {
@@ -160,7 +170,7 @@ const qkvSession = (page) => {
         state.ask = state.head = -1;
         state.step = value.step;
         await change();
-        page.tell("'" + name + "' is open at step " + value.step + ".");
+        page.tell(t("opened", {name, step: value.step}));
     }
 
     /* The run that qkv view put into the page: its rows, and its states by checkpoint. */
@@ -175,10 +185,9 @@ const qkvSession = (page) => {
                 (await call("restore", {name: brought.name, file: page.bytes(c), same: true})).step;
         await opened(run, brought.name);
         if (brought.at < run.step) page.player.goTo(brought.at);
-        document.title = "qkv: " + brought.name;
-        by("foot").append(
-            " This is the run " + brought.name + " with " + brought.checkpoints.length +
-            " of its states; steps between them are computed here again, and may differ from it in the last digits if its program was built otherwise than with ARCH=portable.");
+        document.title = t("title.run", {name: brought.name});
+        current.brought = true;
+        foot();
     }
 
     /* ---- after a fault ---- */
@@ -207,20 +216,18 @@ const qkvSession = (page) => {
             }
             recovering = false;
             const back = [
-                "Go back to step " + step,
+                t("fault.back", {step}),
                 () => {
                     page.trouble("");
                     page.player.goTo(step);
                 }
             ];
             page.trouble(
-                (stopped ? "Stopped. " : "The engine stopped: " + why + ". ") +
-                    "It was started again with the last run that worked.",
+                stopped ? t("fault.again") : t("fault.stopped", {why}),
                 ...(step && good ? [back] : []));
         } catch (e) {
             page.trouble(
-                "The engine cannot be started: " + e.message + ".",
-                ["Try again", () => recover(why, stopped)]);
+                t("fault.start", {why: e.message}), [t("again"), () => recover(why, stopped)]);
         } finally {
             recovering = false;
             page.rest();
@@ -234,6 +241,7 @@ const qkvSession = (page) => {
     return {
         start,
         change,
+        foot,
         works,
         fromAddress,
         opened,

@@ -314,7 +314,8 @@ const qkvStories = (page) => {
         if (at) at.scrollIntoView();
     }
 
+    const retell = () => tell(state.story, false);
     const has = (name) => name === "" || Object.hasOwn(stories, name);
 
-    return {build, has, tell, dialog, findings, stories};
+    return {build, has, retell, tell, dialog, findings, stories};
 };

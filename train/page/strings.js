@@ -2,19 +2,76 @@
 "use strict";
 
 const qkvStrings = (() => {
-    const tables = {};
+    const TAGS = {en: "en", zh: "zh-CN"}, tables = {}, sentences = {};
     let lang = "en";
-    const add = (name, table) => {
+
+    /* Of each language its table, and one from the engine's own English sentences to its words for them. */
+    function add(name, table, engine = {}) {
         tables[name] = {...tables[name], ...table};
+        sentences[name] = Object.entries(engine).map(
+            ([english, own]) => ({english, own, places: places(english), pattern: null}));
+    }
+    const places = (text) => [...text.matchAll(/\{(\w+)/g)].map((m) => m[1]);
+
+    /* "{n} steps": the place n; "{n|step|steps}": the one or the other word, as n is 1 or not. */
+    const fill = (text, given) => text.replace(
+        /\{(\w+)(?:\|([^|}]*)\|([^|}]*))?\}/g,
+        (all, name, one, many) =>
+            (one === undefined     ? String(given[name]) :
+                 given[name] === 1 ? one :
+                                     many));
+
+    /* The text of a key, with what is given in its places. */
+    function t(key, given = {}) {
+        const own = tables[lang] || {}, text = Object.hasOwn(own, key) ? own[key] : tables.en[key];
+        return text === undefined ? key : fill(text, given);
+    }
+    const has = (key) => Object.hasOwn(tables.en, key);
+
+    /* A sentence of the engine's in this language, or as it is. */
+    function said(english) {
+        for (const s of sentences[lang] || []) {
+            if (s.english === english) return s.own;
+            if (!s.places.length) continue;
+            s.pattern = s.pattern ||
+                new RegExp("^" +
+                               s.english.replace(/[.*+?^$()|[\]\\]/g, "\\$&")
+                                   .replace(/\{\w+\}/g, "(.*?)") +
+                               "$",
+                           "s");
+            const found = s.pattern.exec(english);
+            if (found)
+                return fill(s.own, Object.fromEntries(s.places.map((p, i) => [p, found[i + 1]])));
+        }
+        return english;
+    }
+
+    /* "a, b or c". */
+    const either = (all) => all.length < 2 ?
+        all.join("") :
+        t("list.or", {some: list(all.slice(0, -1)), last: all[all.length - 1]});
+    const list = (all) => all.join(t("list.comma"));
+
+    /* The language of a tag as browsers give it, "zh-Hans-CN"; "": none of ours. */
+    const known = (tag) => {
+        const name = String(tag || "").toLowerCase().split(/[-_]/)[0];
+        return Object.hasOwn(TAGS, name) ? name : "";
     };
-    const t = (key, given = {}) => (tables[lang][key] || tables.en[key] || key).replace(/\{(\w+)\}/g, (all, n) => String(given[n]));
+
     return {
         add,
         t,
+        has,
+        said,
+        list,
+        either,
+        known,
+        /* What is written in each language: {en: ..., zh: ...}. */
         pick: (each) => (each[lang] === undefined ? each.en : each[lang]),
         use(name) { lang = name; },
         get lang() { return lang; },
-        names: ["en", "zh"],
+        get tag() { return TAGS[lang]; },
+        names: Object.keys(TAGS),
         tables
     };
 })();

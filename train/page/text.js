@@ -2,6 +2,8 @@
 "use strict";
 
 const qkvText = (() => {
+    const {t} = qkvStrings;
+
     /* An element; attributes by name, "text" its text, "on..." listeners. */
     function make(tag, attributes = {}, ...children) {
         const e = document.createElement(tag);
@@ -14,8 +16,26 @@ const qkvText = (() => {
                 e.setAttribute(name, value === true ? "" : value);
         }
         e.append(...children.filter((c) => c !== null));
+        if (KEYS.some((key) => e.dataset[key])) put(e);
         return e;
     }
+
+    /* The words of an element, by the keys that it has: data-t its text, before what else is in it, data-label what it is
+     * called where it is not seen, data-tip what is said under the pointer. */
+    const KEYS = ["t", "label", "tip"];
+    function put(e) {
+        const {t: text, label, tip} = e.dataset, own = text && t(text), first = e.firstChild;
+        if (label) e.setAttribute("aria-label", t(label));
+        if (tip) e.title = t(tip);
+        if (!text) return;
+        if (first && first.nodeType === Node.TEXT_NODE)
+            first.data = e.firstElementChild ? own + " " : own;
+        else
+            e.prepend(first ? own + " " : own);
+    }
+    const words = (root) =>
+        root.querySelectorAll(KEYS.map((key) => "[data-" + key + "]").join()).forEach(put);
+
     const svg = (tag, attributes) => {
         const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
         for (const [name, value] of Object.entries(attributes)) e.setAttribute(name, value);
@@ -129,5 +149,5 @@ const qkvText = (() => {
         return out;
     }
 
-    return {make, svg, word, setText, number, percent, csv, markdown, claims};
+    return {make, words, svg, word, setText, number, percent, csv, markdown, claims};
 })();
