@@ -1,10 +1,11 @@
-/* cmd_view.c - qkv view: a run as one HTML file, the page with the run in it. */
+/* cmd_view.c - qkv view: a run, or a lesson, as one HTML file, the page with that in it. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "train/cli/lesson.h"
 #include "train/cli/open.h"
 #include "train/cli/progress.h"
 
@@ -12,13 +13,14 @@
 enum { MOST_BYTES = 48 << 20, MOST_STATES = 64, MOST_PAGE = 64 << 20 };
 
 typedef struct {
-    const char *out, *page;
+    const char *out, *page, *lesson;
     cli_state state;  // its newest; where its data are
     long at;          // -1: the newest
 } request;
 
 static const cli_option options[] = {
-    CLI_FILE(request, out, "out", "the file to write", .def = "RUN/view.html"),
+    CLI_FILE(request, out, "out", "the file to write", .def = "RUN/view.html, or lesson.html"),
+    CLI_FILE(request, lesson, "lesson", "a lesson of your own: the page opens with it"),
     CLI_INT(request, at, "at", "STEP", -1, 0, 1000000000, "the step at which it opens",
             .def = "the newest"),
     CLI_OPTION_DATA(request, state),
@@ -184,15 +186,16 @@ static char *without_tags(char *text) {
     return safe;
 }
 
-/* {name, at, config, files, metrics, checkpoints} */
+/* {name, at, config, files, metrics, checkpoints, lesson} */
 static char *describe(const char *dir, qkv_trainer *t, json_t *data, json_t *metrics, int latest,
-                      long at) {
+                      long at, json_t *lesson) {
     char shown[QKV_IO_PATH];
     char *config = qkv_config_to_json(qkv_trainer_config(t));
     json_t *root = json_pack(
         "{s:s, s:I, s:o, s:o, s:o, s:o}", "name", qkv_io_printable(dir, shown, sizeof shown), "at",
         (json_int_t)(at < 0 ? latest : at), "config", config ? json_loads(config, 0, NULL) : NULL,
         "files", data, "metrics", metrics, "checkpoints", checkpoints(dir, latest));
+    if (lesson) json_object_set(root, "lesson", lesson);
     char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(root);
     free(config);
@@ -201,7 +204,8 @@ static char *describe(const char *dir, qkv_trainer *t, json_t *data, json_t *met
 
 /* ---- the file ---- */
 
-static int write_view(const char *path, const char *page, const char *at, const char *run) {
+static int write_view(const char *what, const char *path, const char *page, const char *at,
+                      const char *run) {
     char error[QKV_IO_ERROR], shown[QKV_IO_PATH];
     size_t before = (size_t)(at - page), n = strlen(run);
     const char *rest = at + strlen("null");
@@ -216,12 +220,25 @@ static int write_view(const char *path, const char *page, const char *at, const 
     free(all);
     if (!ok) return cli_error(CLI_FAILED, "view", "%s", error);
     cli_progress_end();
-    fprintf(device ? stderr : stdout, "The run is in %s; any browser opens it.\n",
+    fprintf(device ? stderr : stdout, "The %s is in %s; any browser opens it.\n", what,
             qkv_io_printable(path, shown, sizeof shown));  // stdout may be where it went
     return CLI_OK;
 }
 
-static int view(const char *dir, const request *r, qkv_trainer *t, int latest) {
+/* The page with a lesson and without a run. */
+static int view_lesson(const request *r, json_t *lesson) {
+    char *page = NULL, *at = NULL;
+    json_t *root = json_pack("{s:O}", "lesson", lesson);
+    char *text = without_tags(root ? json_dumps(root, JSON_COMPACT) : NULL);
+    int code = text ? read_page(r, &page, &at) : cli_error(CLI_FAILED, "view", "out of memory");
+    if (at) code = write_view("lesson", r->out ? r->out : "lesson.html", page, at, text);
+    json_decref(root);
+    free(text);
+    if (at) tensor_malloc.release(NULL, page);
+    return code;
+}
+
+static int view(const char *dir, const request *r, json_t *lesson, qkv_trainer *t, int latest) {
     char path[QKV_IO_PATH], error[QKV_IO_ERROR], *page = NULL, *at = NULL;
     if (sizeof(real) != sizeof(float))
         return cli_error(CLI_FAILED, "view", "the page computes in single precision only");
@@ -236,28 +253,41 @@ static int view(const char *dir, const request *r, qkv_trainer *t, int latest) {
     json_t *data = files(qkv_trainer_config(t));
     json_t *metrics = data ? metrics_of(dir) : NULL;
     if (!metrics) return json_decref(data), tensor_malloc.release(NULL, page), CLI_FAILED;
-    char *run = describe(dir, t, data, metrics, latest, r->at);
-    code = run ? write_view(r->out ? r->out : path, page, at, run)
+    char *run = describe(dir, t, data, metrics, latest, r->at, lesson);
+    code = run ? write_view("run", r->out ? r->out : path, page, at, run)
                : cli_error(CLI_FAILED, "view", "out of memory");
     free(run);
     tensor_malloc.release(NULL, page);
     return code;
 }
 
-int cli_view(int argc, char **argv) {
+/* The page with a run, and a lesson if there is one. */
+static int view_run(const char *run, const request *r, json_t *lesson) {
     char error[QKV_IO_ERROR];
-    request r = {.state = {.at = QKV_RUN_NEWEST}};
-    const char *run;
-    bool done;
-    int code = cli_read_run(argc, argv, options, &r, &run, &done);
-    if (code != CLI_OK || done) return code;
     qkv_run_progress progress;
     qkv_io_status status;
     cli_progress_begin("view", false);
-    const qkv_run_opening o = cli_opening(run, &r.state);
+    const qkv_run_opening o = cli_opening(run, &r->state);
     qkv_trainer *t = qkv_run_open_at(&cli_files, &o, &progress, &status, error);
     if (!t) return cli_error(cli_code(status), "view", "%s", error);
-    code = view(run, &r, t, progress.step);
+    int code = view(run, r, lesson, t, progress.step);
     qkv_trainer_free(t);
+    return code;
+}
+
+int cli_view(int argc, char **argv) {
+    char error[QKV_IO_ERROR];
+    request r = {.state = {.at = QKV_RUN_NEWEST}};
+    bool done;
+    int first = 0, code = cli_read(argc, argv, options, &r, &first, &done);
+    const char *run = argv[first];
+    if (code != CLI_OK || done) return code;
+    if (argc - first > 1 || (argc == first && !r.lesson))
+        return cli_error(CLI_USAGE, "view", "one run directory is needed, %d are given",
+                         argc - first);
+    json_t *lesson = r.lesson ? cli_lesson_read(r.lesson, error) : NULL;
+    if (r.lesson && !lesson) return cli_error(CLI_FAILED, "view", "%s", error);
+    code = run ? view_run(run, &r, lesson) : view_lesson(&r, lesson);
+    json_decref(lesson);
     return code;
 }

@@ -21,6 +21,7 @@ const qkvAddress = (() => {
         lesson: "",
         extra: {},
         guess: 0,
+        words: 0,
         text: "",
         beside: null,
         show: [],
@@ -130,7 +131,7 @@ const qkvAddress = (() => {
                 }
             }
         ],
-        text("story"), text("lesson"), number("guess", 0, 1),
+        text("story"), text("lesson"), number("guess", 0, 1), number("words", 0, 1),
         [
             "beside", {
                 to: (s) => (s.beside ? besideTo(s.beside) : ""),

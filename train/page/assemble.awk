@@ -28,7 +28,7 @@ $1 == "@engine" {
 $1 == "@lessons" {
     n = split(lessons, all, " ")
     for (i = 1; i <= n; i++) {
-        print "<script type=\"application/json\" class=\"lesson\">"
+        print "<script type=\"application/json\" class=\"course\">"
         put(all[i])
         print "</script>"
     }

@@ -7,6 +7,7 @@ const qkvCourse = (page) => {
     const SECONDS = 4;  // in which training is watched
     let lessons = [], lesson = null, at = 0, marks = [], queue = Promise.resolve();
     let asked = null;                 // the question of this card: {kind, q, was, chips, change, done}
+    let named = "";  // the language of the words in the place of symbols
     let holding = false, held = null, shown = "";  // a change of the example or the model that waits to be shown
 
     /* ---- the scene of a card: what the cards before it have set ---- */
@@ -29,8 +30,11 @@ const qkvCourse = (page) => {
     /* seconds: in which the training that it needs is watched; 0: it is not. */
     async function enter(scene, seconds = 0) {
         const given = page.own.complete({...scene.given, ...state.extra}), {beside, example, inside} = scene;
-        const other = JSON.stringify([given, beside]) !== JSON.stringify([state.given, state.beside]);
-        Object.assign(state, {beside, example, inside, ask: -1, head: -1});
+        const words = lesson.words ? 1 : 0, lang = words ? qkvStrings.lang : "";
+        const other = !page.run || JSON.stringify([given, beside, words, lang]) !==
+            JSON.stringify([state.given, state.beside, state.words, named]);
+        named = lang;
+        Object.assign(state, {beside, example, inside, words, ask: -1, head: -1});
         state.undo();
         if (other && await page.session.start(given)) return;
         if (!other) await page.session.change();
@@ -41,6 +45,7 @@ const qkvCourse = (page) => {
         const runs = ["set", "beside", "step", "example"].some((name) => c[name] !== undefined);
         if (runs) await enter({...take(sceneOf(at), c), inside: c.inside || sceneOf(at).inside}, SECONDS);
         if (c.swap) await page.example.swapTwo(c.swap, page.shown.before.look);
+        if (c.ask !== undefined) await page.example.askAt(c.ask, page.shown.before.look.source);
         if (c.put) await page.example.putAt(c.at, c.put);
         if (c.hide) state.hide = c.hide;
         if (c.off !== undefined) state.silent = c.off;
@@ -55,6 +60,7 @@ const qkvCourse = (page) => {
         const f = page.shown, {pair, curves} = page;
         return {
             look: (f.after || f.before).look,
+            other: f.pair && (f.pair.after || f.pair.before).look,
             inside: f.extra && f.extra.inside,
             row: curves.at(state.step),
             second: pair.on ? pair.rows.at(state.step) : null,
@@ -71,12 +77,17 @@ const qkvCourse = (page) => {
         const some = [most(look), look.source, look.distractor, ...touched, ...all.filter((p) => p % 3 === 1), ...all];
         return [...new Set(some)].filter((p) => all.includes(p)).slice(0, 4).sort((a, b) => a - b);
     }
+    const listed = (all) => t("course.whole", {
+        all: all.map(([what, value]) => t("course.item", {what, value})).join(t("course.between"))
+    });
     const share = (x) => x === null || x === undefined ? -1 : x < 0.25 ? "few" : x < 0.75 ? "half" : "most";
 
     /* "grad.wq", "norm.wv": of the four matrices, over all layers; "first.qk_diag": the step at which a number is one half;
-     * "pushed.q": the gradient of a card of "Inside one step"; "run.a", "run.b": right answers; else a number of metrics.csv. */
-    function measure(what, {row, second, rows, inside}) {
+     * "pushed.q": the gradient of a card of "Inside one step"; "run.a", "run.b": right answers of two
+     * runs, "sharp.a", "sharp.b": their greatest weight; else a number of metrics.csv. */
+    function measure(what, {row, second, rows, inside, look, other}) {
         const [kind, of] = what.split(".");
+        if (kind === "sharp") return (of === "b" ? other : look).at[most(of === "b" ? other : look)].weight;
         if (kind === "run") return ((of === "b" ? second : row) || {}).accuracy;
         if (kind === "first") return rows.first(of, 0.5) < 0 ? Infinity : rows.first(of, 0.5);
         if (kind === "pushed") {
@@ -92,8 +103,8 @@ const qkvCourse = (page) => {
     }
     function labelOf(what) {
         const [kind, of] = what.split(".");
-        return what === "run.b"                    ? page.pair.name || "B" :
-            kind === "run"                         ? "A" :
+        return of === "b"                          ? page.pair.on ? page.pair.name : "B" :
+            of === "a"                             ? "A" :
             kind === "grad" || kind === "norm"     ? "W^" + of[1].toUpperCase() :
             kind === "pushed"                      ? of :
                                                      t("course.measure." + (of || what));
@@ -144,8 +155,8 @@ const qkvCourse = (page) => {
         },
         share: {
             chips: () => chipsOf(["few", "half"], "most"),
-            right: (q, was, is) => share(is.row && is.row.accuracy),
-            say: (q, was, is) => t("course.share.now", {accuracy: percent(is.row.accuracy)})
+            right: (q, was, is) => share(measure(q.share || "accuracy", is)),
+            say: (q, was, is) => listed([[labelOf(q.share || "accuracy"), measured("", measure(q.share || "accuracy", is))]])
         },
         which: {
             chips: (q) => [...q.which.map((value) => ({value, text: labelOf(value)})), ...chipsOf([], "alike")],
@@ -153,7 +164,7 @@ const qkvCourse = (page) => {
                 const best = greatest(q.which.map((w) => measure(w, is)), q.which[0].startsWith("first."));
                 return best < 0 ? "alike" : q.which[best];
             },
-            say: (q, was, is) => q.which.map((w) => labelOf(w) + ": " + measured(w, measure(w, is))).join("; ") + "."
+            say: (q, was, is) => listed(q.which.map((w) => [labelOf(w), measured(w, measure(w, is))]))
         },
         best: {
             chips: (q) => [...q.best.map((one, i) => ({value: String(i), text: pick(one.text)})), ...chipsOf([], "none")],
@@ -161,7 +172,7 @@ const qkvCourse = (page) => {
                 const best = greatest(q.came);
                 return Math.max(...q.came) < 0.5 ? "none" : best < 0 ? String(q.came.indexOf(Math.max(...q.came))) : String(best);
             },
-            say: (q) => q.best.map((one, i) => pick(one.text) + ": " + percent(q.came[i])).join("; ") + "."
+            say: (q) => listed(q.best.map((one, i) => [pick(one.text), percent(q.came[i])]))
         }
     };
     const kindOf = (q) => (typeof q === "string" ? q : Object.keys(q)[0]);
@@ -189,6 +200,9 @@ const qkvCourse = (page) => {
             heads: run.heads,
             step: state.step,
             width: run.options["d-k"],
+            rate: run.options.lr,
+            change: held ? page.example.told(held) : page.example.told(changes()),
+            b: page.pair.name,
             chance: percent(run.chance),
             stored: percent(run.in_context),
             accuracy: of(row, "accuracy"),
@@ -196,14 +210,14 @@ const qkvCourse = (page) => {
             keys: of(row, "qk_diag"),
             values: of(row, "ov_diag"),
             other: of(second, "accuracy"),
-            asked: page.example.text(0, look.question),
+            asked: page.example.asked(look.question),
             ...(p < 0 ? {} : {looks: name(p), weight: percent(look.at[p].weight)}),
             ...(a ? {says: a.top[0][0], sure: percent(a.top[0][1]), right: a.wanted} : {})
         };
     }
     /* What is not known yet is a gap. */
     const told = (text, known) =>
-        pick(text || {en: ""}).replace(/\{(\w+)\}/g, (all, n) => (Object.hasOwn(known, n) ? known[n] : "____"));
+        qkvStrings.fill(pick(text || {en: ""}), new Proxy(known, {get: (all, n) => (Object.hasOwn(all, n) ? all[n] : "____")}));
 
     /* ---- showing a card ---- */
 
@@ -221,7 +235,7 @@ const qkvCourse = (page) => {
         if (e) e.classList.add("framed");
     }
     const panels = () => !lesson ? [] :
-        ["lesson", ...(lesson.show || ["cards"]), ...(card().frame ? [card().frame] : []), ...(card().inside ? ["step"] : [])];
+        ["lesson", ...(card().inside ? ["step"] : lesson.show || ["cards"]), ...(card().frame ? [card().frame] : [])];
 
     function render() {
         const last = at === lesson.cards.length - 1, mark = marks[at], own = lesson.number ? t("course.number", {n: lesson.number}) : t(lesson.guess ? "course.guess" : "course.own");
@@ -236,7 +250,7 @@ const qkvCourse = (page) => {
             by("lesson-choices").replaceChildren(...asked.chips.map(radio));
         for (const e of by("lesson-choices").querySelectorAll("input")) e.disabled = Boolean(asked && asked.done);
         by("lesson-show").hidden = Boolean(asked && asked.done);
-        setText(by("lesson-result"), mark && asked ? mark.text + " " + told(card().after, known) : "");
+        setText(by("lesson-result"), mark && asked ? mark.text + told(card().after, known) : "");
         by("lesson-result").className = mark ? (mark.right ? "hit" : "miss") : "";
         const careful = last && (!asked || asked.done) && lesson.careful;
         by("lesson-end").hidden = !careful;
@@ -272,7 +286,7 @@ const qkvCourse = (page) => {
         held = null;
         holding = true;
         try {
-            if (c && ["swap", "put", "hide", "off", "random"].some((n) => c[n] !== undefined)) await change(c);
+            if (c && ["swap", "ask", "put", "hide", "off", "random"].some((n) => c[n] !== undefined)) await change(c);
         } finally { holding = false; }
         asked = {kind, q: typeof q === "string" ? {} : q, was, change: c, done: false};
         asked.chips = kinds[kind].chips(asked.q, was);
@@ -311,7 +325,7 @@ const qkvCourse = (page) => {
         asked.done = true;
         if (!marks[at]) marks[at] = {picked: by("lesson-form").elements.choice.value};
         Object.assign(marks[at], {right: marks[at].picked === chip.value});
-        marks[at].text = t(marks[at].right ? "course.right" : "course.wrong") + " " + kinds[kind].say(q, was, is);
+        marks[at].text = t(marks[at].right ? "course.right" : "course.wrong") + kinds[kind].say(q, was, is);
         for (const e of by("lesson-choices").querySelectorAll("label"))
             e.classList.toggle("is", e.firstChild.value === chip.value);
     }
@@ -416,7 +430,7 @@ const qkvCourse = (page) => {
     }
 
     function build() {
-        lessons = [...page.root.querySelectorAll("script.lesson")].map((e, i) => ({...JSON.parse(e.textContent), number: i + 1}));
+        lessons = [...page.root.querySelectorAll("script.course")].map((e, i) => ({...JSON.parse(e.textContent), number: i + 1}));
         setText(by("learn"), t("course.learn", {n: lessons.length}));
         by("learn").addEventListener("click", () => open("1"));
         by("lesson-choice").replaceChildren(
@@ -440,7 +454,7 @@ const qkvCourse = (page) => {
         has: (text) => find(text) !== null,
         keeps,
         retell() {
-            if (lesson) render();
+            if (lesson && !lesson.guess) then(() => show(at));
         },
         get lesson() { return lesson; },
         get lessons() { return lessons; },

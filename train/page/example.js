@@ -64,8 +64,7 @@ const qkvExample = (page) => {
         } else {
             return false;
         }
-        page.session.change();
-        return true;
+        return page.session.change();
     }
 
     /* A list of all symbols over the chip. */
@@ -470,10 +469,18 @@ const qkvExample = (page) => {
             {side: run.store, stream: run.roles[role], position: j});
     }
 
+    /* What is asked for: the word that looks for a key, or all that stands there. */
+    const asked = (position) => (run.roles.query >= 0 ? symbol(0, run.roles.query, now(0, run.roles.query, position)) : text(0, position).replace(/^\? /, ""));
+    /* Asks for the key of another entry than the one that is asked for. */
+    function askAt(position, source) {
+        const stream = run.roles.key;
+        if (stream < 0) throw new Error(t("course.keyless"));
+        return ask({side: run.store, stream, position: (position + (position === source)) % run.entries});
+    }
     /* A word in the place of one that stands at a position, of itself at the question's. */
     function putAt(position, word) {
         const {streams} = run.sides[0], at = position === undefined ? words.question : position,
-              k = streams.findIndex((s, i) => s.symbols.includes(word) && words.drawn[0][i][at] >= 0);
+              k = streams.map((s, i) => s.symbols.includes(word) && words.drawn[0][i][at] >= 0).lastIndexOf(true);
         if (k < 0) throw new Error("'" + word + "' cannot stand at position " + at);
         put(0, k, at, streams[k].symbols.indexOf(word));
         return page.session.change();
@@ -488,7 +495,7 @@ const qkvExample = (page) => {
         ...(hide & 1 ? [t("course.change.hide.keys")] : []),
         ...(silent >= 0 ? [t("course.change.off", {head: silent})] : []),
         ...(random ? [t("course.change.random", {matrix: random})] : [])
-    ].join("; ");
+    ].join(t("course.between"));
 
     window.addEventListener("pointermove", onMove);
     window.addEventListener("pointerup", onUp);
@@ -507,6 +514,8 @@ const qkvExample = (page) => {
         swapWords,
         putWord,
         putAt,
+        askAt,
+        asked,
         told,
         exchanges,
         text,

@@ -108,6 +108,7 @@ const qkvPage = (root) => {
         page.options.show(page.run);
         page.own.show(page.run);
         page.stories.retell();
+        page.course.retell();
         page.pair.retell();
         for (const panel of page.panels)
             if (panel.retell) panel.retell(page.run);
@@ -140,6 +141,7 @@ const qkvPage = (root) => {
     /* A worker with an engine in it; fault(error): it has ended, and not because it was told to. */
     page.engine = (fault, stop) => qkvRpc({
         code: by("worker").textContent,
+        read: (value) => (state.words ? qkvStrings.named(value) : value),
         bytes: () => inflated(page.bytes(by("engine").textContent)),
         slow: (entry) => page.wait.call(entry, stop || (() => fault(new qkvFault("stopped")))),
         fault
@@ -200,8 +202,10 @@ const qkvPage = (root) => {
         });
         page.brought = broughtRun();
         try {
-            if (page.brought) await page.session.openBrought();
-            if (!page.brought || address) await page.session.fromAddress(address);
+            const {config, lesson} = page.brought || {};
+            if (config) await page.session.openBrought();
+            if (!config || address || lesson)
+                await page.session.fromAddress(address || (lesson ? "lesson=own" : ""));
         } catch (e) { page.refused(e); }
         body.dataset.ready = "1";
     }
