@@ -5,11 +5,11 @@
 
 const assert = require("assert/strict"), fs = require("fs"), vm = require("vm");
 const [folder, binary] = process.argv.slice(2);
-const source = ["strings", "engine", "inside", "ledger"]
+const source = ["strings", "text", "engine", "inside", "effect", "ledger"]
                    .map((name) => fs.readFileSync(folder + "/" + name + ".js", "utf8"))
                    .join("\n");
-const {qkvStrings, qkvEngine, qkvInside, qkvLedger} = vm.runInThisContext(
-    "(() => {" + source + "\nreturn {qkvStrings, qkvEngine, qkvInside, qkvLedger};})()");
+const {qkvStrings, qkvEngine, qkvInside, qkvEffect, qkvLedger} = vm.runInThisContext(
+    "(() => {" + source + "\nreturn {qkvStrings, qkvEngine, qkvInside, qkvEffect, qkvLedger};})()");
 qkvStrings.add("en", JSON.parse(fs.readFileSync(folder + "/strings/en.json", "utf8")));
 const {sum} = qkvInside;
 
@@ -202,7 +202,7 @@ function balanced(row, where) {
     counted.exact += Math.abs(left) <= row.allowed;
     const kinds = qkvLedger.parts(row), by = Object.fromEntries(kinds);
     assert.equal(by.change, row.after - row.before);
-    assert.equal(by["left over"], row.left);
+    assert.equal(by.left, row.left);
     assert.ok(Math.abs(sum(kinds.slice(0, -1).map(([, x]) => x)) - by.change) < 1e-7 * (1 + size));
     return by;
 }
@@ -310,7 +310,7 @@ tests.the_update_adds_up = async (engine) => {
         assert.ok(Math.abs(parts - (u.after[m] - x)) < 1e-6 * Math.abs(x), m + ": " + parts);
     });
     assert.match(
-        u.taught,
+        qkvEffect.taught(u),
         /^This step (raised|lowered) the score of the right entry by [\d.e-]+ \(.*together/);
 };
 

@@ -3,6 +3,7 @@
 "use strict";
 
 const qkvAddress = (() => {
+    const {t, either} = qkvStrings;
     const MOST_TEXT = 4000;  // characters of somebody's own sentences that an address can hold
     const PANELS = [
         "say", "own", "cards", "attention", "qk", "ov", "shares", "loss", "norms", "story", "step", "lesson"
@@ -45,28 +46,22 @@ const qkvAddress = (() => {
     function decode(text) {
         try {
             return decodeURIComponent(text);
-        } catch (e) {
-            throw new Error("the address holds '" + shorten(text) + "', which is not valid text");
-        }
+        } catch (e) { throw new Error(t("address.text", {text: shorten(text)})); }
     }
     function whole(name, text, least = 0, most = 2147483647) {
         const n = Number(text);
         if (!/^-?\d+$/.test(text) || n < least || n > most)
-            throw new Error(
-                "the address says " + name + "=" + shorten(text) + ", but " + name +
-                " is a whole number from " + least + " to " + most);
+            throw new Error(t("address.whole", {name, value: shorten(text), least, most}));
         return n;
     }
     function oneOf(name, text, all) {
         if (!all.includes(text))
-            throw new Error(
-                "the address says " + name + "=" + shorten(text) + ", but it can be " +
-                all.slice(0, -1).join(", ") + " or " + all[all.length - 1]);
+            throw new Error(t("address.one", {name, value: shorten(text), all: either(all)}));
         return text;
     }
     function isName(name) {
         if (!/^[a-z][a-z0-9_-]{0,39}$/.test(name))
-            throw new Error("the address has no part that is called '" + shorten(name) + "'");
+            throw new Error(t("address.part", {name: shorten(name)}));
         return name;
     }
 
@@ -92,10 +87,7 @@ const qkvAddress = (() => {
 
     function changeFrom(text) {
         const parts = text.split(".");
-        if (parts.length !== 4)
-            throw new Error(
-                "the address says set=" + shorten(text) +
-                ", but a change is four numbers joined by dots: side.stream.position.symbol");
+        if (parts.length !== 4) throw new Error(t("address.set", {value: shorten(text)}));
         return parts.map((n, i) => whole("set", n, i === 3 ? -1 : 0));
     }
 
@@ -153,9 +145,7 @@ const qkvAddress = (() => {
                 to: (s) => s.inside,
                 from: (s, v) => {
                     if (!/^(forward|backward|update)(\.[a-z]+\d*(\.\d{1,7})?)?$/.test(v))
-                        throw new Error(
-                            "the address says inside=" + shorten(v) +
-                            ", but a place in a step is like backward.scores.3");
+                        throw new Error(t("address.inside", {value: shorten(v)}));
                     s.inside = v;
                 }
             }
@@ -197,10 +187,10 @@ const qkvAddress = (() => {
             if (!part) continue;
             const at = part.indexOf("="), name = isName(decode(at < 0 ? part : part.slice(0, at)));
             const value = at < 0 ? "" : decode(part.slice(at + 1));
-            if (seen.has(name)) throw new Error("the address says " + name + " twice");
+            if (seen.has(name)) throw new Error(t("address.twice", {name}));
             seen.add(name);
             if (control(value, name === "text" ? "\n\t\r" : ""))
-                throw new Error("the address has a control character in " + name);
+                throw new Error(t("address.control", {name}));
             if (own.has(name))
                 own.get(name).from(state, value);
             else
@@ -220,18 +210,14 @@ const qkvAddress = (() => {
 
     /* What an address says of a run can be checked once that is open; a sentence, or "". */
     function misfit(state, run) {
-        const heads = run.maps.length ? run.heads : 0;
-        if (state.head >= heads)
-            return "the address says head=" + state.head + ", but the last layer " +
-                (heads === 1   ? "has one head, number 0" :
-                     heads > 1 ? "has " + heads + " heads, 0 to " + (heads - 1) :
-                                 "has no heads that can be shown");
-        if (state.step > run.steps)
-            return "the address says step=" + state.step + ", but the last step of this run is " +
-                run.steps;
+        const heads = run.maps.length ? run.heads : 0, {head: value, step} = state;
+        if (value >= heads)
+            return heads === 1 ? t("address.head.one", {value}) :
+                heads > 1      ? t("address.heads", {value, n: heads, last: heads - 1}) :
+                                 t("address.head.none", {value});
+        if (step > run.steps) return t("address.step", {what: "step=" + step, last: run.steps});
         if (state.beside && state.beside.from > run.steps)
-            return "the address says beside=from:" + state.beside.from +
-                ", but the last step of this run is " + run.steps;
+            return t("address.step", {what: "beside=from:" + state.beside.from, last: run.steps});
         return "";
     }
 

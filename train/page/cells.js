@@ -2,13 +2,16 @@
 "use strict";
 
 const qkvCells = (page) => {
-    const {make, setText, number} = qkvText, {by} = page;
+    const {make, setText, number} = qkvText, {by} = page, {t} = qkvStrings;
     const tip = make("div", {class: "tip", hidden: true}),
           frame = make("div", {class: "cell", hidden: true});
     let drawn = {}, cursor = null, waiting = 0;
 
-    const words = ({d, row, col}) => (d.m.title ? d.m.title + ":  " : "") + d.m.rowNames[row] +
-        "  at  " + d.m.colNames[col] + ":  " + number(d.m.x[row * d.m.cols + col], 3);
+    function words({d, row, col}) {
+        const x = number(d.m.x[row * d.m.cols + col], 3),
+              what = t("cell", {row: d.m.rowNames[row], col: d.m.colNames[col], x});
+        return d.m.title ? t("named", {name: d.m.title, what}) : what;
+    }
 
     function showTip(hit, x, y) {
         tip.hidden = false;
@@ -86,7 +89,8 @@ const qkvCells = (page) => {
                   "tr", {}, make("th", {scope: "row", text: m.rowNames[r]}),
                   ...m.colNames.map((_, k) => make("td", {text: number(m.x[r * m.cols + k])})));
         return make(
-            "table", {}, make("caption", {text: m.title ? name + ", " + m.title : name}),
+            "table", {},
+            make("caption", {text: m.title ? t("named", {name, what: m.title}) : name}),
             make(
                 "thead", {},
                 make(

@@ -2,7 +2,7 @@
 "use strict";
 
 const qkvCurves = (page) => {
-    const {make, svg, setText, number} = qkvText, {by} = page;
+    const {make, svg, setText, number} = qkvText, {by} = page, {t} = qkvStrings;
     let run = null, rows = qkvRows(), last = 0, goTo = null;
     const charts = {};
 
@@ -39,10 +39,11 @@ const qkvCurves = (page) => {
             setText(list.children[i].querySelector("b"), values(l, row, second));
         });
         by(id).setAttribute(
-            "aria-label",
-            "step " + step + ": " +
-                c.lines.map((l) => l.text + " " + (row ? values(l, row, second) : "unknown"))
-                    .join(", "));
+            "aria-label", t("curves.label", {
+                step,
+                all: qkvStrings.list(c.lines.map(
+                    (l) => l.text + " " + (row ? values(l, row, second) : t("curves.unknown"))))
+            }));
     }
 
     const values = (l, row, second) => (row ? number(l.value(row), l.digits) : "–") +
@@ -68,17 +69,18 @@ const qkvCurves = (page) => {
         const c = qkvDraw.colours();
         const all =
             [
-                ["accuracy", "answers that are right", c.ink, {width: 3}],
-                ["in_context", "answers with a stored value", c.stored, {dash: [2, 3]}],
-                ["answer_attention", "attention on the answer", c.look, {dash: [7, 4]}],
-                ["qk_diag", "QK: keys that match themselves", c.where, {}],
-                ["ov_diag", "OV: values said as themselves", c.what, {dash: [10, 2, 2, 2]}],
-                ["distractor", "attention on the wrong one", c.minus, {dash: [3, 2]}],
+                ["accuracy", t("curves.accuracy"), c.ink, {width: 3}],
+                ["in_context", t("curves.in_context"), c.stored, {dash: [2, 3]}],
+                ["answer_attention", t("curves.attention"), c.look, {dash: [7, 4]}],
+                ["qk_diag", t("curves.qk"), c.where, {}],
+                ["ov_diag", t("curves.ov"), c.what, {dash: [10, 2, 2, 2]}],
+                ["distractor", t("curves.distractor"), c.minus, {dash: [3, 2]}],
             ].filter(([name]) => rows.known(name))
                 .filter(([name]) => !other() || !/in_context|distractor/.test(name))
                 .map(([name, text, colour, more]) => line(name, text, colour, more));
         const levels = [
-            {at: run.in_context, label: "cannot match"}, {at: run.chance, label: "guess"}
+            {at: run.in_context, label: t("curves.match")},
+            {at: run.chance, label: t("curves.guess")}
         ].filter((l) => l.at > 0.02);
         draw(
             "shares", 165, {
@@ -94,15 +96,15 @@ const qkvCurves = (page) => {
     function loss(step) {
         const c = qkvDraw.colours();
         const all = [
-            line("loss", "of the training batch", c.faint, {width: 1, digits: 3}),
-            line("val_loss", "of held-out examples", c.ink, {width: 2.4, digits: 3})
+            line("loss", t("curves.batch"), c.faint, {width: 1, digits: 3}),
+            line("val_loss", t("curves.held"), c.ink, {width: 2.4, digits: 3})
         ];
-        const levels =
-            [[run.chance, "guess"], [run.in_context, "cannot match"]]
-                .filter(([p]) => p > 0)
-                .map(
-                    ([p, label]) =>
-                        ({at: -Math.log(p), label: label + " (ln " + Math.round(1 / p) + ")"}));
+        const levels = [[run.chance, t("curves.guess")], [run.in_context, t("curves.match")]]
+                           .filter(([p]) => p > 0)
+                           .map(([p, label]) => ({
+                                    at: -Math.log(p),
+                                    label: t("curves.level", {label, n: Math.round(1 / p)})
+                                }));
         let most = Math.max(0.1, ...levels.map((l) => l.at * 1.15));
         for (const r of [...rows.all, ...(other() ? other().all : [])])
             if (r.val_loss !== null && r.val_loss > most && r.val_loss < 1e6)
@@ -124,7 +126,7 @@ const qkvCurves = (page) => {
             const names =
                 rows.names.filter((n) => n.startsWith(kind + ".") && n.endsWith("." + end));
             if (!names.length) continue;
-            const value = (r) => Math.sqrt(names.reduce((t, n) => t + (r[n] || 0) ** 2, 0)),
+            const value = (r) => Math.sqrt(names.reduce((sum, n) => sum + (r[n] || 0) ** 2, 0)),
                   of = (store) => store.all.map((r) => [r.step, value(r)]);
             for (const [, y] of [...of(rows), ...(other() ? of(other()) : [])])
                 if (y > most && y < 1e9) most = y;

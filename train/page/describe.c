@@ -132,11 +132,11 @@ static void add_readouts(qkv_io_text *out, const data_spec *s) {
 /* Nodes with attention weights: name, layer, heads, and the sides of their rows and columns. */
 static void add_maps(qkv_io_text *out, qkv_trainer *t) {
     static const struct {
-        const char *format, *title;
+        const char *format;
         int rows, cols;
-    } kinds[] = {{"encoder%d.attn.weights", "encoder layer", DATA_MEMORY, DATA_MEMORY},
-                 {"layer%d.attn.weights", "layer", DATA_SEQUENCE, DATA_SEQUENCE},
-                 {"layer%d.cross.weights", "layer, to the memory", DATA_SEQUENCE, DATA_MEMORY}};
+    } kinds[] = {{"encoder%d.attn.weights", DATA_MEMORY, DATA_MEMORY},
+                 {"layer%d.attn.weights", DATA_SEQUENCE, DATA_SEQUENCE},
+                 {"layer%d.cross.weights", DATA_SEQUENCE, DATA_MEMORY}};
     ag_graph *g = qkv_trainer_any_worker(t)->graph;
     bool first = true;
     qkv_io_text_add(out, "\"maps\":[");
@@ -148,7 +148,6 @@ static void add_maps(qkv_io_text *out, qkv_trainer *t) {
             if (!node || node->val.shape.rank != 4) continue;
             qkv_io_text_add(out, first ? "{" : ",{");
             add_field(out, true, "name", name);
-            add_field(out, false, "title", kinds[k].title);
             qkv_io_text_add(out, ",\"layer\":%d,\"heads\":%d,\"rows\":%d,\"cols\":%d}", l,
                             node->val.shape.dim[1], kinds[k].rows, kinds[k].cols);
             first = false;

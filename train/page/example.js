@@ -2,7 +2,7 @@
 "use strict";
 
 const qkvExample = (page) => {
-    const {make, svg, word, setText, number} = qkvText, {by, state} = page, {t} = qkvStrings;
+    const {make, svg, word, setText, number} = qkvText, {by, state} = page, {t, said} = qkvStrings;
     let run = null, words = null, cards = [], answers = new Set(), picked = null, dragged = null;
 
     const symbol = (side, stream, id, of = run) =>
@@ -70,7 +70,10 @@ const qkvExample = (page) => {
     /* A list of all symbols over the chip. */
     function choose(chip, {side, stream, position}) {
         const streams = run.sides[side].streams[stream],
-              list = make("select", {class: "picker", "aria-label": "another " + streams.name});
+              list = make("select", {
+                  class: "picker",
+                  "aria-label": t("example.other", {stream: said(streams.name)})
+              });
         streams.symbols.forEach((s, id) => list.append(make("option", {value: id, text: s})));
         list.value = now(side, stream, position);
         const close = () => {
@@ -214,10 +217,8 @@ const qkvExample = (page) => {
         for (const side of sides) {
             const row = make("div", {class: "cards"}), strip = make("div", {class: "strip"});
             if (sides.length > 1)
-                strip.append(make("h3", {
-                    text: side ? "the memory, which is searched" :
-                                 "the questions; a click chooses one"
-                }));
+                strip.append(
+                    make("h3", {text: side ? t("example.memory") : t("example.questions")}));
             if (side === run.store)
                 strip.append(svg("svg", {class: "arcs", "aria-hidden": "true"}));
             for (let p = 0; p < run.sides[side].T; p++) {
@@ -234,9 +235,9 @@ const qkvExample = (page) => {
         by("swap-keys").hidden = by("swap-values").hidden = !exchangeable;
         by("hide-keys-box").hidden = by("hide-values-box").hidden =
             run.roles.key < 0 || !run.maps.length || shared();
-        list(by("silent"), [["-1", "no head"], ...heads()], String(state.silent));
+        list(by("silent"), [["-1", t("head.none")], ...heads()], String(state.silent));
         list(
-            by("random"), [["", "no matrix"], ...run.matrices.map((m) => [m, matrixName(m)])],
+            by("random"), [["", t("matrix.none")], ...run.matrices.map((m) => [m, matrixName(m)])],
             state.random);
         showWords();
     }
@@ -251,7 +252,7 @@ const qkvExample = (page) => {
             for (let h = 0; h < run.heads; h++)
                 out.push([
                     String(l * run.heads + h),
-                    (run.layers > 1 ? "layer " + l + ", " : "") + "head " + h
+                    run.layers > 1 ? t("map.layer", {layer: l, head: h}) : t("head.one", {head: h})
                 ]);
         return out;
     }
@@ -285,11 +286,13 @@ const qkvExample = (page) => {
                     "value", isValue(place.side, place.stream, shown) || shown === "?");
                 e.classList.toggle("key", !e.classList.contains("value"));
                 e.classList.toggle("changed", odd);
-                const name = run.sides[place.side].streams[place.stream].name;
+                const what = {
+                    stream: said(run.sides[place.side].streams[place.stream].name),
+                    word: id < 0 ? t("example.none") : shown,
+                    n: place.position
+                };
                 e.setAttribute(
-                    "aria-label",
-                    name + " " + (id < 0 ? "none" : shown) + ", position " + place.position +
-                        (odd ? ", changed" : ""));
+                    "aria-label", odd ? t("example.chip.changed", what) : t("example.chip", what));
             }
             c.e.classList.toggle("question", c.side === 0 && c.position === words.question);
         }
@@ -314,18 +317,18 @@ const qkvExample = (page) => {
         c.e.classList.toggle("source", c.position === after.source);
         c.e.classList.toggle("unseen", !at.visible);
         c.fill.style.width = (100 * (at.weight || 0)).toFixed(1) + "%";
-        const text = at.visible ? number(at.weight) : "hidden";
+        const hidden = t("example.hidden"), text = at.visible ? number(at.weight) : hidden;
         if (was && pair)
             c.weight.replaceChildren(
                 "A " + text,
                 make(
                     "span",
-                    {class: "b", text: " B " + (was.visible ? number(was.weight) : "hidden")}));
+                    {class: "b", text: " B " + (was.visible ? number(was.weight) : hidden)}));
         else if (was && was.visible)
             c.weight.replaceChildren(make("del", {text: number(was.weight) + " → "}), text);
         else
             setText(c.weight, text);
-        setText(c.score, at.visible ? "score " + number(at.score, 1) : "");
+        setText(c.score, at.visible ? t("example.score", {score: number(at.score, 1)}) : "");
         setText(c.says, at.visible && at.says ? "→ " + at.says : "");
         if (c.says.title !== c.says.textContent) c.says.title = c.says.textContent;
         c.says.classList.toggle("weak", (at.weight || 0) < 0.1);
@@ -337,19 +340,20 @@ const qkvExample = (page) => {
             const known = a.source >= 0 || !state.changedWords(), right = a.class === a.target;
             const was = before && before.answers[i];
             if (after.answers.length > 1)
-                parts.push(make("span", {class: "small", text: a.readout + " "}));
+                parts.push(make("span", {class: "small", text: said(a.readout) + " "}));
             parts.push(
                 make("span", {
                     class: "big" + (known ? (right ? " right" : " wrong") : ""),
-                    text: "says " + word(a.top[0][0])
+                    text: t("example.says", {answer: word(a.top[0][0])})
                 }),
-                " " + number(a.top[0][1]) +
-                    (known && !right ? "; right is " + word(a.wanted) : ""));
+                " " + number(a.top[0][1]),
+                known && !right ? t("example.right", {answer: word(a.wanted)}) : "");
             if (was)
                 parts.push(make("span", {
                     class: pair ? "small b" : "small",
-                    text: (pair ? "  B says " : "  before: ") + word(was.top[0][0]) + " " +
-                        number(was.top[0][1])
+                    text:
+                        t(pair ? "example.second" : "example.before",
+                          {answer: word(was.top[0][0]), p: number(was.top[0][1])})
                 }));
             if (after.answers.length === 1) {
                 const top = make("div", {class: "top5"});
@@ -363,7 +367,7 @@ const qkvExample = (page) => {
                 parts.push(make("br"));
             }
         });
-        if (!after.answers.length) parts.push("this model answers with a vector, not with a class");
+        if (!after.answers.length) parts.push(t("example.vector"));
         box.replaceChildren(...parts);
     }
 

@@ -2,7 +2,7 @@
 "use strict";
 
 const qkvFiles = (page) => {
-    const {by, state} = page;
+    const {by, state} = page, {t} = qkvStrings;
 
     function give(name, parts, type) {
         const url = URL.createObjectURL(new Blob(parts, {type})), a = document.createElement("a");
@@ -17,7 +17,7 @@ const qkvFiles = (page) => {
     async function copy(text, what, say) {
         try {
             await navigator.clipboard.writeText(text);
-            say(what + " is in the clipboard: " + text);
+            say(t("copied", {what, text}));
         } catch (e) {
             const field = qkvText.make(
                 "textarea", {readonly: true, rows: 3, style: "width:100%", "aria-label": what});
@@ -50,8 +50,10 @@ const qkvFiles = (page) => {
                 text(x + 14, y + 26, title, 15, 700, c.ink) +
                 (legend ? text(x + 14, y + r.height - 12, legend, 10, 400, c.faint) : "");
         });
-        const title = state.command() + "   step " + state.step +
-            (state.example ? "   example " + state.example : "");
+        const title = [
+            state.command(), t("step", {step: state.step}),
+            ...(state.example ? [t("example.name", {n: state.example})] : [])
+        ].join("   ");
         return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h +
             "\" viewBox=\"0 0 " + w + " " + h + "\" font-family=\"system-ui, sans-serif\">" +
             "<rect width=\"100%\" height=\"100%\" fill=\"" + c.paper + "\"/>" +
@@ -77,17 +79,19 @@ const qkvFiles = (page) => {
         const {length} = state.text;
         if (length > qkvAddress.MOST_TEXT)
             return page.trouble(
-                "A link holds " + qkvAddress.MOST_TEXT.toLocaleString("en") +
-                    " characters of your own text, and yours has " + length.toLocaleString("en") +
-                    ". Save the text as a file and send it with the link.",
-                ["Save the text", () => give(page.own.NAME, [state.text], "text/plain")]);
-        copy(location.href.split("#")[0] + "#" + state.address(), "The link", page.tell);
+                t("link.long", {
+                    most: qkvAddress.MOST_TEXT.toLocaleString("en"),
+                    n: length.toLocaleString("en")
+                }),
+                [t("link.save"), () => give(page.own.NAME, [state.text], "text/plain")]);
+        copy(location.href.split("#")[0] + "#" + state.address(), t("link.name"), page.tell);
     }
 
     function build() {
         by("copy-link").addEventListener("click", link);
         by("copy-command")
-            .addEventListener("click", () => copy(page.pair.commands(), "The command", page.tell));
+            .addEventListener(
+                "click", () => copy(page.pair.commands(), t("command.name"), page.tell));
         by("save-checkpoint")
             .addEventListener(
                 "click",

@@ -3,23 +3,24 @@
 "use strict";
 
 const qkvInside = (() => {
-    /* title: what the card is called in a formula; hue: of its values; from: what W stands on the way to it. */
+    /* title: what the card is in a formula ("card.q" in a sentence); hue: of its values; from: what W stands on the way to it. */
     const cards = {
-        e: {title: "e", name: "embedding", hue: "stored"},
-        x: {title: "x", name: "embedding", hue: "stored"},
-        m: {title: "m", name: "memory", hue: "stored"},
-        q: {title: "q", name: "query", hue: "where"},
-        k: {title: "k", name: "keys", hue: "where"},
-        v: {title: "v", name: "values", hue: "what"},
-        scores: {title: "s", name: "scores", hue: "where"},
-        weights: {title: "w", name: "weights", hue: "look"},
-        mix: {title: "mix", name: "mix", hue: "what"},
-        o: {title: "o", name: "output", hue: "what"},
-        out: {title: "out", name: "layer's result", hue: "stored"},
-        final: {title: "h", name: "final", hue: "stored"},
-        logits: {title: "logits", name: "logits", hue: "what"},
-        loss: {title: "L", name: "loss", hue: "look"},
+        e: {title: "e", hue: "stored"},
+        x: {title: "x", hue: "stored"},
+        m: {title: "m", hue: "stored"},
+        q: {title: "q", hue: "where"},
+        k: {title: "k", hue: "where"},
+        v: {title: "v", hue: "what"},
+        scores: {title: "s", hue: "where"},
+        weights: {title: "w", hue: "look"},
+        mix: {title: "mix", hue: "what"},
+        o: {title: "o", hue: "what"},
+        out: {title: "out", hue: "stored"},
+        final: {title: "h", hue: "stored"},
+        logits: {title: "logits", hue: "what"},
+        loss: {title: "L", hue: "look"},
     };
+    const {t: say} = qkvStrings;
     const base = (key) => key.replace(/[0-9]+$/, ""), kind = (key) => cards[base(key)];
 
     const minus = (s) => s.replace(/-/g, "−");
@@ -56,8 +57,10 @@ const qkvInside = (() => {
               shown = sorted.slice(0, sorted.length > 5 ? 3 : 5).map((s) => s[1]),
               left = sum(sorted.slice(shown.length).map((s) => s[1].term)),
               n = sorted.length - shown.length;
-        return shown.map(text).join(" + ") + (n ? " + … (" + n + " more: " + num(left) + ")" : "") +
-            (rest ? " + " + factor(rest) + " not shown here" : "");
+        return [
+            ...shown.map(text), ...(n ? [say("series.more", {n, sum: num(left)})] : []),
+            ...(rest ? [say("series.rest", {x: factor(rest)})] : [])
+        ].join(" + ");
     }
 
     /* ---- forward: what a number is made of ---- */
@@ -141,10 +144,10 @@ const qkvInside = (() => {
         const text = linear(data, why);
         if (text) return text;
         const steepest = why.terms[most(why.terms, (t) => Math.abs(t.slope))];
-        return num(why.value) +
-            (steepest ? ": it would change by " + num(steepest.slope) + " for each 1 of " +
-                     kind(steepest.card).title + ", and so on" :
-                        "");
+        const x = num(why.value);
+        return steepest ?
+            say("forward.slope", {x, slope: num(steepest.slope), of: kind(steepest.card).title}) :
+            x;
     }
 
     /* ---- backward: where a gradient comes from ---- */
@@ -185,10 +188,11 @@ const qkvInside = (() => {
             data.order
                 .map((key) => [key, sum(terms.filter((t) => t.card === key).map((t) => t.term))])
                 .filter((e) => e[1]);
-        const by = through.length > 1 ?
-            " (" + through.map((e) => "through " + kind(e[0]).title + " " + num(e[1])).join(", ") +
-                ")" :
-            "";
+        const by = through.length > 1 ? say("backward.through", {
+            all: qkvStrings.list(
+                through.map((e) => say("backward.by", {of: kind(e[0]).title, x: num(e[1])})))
+        }) :
+                                        "";
         if (!terms.length) return head + num(why.value) + by;
         return head + series(terms, text, near(left, 0, size) ? 0 : left) + " = " + num(why.value) +
             by;
@@ -201,20 +205,17 @@ const qkvInside = (() => {
         const path = [...data.order].reverse(),
               first = path.find((k) => data.cards[k].g && all0(data.cards[k].g)),
               zero = (k) => data.cards[k] && all0(data.cards[k].x);
+        const nil = (k) => zero(k) && say("nothing.zero", {of: k});
         const why = {
-            weights: () => zero("v") && "every number of v is 0",
-            scores: () =>
-                (all0(data.cards.weights.g) ? zero("v") && "every number of v is 0" :
-                                              "the loss would change alike wherever it looked"),
-            q: () => zero("k") && "every number of k is 0",
-            k: () => zero("q") && "every number of q is 0",
-            mix: () => "W^O passes nothing back",
+            weights: () => nil("v"),
+            scores: () => (all0(data.cards.weights.g) ? nil("v") : say("nothing.alike")),
+            q: () => nil("k"),
+            k: () => nil("q"),
+            mix: () => say("nothing.wo"),
         }[first];
-        const reason = why && why();
-        return (first === key ? "No gradient reaches " + kind(key).title + ": " :
-                                "No gradient reaches " + kind(key).title +
-                        ", because none reaches " + kind(first).title + ": ") +
-            (reason ? "there " + reason + "." : "nothing behind it depends on it.");
+        const reason = (why && why()) || say("nothing.behind"), of = kind(key).title;
+        return first === key ? say("nothing", {of, reason}) :
+                               say("nothing.after", {of, first: kind(first).title, reason});
     }
 
     /* ---- what each card is, in words ---- */
@@ -238,59 +239,27 @@ const qkvInside = (() => {
         const m = name.match(/\.w([qkvod])$/);
         return m ? "W^" + m[1].toUpperCase() : name;
     };
-    const times = (c) => (c.by.length ? " times " + c.by.map(matrix).join(" and ") : ", as it is");
+    const times = (c) => c.by.length ?
+        say("times", {by: c.by.map(matrix).reduce((a, b) => say("list.and", {a, b}))}) :
+        say("times.none");
 
+    /* A sentence a card: "tell.q", "push.q". */
     function tell(data, key, phase, who) {
-        const c = data.cards[key], k = kind(key), back = phase === "backward",
+        const c = data.cards[key], k = kind(key), back = phase === "backward", own = base(key),
               x = [...(back ? c.g : c.x)];
         const top = x.length ?
             most(x.map((v, i) => (data.seen[i] === false && c.cols === 1 ? -Infinity : v))) :
             0,
               size = x.length ? most(x, Math.abs) : 0;
-        const best = (verb) => who(key, top) + " " + verb + " " + num(x[top]) + ".";
-        const name = {
-            x: () => "Each position is a vector of " + c.cols + " numbers" +
-                (c.node === "embed" ? ": what its words embed as." :
-                                      ", made by the layers before."),
-            e: () => "What the layer gets: it goes into attention, and past it.",
-            m: () => "What is looked at: a vector of " + c.cols + " numbers for each position.",
-            q: () =>
-                "The query: the question's vector" + times(c) + ". It says what is looked for.",
-            k: () => "The keys: every position's vector" + times(c) +
-                ". They say what can be found there.",
-            v: () => "The values: every position's vector" + times(c) +
-                ". They say what is brought back from there.",
-            scores: () =>
-                "A score says how well a key matches the query. Best match: " + best("with"),
-            weights: () =>
-                "The softmax makes weights of the scores; they add up to 1. Most goes to " +
-                best("with"),
-            mix: () => "The values' mean, weighted: what this head brings back.",
-            o: () => "What all heads brought back" + times(c) + ": back in the model's own space.",
-            out: () => "What the layer hands on.",
-            final: () => "What the answer is read from.",
-            logits: () => "A logit for each answer. Largest: " + best("with"),
-            loss: () => "The loss of this question: −ln of the probability of the right answer.",
-        };
-        const push = (what) =>
-            what + " Strongest: " + who(key, size) + " with " + num(x[size]) + ".";
-        const pushed = {
-            loss: () => "Backward begins here: how much does the loss change with itself? As much.",
-            logits: () => push(
-                "The right answer's logit is pushed up (its gradient is negative), all others down, each by its probability."),
-            weights: () =>
-                push("How the loss would change with each weight: dL/dmix times the value there."),
-            scores: () => push(
-                "A score is pushed by how much better its value is than the mean of what is looked at."),
-            q: () => push("The query's gradient: each score's gradient times its key."),
-            k: () => push("The keys' gradients: each score's gradient times the query."),
-            v: () => push("The values' gradients: dL/dmix, as much of it as they were looked at."),
-            x: () => push("What reaches the embedding: through q, k and v, and past attention."),
-        };
-        return back ?
-            (pushed[base(key)] ||
-             (() => push("How the loss would change with each number of " + k.title + ".")))() :
-            name[base(key)]();
+        const at = (i) => ({who: who(key, i), x: num(x[i])});
+        if (back && own === "loss") return say("push.loss");
+        if (back) {
+            const what =
+                qkvStrings.has("push." + own) ? say("push." + own) : say("push", {of: k.title});
+            return say("push.strongest", {what, ...at(size)});
+        }
+        const made = own === "x" && c.node !== "embed" ? "tell.x.made" : "tell." + own;
+        return say(made, {n: c.cols, times: c.by ? times(c) : "", ...at(top)});
     }
 
     return {

@@ -31,7 +31,6 @@ static void add_part(qkv_trainer *t, const qkv_probe_tape_part *part, qkv_io_tex
 
 const char *qkv_page_update(qkv_page *p, bool changed) {
     qkv_page_run *r = p->run;
-    char taught[800];
     if (!qkv_page_inside_load(p, changed)) return NULL;
     if (!r->looking && !(r->looking = tensor_arena_new(NULL))) {
         qkv_io_fail(p->error, "out of memory");
@@ -46,8 +45,7 @@ const char *qkv_page_update(qkv_page *p, bool changed) {
         return NULL;
     }
     qkv_io_text out = qkv_page_text_new(p);
-    qkv_io_text_add(&out, "{\"step\":%d,\"head\":%d,\"taught\":", r->step, u->head);
-    qkv_io_json_put(&out, qkv_probe_tape_taught(&r->tape, u, taught, sizeof taught));
+    qkv_io_text_add(&out, "{\"step\":%d,\"head\":%d", r->step, u->head);
     const double batch[] = {u->loss, u->grad_norm, u->rate, u->scale};
     add_numbers(&out, "batch", batch, 4);
     add_numbers(&out, "before", u->before, QKV_PROBE_TAPE_MEASURES);

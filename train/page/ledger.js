@@ -2,7 +2,7 @@
 "use strict";
 
 const qkvLedger = (() => {
-    const {num, sum} = qkvInside;
+    const {num, sum} = qkvInside, {t, said} = qkvStrings;
     /* Kinds of parameters: which names, in which hue, as which line. */
     const KINDS = {
         q: [/\.(wq|q\.w)$/, "where", {}],
@@ -11,9 +11,9 @@ const qkvLedger = (() => {
         o: [/\.(wo|o\.w)$/, "what", {width: 3.2, dash: [2, 3]}],
         embeddings: [/^(embed|memory)\./, "stored", {}],
         unembedding: [/^unembed\./, "stored", {dash: [6, 3]}],
-        "feed-forward": [/\.mlp\./, "minus", {}],
+        mlp: [/\.mlp\./, "minus", {}],
         others: [/^/, "minus", {dash: [6, 3]}],
-        "left over": [null, "faint", {dash: [2, 3]}],
+        left: [null, "faint", {dash: [2, 3]}],
         change: [null, "ink", {width: 2.4}]
     };
     const kindOf = (name) => Object.keys(KINDS).find((k) => KINDS[k][0].test(name));
@@ -23,15 +23,14 @@ const qkvLedger = (() => {
         const of = {};
         for (const p of row.parts) (of[kindOf(p.name)] = of[kindOf(p.name)] || []).push(p.part);
         const all = Object.keys(KINDS).filter((k) => of[k]).map((k) => [k, sum(of[k])]);
-        return [...all, ["left over", row.left], ["change", row.after - row.before]];
+        return [...all, ["left", row.left], ["change", row.after - row.before]];
     }
 
     /* What a kind is called: one matrix may stand for several. */
     function title(kind, options = {}) {
         const tie = /^[qkv]+$/.test(options.tie || "") ? options.tie : "";
-        if (kind === "embeddings" && options["tie-unembedding"] === "true")
-            return "embeddings, tied";
-        if (!/^[qkvo]$/.test(kind)) return kind;
+        if (kind === "embeddings" && options["tie-unembedding"] === "true") return t("ledger.tied");
+        if (!/^[qkvo]$/.test(kind)) return t("ledger." + kind);
         return [...(tie[0] === kind ? tie : kind)].map((c) => "W^" + c.toUpperCase()).join(" = ");
     }
 
@@ -55,25 +54,24 @@ const qkvLedger = (() => {
 
     /* Sentences: what the next step does; over which steps the points of the curve are taken. */
     function tell(row) {
-        const change = row.after - row.before,
-              moved = change < 0 ? "falls" :
-            change > 0           ? "rises" :
-                                   "stays";
-        return "From step " + row.first + " to " + row.next + " the loss of " + row.examples +
-            " held-out examples " + moved + " from " + row.before.toPrecision(5) + " to " +
-            row.after.toPrecision(5) +
-            ". Each bar is what one kind of parameter contributes: to the left it lowers the loss, to the right it raises it. The parts add up to the change; rounding and integration leave the rest over." +
-            (Math.abs(row.left) > row.allowed ? " Here that is more than rounding." : "");
+        const change = row.after - row.before, places = {
+            first: row.first,
+            next: row.next,
+            n: row.examples,
+            before: row.before.toPrecision(5),
+            after: row.after.toPrecision(5)
+        };
+        const kind = change < 0 ? "falls" : change > 0 ? "rises" : "stays";
+        return [
+            t("ledger.says." + kind, places), t("ledger.bars"),
+            ...(Math.abs(row.left) > row.allowed ? [t("ledger.more")] : [])
+        ].join(t("list.space"));
     }
     function caption(rows) {
         const spans = rows.map((r) => r.next - r.first), most = Math.max(...spans),
               least = Math.min(...spans.slice(0, -1), most);
-        return "Running sum over steps " + rows[0].first + " to " + rows[rows.length - 1].next +
-            ". Each point adds the change along a straight line over " +
-            (least < most ?
-                 least + " to " + most + " steps, from one state that the page keeps to the next." :
-                 most + (most === 1 ? " step" : " steps") + ", as qkv ledger --every " + most +
-                     " does.");
+        const places = {first: rows[0].first, last: rows[rows.length - 1].next, least, most};
+        return t(least < most ? "ledger.caption.kept" : "ledger.caption", places);
     }
 
     /* ---- the panel's part ---- */
@@ -92,11 +90,11 @@ const qkvLedger = (() => {
             caption: note("caption"),
             points: make(
                 "details", {class: "numbers", id: "ledger-points", ontoggle: () => tabulate()},
-                make("summary", {text: "The running sum as a table"}), make("div"))
+                make("summary", {"data-t": "ledger.table"}), make("div"))
         };
         const root = make(
             "div", {class: "ledger", id: "inside-ledger", hidden: true},
-            make("h3", {text: "What lowers the held-out loss"}), e.say,
+            make("h3", {"data-t": "ledger.title"}), e.say,
             make(
                 "div", {class: "books"}, make("div", {}, e.table),
                 make(
@@ -135,8 +133,8 @@ const qkvLedger = (() => {
             const past = sums(rows).filter(([step]) => step <= state.step),
                   so = past.length > 1 ? past[past.length - 1] : null;
             const head = [
-                "", "", "step " + next.first + " to " + next.next,
-                ...(so ? ["steps " + past[0][0] + " to " + so[0]] : [])
+                "", "", t("ledger.step", {first: next.first, last: next.next}),
+                ...(so ? [t("ledger.steps", {first: past[0][0], last: so[0]})] : [])
             ];
             const line = ([kind, x]) => make(
                 "tr", {class: kind === "change" ? "whole" : ""},
@@ -173,16 +171,17 @@ const qkvLedger = (() => {
                 least,
                 greatest: greatest > least ? greatest : least + 1,
                 ticks: [
-                    ...ticks.map((t) => -t).filter((t) => t && t >= least),
-                    ...ticks.filter((t) => t <= greatest)
+                    ...ticks.map((y) => -y).filter((y) => y && y >= least),
+                    ...ticks.filter((y) => y <= greatest)
                 ],
                 cursor: state.step
             });
             const [step, end] = points[points.length - 1];
             e.curve.setAttribute(
-                "aria-label",
-                "Running sum up to step " + step + ": " +
-                    kinds.map((kind) => name(kind) + " " + signed(end[kind])).join(", "));
+                "aria-label", t("ledger.label", {
+                    step,
+                    all: qkvStrings.list(kinds.map((kind) => name(kind) + " " + signed(end[kind])))
+                }));
             setText(e.caption, caption(rows));
             tabulate();
         }
@@ -193,7 +192,7 @@ const qkvLedger = (() => {
             const cells = (tag, list, scope) => list.map((text) => make(tag, {scope, text}));
             e.points.lastChild.replaceChildren(make(
                 "table", {},
-                make("tr", {}, ...cells("th", ["up to step", ...kinds.map(name)], "col")),
+                make("tr", {}, ...cells("th", [t("ledger.upto"), ...kinds.map(name)], "col")),
                 ...points.map(
                     ([step, at]) => make(
                         "tr", {}, ...cells("th", [step], "row"),
@@ -204,13 +203,14 @@ const qkvLedger = (() => {
             const ready = last() >= state.step && !going;
             setText(
                 e.button,
-                going                ? "Stop" :
-                    state.step === 0 ? "Nothing to sum up at step 0" :
-                    ready            ? "Summed up to step " + last() :
-                    rows.length      ? "Go on to step " + state.step :
-                                       "Compute the ledger so far");
+                going                ? t("stop") :
+                    state.step === 0 ? t("ledger.none") :
+                    ready            ? t("ledger.done", {step: last()}) :
+                    rows.length      ? t("ledger.on", {step: state.step}) :
+                                       t("ledger.compute"));
             e.button.setAttribute("aria-disabled", String(ready));
-            setText(e.progress, wrong || (going ? " step " + last() + " of " + state.step : ""));
+            const progress = t("player.where", {step: last(), last: state.step});
+            setText(e.progress, wrong ? said(wrong) : going ? " " + progress : "");
             if (next) tabled();
             draw();
         }
@@ -240,7 +240,7 @@ const qkvLedger = (() => {
             }
             going = 0;
             render();
-            page.speak(wrong || "The running sum reaches step " + last() + ".");
+            page.speak(wrong ? said(wrong) : t("ledger.reached", {step: last()}));
         }
         function go(at) {
             if (chart)
@@ -250,7 +250,7 @@ const qkvLedger = (() => {
         /* What the engine said of the next step. */
         function show(row) {
             next = row.trouble ? null : row;
-            setText(e.say, row.trouble || tell(row));
+            setText(e.say, row.trouble ? said(row.trouble) : tell(row));
             if (!next) e.table.replaceChildren();
             render();
         }

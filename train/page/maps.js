@@ -2,7 +2,7 @@
 "use strict";
 
 const qkvMaps = (page) => {
-    const {make, setText, number} = qkvText, {by, state} = page;
+    const {make, setText, number} = qkvText, {by, state} = page, {t} = qkvStrings;
     let run = null, last = null;
     const drawn = {attention: [], qk: [], ov: []};
 
@@ -12,13 +12,13 @@ const qkvMaps = (page) => {
         run = described;
         last = null;
         const kinds = [];
-        if (run.asks) kinds.push(["questions", "each key asked in turn"]);
-        if (run.maps.length) kinds.push(["all", "the whole example"]);
+        if (run.asks) kinds.push(["questions", t("map.questions")]);
+        if (run.maps.length) kinds.push(["all", t("map.all")]);
         const total = run.maps.reduce((n, m) => n + m.heads, 0);
         if (total > 1)
             for (const m of run.maps)
                 for (let h = 0; h < m.heads; h++)
-                    kinds.push([m.name + " " + h, m.title + " " + m.layer + ", head " + h]);
+                    kinds.push([m.name + " " + h, qkvMaps.title(m, h)]);
         by("map-kind").replaceChildren(...kinds.map(([value,
                                                       text]) => make("option", {value, text})));
         by("map-kind").parentElement.hidden = kinds.length < 2;
@@ -51,8 +51,8 @@ const qkvMaps = (page) => {
         const one = {title: "", run, words, ids: words.drawn, map: frame.map, changed: false};
         if (!frame.after) return [{...one, picture: frame.before}];
         return [
-            {...one, title: "before", picture: frame.before},
-            {...one, title: "now", picture: frame.after, ids: now, changed: true}
+            {...one, title: t("before"), picture: frame.before},
+            {...one, title: t("now"), picture: frame.after, ids: now, changed: true}
         ];
     }
 
@@ -61,7 +61,7 @@ const qkvMaps = (page) => {
     const names = (of, side) => Array.from({length: of.run.sides[side].T}, (_, p) => p);
     const text = (of, side, position) => page.example.text(side, position, of.ids, of.run);
     const columnNames = (of, side, self) =>
-        names(of, side).map((p) => (side === 0 && p === self ? "self" : text(of, side, p)));
+        names(of, side).map((p) => (side === 0 && p === self ? t("map.self") : text(of, side, p)));
 
     /* Places with a key and its value; of a task that has them apart, all that can be asked for. */
     function entries({run, words}) {
@@ -130,7 +130,8 @@ const qkvMaps = (page) => {
             for (let h = 0; h < H; h++) {
                 if (kind !== "all" && kind !== m.name + " " + h) continue;
                 out.push({
-                    title: (both ? of.title + ": " : "") + m.title + " " + m.layer + ", head " + h,
+                    title: both ? t("named", {name: of.title, what: qkvMaps.title(m, h)}) :
+                                  qkvMaps.title(m, h),
                     x: corner(node.x.subarray(h * T * S, (h + 1) * T * S), S, rows, cols),
                     rows,
                     cols,
@@ -201,37 +202,30 @@ const qkvMaps = (page) => {
     function describe(frame, list) {
         const picture = frame.after || frame.before, look = picture.look;
         if (!run.maps.length)
-            setText(by("attention-note"), "This block has no attention weights to show.");
+            setText(by("attention-note"), t("attention.none"));
         else if (frame.map === "questions") {
             const mean = (m) =>
                 number(
-                    100 * m.marks.reduce((t, k, r) => t + (k >= 0 ? m.x[r * m.cols + k] : 0), 0) /
+                    100 *
+                        m.marks.reduce((sum, k, r) => sum + (k >= 0 ? m.x[r * m.cols + k] : 0), 0) /
                         m.rows,
                     0) +
                 " %";
             const last = list[list.length - 1];
-            setText(
-                by("attention-note"),
-                "Rows: a key is asked for, and what is answered. Frames: where that key stands. On it: " +
-                    (frame.pair ? list.map((m) => m.title + " " + mean(m)).join(", ") :
-                                  mean(last)) +
-                    " on average.");
+            const on =
+                frame.pair ? qkvStrings.list(list.map((m) => m.title + " " + mean(m))) : mean(last);
+            setText(by("attention-note"), t("attention.questions", {on}));
         } else
-            setText(
-                by("attention-note"),
-                "Rows look, columns are looked at; the frame is the answer's place. Each row adds up to 1.");
+            setText(by("attention-note"), t("attention.rows"));
+        const at = (a, i) =>
+            t("attention.at", {weight: number(a.weight), words: page.example.text(run.store, i)});
         by("attention")
             .setAttribute(
-                "aria-label",
-                !look.at ? "no attention" :
-                           "Attention. The question at position " + look.question + " looks " +
-                        look.at
-                            .map(
-                                (a, i) => a.visible ?
-                                    number(a.weight) + " at " + page.example.text(run.store, i) :
-                                    "")
-                            .filter((s) => s)
-                            .join(", "));
+                "aria-label", !look.at ? t("attention.not") : t("attention.label", {
+                    n: look.question,
+                    all: qkvStrings.list(
+                        look.at.map((a, i) => (a.visible ? at(a, i) : "")).filter((s) => s))
+                }));
     }
 
     /* ---- circuits ---- */
@@ -276,27 +270,24 @@ const qkvMaps = (page) => {
         drawn.qk = circuit(all, by("qk"), values ? 1 : 0, "where");
         drawn.ov = circuit(all, by("ov"), keys ? 3 : 2, "what");
         const counts = (count) =>
-            all.map((of) => (all.length > 1 ? of.title + ": " : "") + count(of)).join("; ");
+            all.map(
+                   (of) =>
+                       all.length > 1 ? t("named", {name: of.title, what: count(of)}) : count(of))
+                .join(t("list.semicolon"));
+        const share = (n, all) => t("map.share", {n, all});
         const asked = ({run}) => run.right.filter((k) => k >= 0).length;
         const qk = counts(
-            (of) => hits(of.picture.circuits[0], of.run.circuits[0], (r) => of.run.right[r]) +
-                " of " + asked(of));
+            (of) => share(
+                hits(of.picture.circuits[0], of.run.circuits[0], (r) => of.run.right[r]),
+                asked(of)));
         const ov = counts(
-            (of) => hits(of.picture.circuits[2], of.run.circuits[2], (r) => r) + " of " +
-                of.run.circuits[2].rows.length);
-        setText(
-            by("qk-note"),
-            values ?
-                "Rows: questions. Columns: values. It should stay pale: values should not decide where to look." :
-                qk + " questions match their own key best. Rows ask, columns are found.");
-        setText(
-            by("ov-note"),
-            keys ?
-                "Rows: keys. Columns: answers. It should stay pale: keys should not become answers." :
-                ov + " values, once fetched, are said as themselves.");
-        by("qk").setAttribute(
-            "aria-label", "Q and K: " + qk + " questions match their own key best");
-        by("ov").setAttribute("aria-label", "V and O: " + ov + " values are said as themselves");
+            (of) => share(
+                hits(of.picture.circuits[2], of.run.circuits[2], (r) => r),
+                of.run.circuits[2].rows.length));
+        setText(by("qk-note"), values ? t("qk.note.values") : t("qk.note", {qk}));
+        setText(by("ov-note"), keys ? t("ov.note.keys") : t("ov.note", {ov}));
+        by("qk").setAttribute("aria-label", t("qk.label", {qk}));
+        by("ov").setAttribute("aria-label", t("ov.label", {ov}));
     }
 
     function show(frame) {
@@ -321,4 +312,12 @@ const qkvMaps = (page) => {
     const has = (kind) => kind === "" || kindsOf().includes(kind);
 
     return {build, retell: build, show, again, listen, has};
+};
+
+/* What a head's attention is called. m: {name, layer}, of the engine. */
+qkvMaps.title = ({name, layer}, head) => {
+    const kind = name.startsWith("encoder") ? "map.encoder" :
+        name.includes(".cross.")            ? "map.cross" :
+                                              "map.layer";
+    return qkvStrings.t(kind, {layer, head});
 };

@@ -2,7 +2,7 @@
 "use strict";
 
 const qkvNarrate = (() => {
-    const {percent, number, word} = qkvText;
+    const {percent, number, word} = qkvText, {t} = qkvStrings;
 
     /* The position that is looked at most; -1: none. */
     function most(look) {
@@ -36,28 +36,33 @@ const qkvNarrate = (() => {
         const moved = most(before) !== most(after), was = before.answers[0], is = after.answers[0];
         if (!was || !is) return "";
         const answer = was.class !== is.class, clean = was.class === was.target;
-        const what = parts.keys ? "You changed keys" :
-            parts.values        ? "You changed values" :
-                                  "You asked for another key";
+        const what = parts.keys ? t("lesson.keys") :
+            parts.values        ? t("lesson.values") :
+                                  t("lesson.asked");
         const because = !clean || parts.asked ? "" :
-            parts.keys && moved               ? "Queries and keys decide where to look." :
-            parts.values && !moved && answer ?
-                                  "Values decide what is brought back, not where to look." :
-                                  "";
-        return what + ": attention " + (moved ? "moved" : "stayed") + ", the answer " +
-            (answer ? "changed. " : "stayed. ") + because;
+            parts.keys && moved               ? t("lesson.where") :
+            parts.values && !moved && answer  ? t("lesson.what") :
+                                                "";
+        return t("lesson", {what, verdict: verdict(moved, answer), because});
     }
+    /* "attention moved, the answer stayed". */
+    const verdict = (moved, changed) => moved ?
+        changed ? t("verdict.moved.changed") : t("verdict.moved.same") :
+        changed ? t("verdict.stayed.changed") :
+                  t("verdict.stayed.same");
+    const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
     /* The same of a line of words; shown(position): the word that stands there now. */
     function wordsLesson({before, after}, shown) {
         if (!before.answers.length || !after.answers.length) return "";
         const moved = most(before) !== most(after), said = before.answers[0].top[0][0],
               says = after.answers[0].top[0][0];
-        return "You changed words: attention " + (moved ? "moved" : "stayed") + ", the answer " +
-            (said !== says ? "changed. " : "stayed. ") +
-            (!moved && says !== said && says === shown(most(after)) ?
-                 "It looks at the same place and says what is there now." :
-                 "");
+        const there = !moved && says !== said && says === shown(most(after));
+        return t("lesson", {
+            what: t("lesson.words"),
+            verdict: verdict(moved, said !== says),
+            because: there ? t("lesson.there") : ""
+        });
     }
 
     /* Before and after in a sentence; names(position, changed): a place in words. */
@@ -65,51 +70,57 @@ const qkvNarrate = (() => {
         const a = most(before), b = most(after), said = before.answers[0].top[0],
               says = after.answers[0].top[0];
         if (a < 0 || b < 0) return "";
-        const place = (i, now) => "position " + i + " (" + word(names(i, now)) + ")";
-        return "Before: looks most at " + place(a, false) + ", " + number(before.at[a].weight) +
-            ", and says " + word(said[0]) + " (" + number(said[1]) +
-            "). Now: " + (a === b ? "still at " : "at ") + place(b, true) + ", " +
-            number(after.at[b].weight) + ", and says " + word(says[0]) + " (" + number(says[1]) +
-            "). " + (a === b ? "Attention stayed" : "Attention moved") +
-            (said[0] === says[0] ? ", the answer stayed." : ", the answer changed.");
+        const of = (look, i, [text, p], now) => ({
+            place: t("place", {n: i, words: word(names(i, now))}),
+            weight: number(look.at[i].weight),
+            says: t("answer.with", {answer: word(text), p: number(p)})
+        });
+        const now = of(after, b, says, true);
+        return t("compare", {
+            before: t("compare.before", of(before, a, said, false)),
+            now: a === b ? t("compare.still", now) : t("compare.now", now),
+            verdict: capital(verdict(a !== b, said[0] !== says[0]))
+        });
     }
 
     /* c: {lesson, words, hide, silent, random, score: [before, now] or null}. */
     function changed(c) {
         const parts = [];
-        if (c.words) parts.push(c.lesson || "You changed the example; the changes are marked.");
-        if (c.hide & 2) parts.push("K cannot see values.");
-        if (c.hide & 1) parts.push("V cannot see keys.");
-        if (c.silent >= 0) parts.push("Head " + c.silent + " is off.");
-        if (c.random) parts.push(c.random + " is random.");
+        if (c.words) parts.push(c.lesson || t("changed.example"));
+        if (c.hide & 2) parts.push(t("changed.hide.values"));
+        if (c.hide & 1) parts.push(t("changed.hide.keys"));
+        if (c.silent >= 0) parts.push(t("changed.off", {head: c.silent}));
+        if (c.random) parts.push(t("changed.random", {name: c.random}));
         if (c.score && c.score[1]) {
             const [was, is] = c.score, said = [];
             if (was.accuracy !== null)
                 said.push(
-                    "right answers: " + percent(was.accuracy) + " before, " + percent(is.accuracy) +
-                    " now");
+                    t("changed.right", {before: percent(was.accuracy), now: percent(is.accuracy)}));
             if (was.attention !== null)
                 said.push(
-                    "attention on the answer: " + percent(was.attention) + " before, " +
-                    percent(is.attention) + " now");
+                    t("changed.attention",
+                      {before: percent(was.attention), now: percent(is.attention)}));
             if (said.length)
-                parts.push("Over " + was.examples + " other examples, " + said.join("; ") + ".");
+                parts.push(
+                    t("changed.over", {n: was.examples, what: said.join(t("list.semicolon"))}));
         }
-        return parts.join(" ");
+        return parts.join(t("list.space"));
     }
 
     /* Two runs: each {name, step, row, first}; first: the step at which 90 % were right, -1: not yet. */
     function pair(a, b) {
-        const can = (r) => !r.row ? "nothing is measured yet" :
+        const can = (r) => !r.row ? t("pair.nothing") :
             r.row.accuracy === null || r.row.accuracy === undefined ?
-                                    "held-out error " + number(r.row.val_loss, 3) :
-                                    percent(r.row.accuracy) + " right";
-        const learned = (r) => r.first >= 0 ? "at step " + r.first : "not yet";
-        const both = a.first >= 0 || b.first >= 0 ?
-            " 90 % right: " + a.name + " " + learned(a) + ", B " + learned(b) + "." :
-            "";
-        return a.name + ": " + can(a) + (a.step === b.step ? "" : " at step " + a.step) + ". " +
-            b.name + ": " + can(b) + (a.step === b.step ? "" : " at step " + b.step) + "." + both;
+                                    t("pair.error", {error: number(r.row.val_loss, 3)}) :
+                                    t("pair.right", {right: percent(r.row.accuracy)});
+        const learned = (r) => r.first >= 0 ? t("pair.at", {step: r.first}) : t("pair.not");
+        const one = (r) => a.step === b.step ?
+            t("pair.says", {name: r.name, can: can(r)}) :
+            t("pair.says.at", {name: r.name, can: can(r), step: r.step});
+        const both = [one(a), one(b)];
+        if (a.first >= 0 || b.first >= 0)
+            both.push(t("pair.learned", {a: learned(a), b: learned(b)}));
+        return both.join(t("list.space"));
     }
 
     /* f: {task, summary, entries, step, steps, pairs, row}; row: the last measured one, or null. */
@@ -117,21 +128,18 @@ const qkvNarrate = (() => {
         const now = (name) =>
             f.row && f.row[name] !== null && f.row[name] !== undefined ? f.row[name] : null;
         if (f.step === 0)
-            return f.task === "pairs" ?
-                "A small model reads " + f.entries +
-                    " entries, each a key and a value, then one of the keys again, and must say its value. It has learned nothing yet." :
-                "Task " + f.task + ": " + f.summary + ". The model has learned nothing yet.";
+            return f.task === "pairs" ? t("course.pairs", {n: f.entries}) :
+                                        t("course.task", {task: f.task, summary: f.summary});
         if (now("accuracy") === null)
-            return now("val_loss") === null ? "Nothing is measured at this step." :
-                                              "Held-out error: " + number(now("val_loss"), 3) + ".";
-        const right = percent(now("accuracy")) + " of the answers to new questions are right.";
-        if (f.step >= f.steps && f.pairs)
-            return right + " What decides where it looks, and what it says? Swap two keys.";
-        return right +
-            (now("qk_diag") === null ? "" :
-                                       " V and O say " + percent(now("ov_diag")) +
-                     " of the values as themselves; with Q and K " + percent(now("qk_diag")) +
-                     " of the keys find themselves.");
+            return now("val_loss") === null ?
+                t("course.nothing") :
+                t("course.error", {error: number(now("val_loss"), 3)});
+        const right = {right: percent(now("accuracy"))};
+        if (f.step >= f.steps && f.pairs) return t("course.end", right);
+        return now("qk_diag") === null ?
+            t("course.right", right) :
+            t("course.circuits",
+              {...right, ov: percent(now("ov_diag")), qk: percent(now("qk_diag"))});
     }
 
     return {most, touched, lesson, wordsLesson, compare, changed, pair, course};

@@ -2,8 +2,8 @@
 "use strict";
 
 const qkvOptions = (page) => {
-    const {make} = qkvText, {by, state} = page;
-    let change = null, run = null, made = "";
+    const {make} = qkvText, {by, state} = page, {t, said} = qkvStrings;
+    let change = null, run = null, made = "", all = null;
 
     /* Asks for `value`; what is the task's own default needs not be said. */
     async function give(name, value) {
@@ -59,22 +59,25 @@ const qkvOptions = (page) => {
         form.replaceChildren();
         for (const o of run.table) {
             if (o.kind === "section") {
-                form.append(make("h2", {text: o.name}));
+                form.append(make("h2", {text: said(o.name)}));
                 continue;
             }
             if (o.name === "task") continue;  // chosen above
-            form.append(make(
-                "div", {class: "option", id: "box-" + o.name}, make("label", { for: "option-" + o.name, text: o.name
-                }), control(o), make("small", {id: "option-" + o.name + "-help", text: o.help})));
+            form.append(make("div", {class: "option", id: "box-" + o.name}, make("label", { for: "option-" + o.name, text: o.name
+                             }), control(o), make("small", {
+                                 id: "option-" + o.name + "-help",
+                                 text: said(o.help)
+                             })));
         }
     }
 
-    function build(all, changed) {
+    function build(table, changed) {
         const form = by("options");
+        all = table;
         change = changed;
         form.addEventListener("submit", (e) => e.preventDefault());
-        for (const t of all.tasks)
-            by("task").append(make("option", {value: t.name, text: t.name, title: t.summary}));
+        for (const {name} of all.tasks)
+            by("task").append(make("option", {value: name, text: name}));
         by("task").addEventListener("change", (e) => give("task", e.target.value));
         by("seed").addEventListener("change", (e) => give("seed", e.target.value.trim()));
         by("more").addEventListener("click", () => {
@@ -88,6 +91,8 @@ const qkvOptions = (page) => {
     function show(described) {
         run = described;
         fill();
+        for (const o of by("task").options)
+            o.title = said(all.tasks.find(({name}) => name === o.value).summary);
         by("task").value = run.options.task;
         by("seed").value = run.options.seed;
         for (const o of run.table) {
@@ -102,11 +107,11 @@ const qkvOptions = (page) => {
             by("box-" + o.name).classList.toggle("set", state.given[o.name] !== undefined);
             e.removeAttribute("aria-invalid");
             by("option-" + o.name + "-help").classList.remove("wrong");
-            const means = asked === "0" && run.options[o.name] !== "0" ?
-                " (here: " + run.options[o.name] + ")" :
-                "";
-            by("option-" + o.name + "-help").textContent =
-                o.help + means + (o.needs ? " (only with " + o.needs.replace(/_/g, "-") + ")" : "");
+            const now = run.options[o.name], needs = o.needs.replace(/_/g, "-");
+            let help = said(o.help);
+            if (asked === "0" && now !== "0") help = t("option.here", {help, now});
+            if (needs) help = t("option.needs", {help, needs});
+            by("option-" + o.name + "-help").textContent = help;
         }
     }
 

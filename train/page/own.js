@@ -2,13 +2,8 @@
 "use strict";
 
 const qkvOwn = (page) => {
-    const {make} = qkvText, {by, state} = page;
+    const {make} = qkvText, {by, state} = page, {t} = qkvStrings;
     const NAME = "sentences.txt";  // what the command line calls what stands in the box
-    const hows = {
-        file:
-            "one example per line: words => answer. The word marked ? asks, otherwise the last one; features follow |",
-        text: "the model learns to predict each next token",
-    };
     let samples = [], task = "", offered = "";
     const drafts = new Map();  // of each task: what was written and not trained on
     const box = () => by("own-text");
@@ -62,7 +57,7 @@ const qkvOwn = (page) => {
             const wrong = await start(options);
             if (wrong) state.text = old;
             if (/ none is left for /.test(wrong) && !all)
-                page.trouble(wrong, ["Validate on the training lines", () => train(text, true)]);
+                page.trouble(wrong, [t("own.validate"), () => train(text, true)]);
         };
         by("own-train").addEventListener("click", () => train(box().value));
         by("own-sample").addEventListener("change", (e) => {
@@ -92,15 +87,16 @@ const qkvOwn = (page) => {
         }
         if (text !== null && !edited()) box().value = text;
         if (text !== null) offered = text;
-        if (task !== run.options.task)
+        if (task !== run.options.task || by("own-sample").lang !== qkvStrings.tag)
             by("own-sample")
                 .replaceChildren(
                     ...samples.filter((s) => s.task === run.options.task)
                         .map(
                             (s) =>
                                 make("option", {value: s.name, text: s.name.replace(/^.*\//, "")})),
-                    make("option", {value: NAME, text: "your own"}));
+                    make("option", {value: NAME, text: t("own.mine")}));
         task = run.options.task;
+        by("own-sample").lang = qkvStrings.tag;
         by("own-sample").value =
             samples.some((s) => s.task === task && s.name === name) ? name : NAME;
         mark();
@@ -110,8 +106,8 @@ const qkvOwn = (page) => {
     const edited = () => box().value !== offered;
     function mark() {
         const {options} = by("own-sample");
-        by("own-how").textContent =
-            (edited() ? "edited, not trained on yet; " : "") + (hows[task] || "");
+        const how = task === "file" ? t("own.file") : t("own.text");
+        by("own-how").textContent = edited() ? t("own.edited", {how}) : how;
         box().classList.toggle("edited", edited());
         options[options.length - 1].disabled = !state.text && !edited() && !drafts.has(task);
     }

@@ -2,7 +2,7 @@
 "use strict";
 
 const qkvPlayer = (page) => {
-    const {by, state} = page, {setText} = qkvText;
+    const {by, state} = page, {setText} = qkvText, {t} = qkvStrings;
     let playing = false, busy = false, wanted = -1, position = 0, before = 0, score = null,
         scored = "", since = 0, goal = null;
     const resting = [];  // who waits until nothing is asked any more
@@ -47,7 +47,7 @@ const qkvPlayer = (page) => {
                 page.wait.show({words: () => onTheWay(to), stop, since});
         }
     }
-    const onTheWay = (to) => "Training: step " + state.step + " of " + Math.min(to, lastStep());
+    const onTheWay = (to) => t("wait.train", {step: state.step, to: Math.min(to, lastStep())});
     function stop() { wanted = state.step; }
 
     const isOnTheWay = (frame, to) =>
@@ -65,7 +65,7 @@ const qkvPlayer = (page) => {
         for (const panel of page.panels) panel.show(f);
         page.session.works();
         if (page.root.activeElement !== by("slider") || playing) by("slider").value = state.step;
-        const where = "step " + state.step + " of " + lastStep();
+        const where = t("player.where", {step: state.step, last: lastStep()});
         setText(by("where"), where);
         by("slider").setAttribute("aria-valuetext", where);
         by("back-one").disabled = by("restart").disabled = state.step === 0;
@@ -78,9 +78,11 @@ const qkvPlayer = (page) => {
     async function settle() {
         page.setAddress();
         page.say();
-        page.speak(
-            by("where").textContent + ". " + by("say").textContent + " " +
-            (by("compare").hidden ? "" : by("compare").textContent));
+        page.speak(t("player.speak", {
+            where: by("where").textContent,
+            say: by("say").textContent,
+            compare: by("compare").hidden ? "" : by("compare").textContent
+        }));
         const key = [state.step, state.hide, state.silent, state.random].join();
         if (!page.shown || !state.changedModel() || scored === key || busy) return;
         scored = key;
@@ -131,7 +133,11 @@ const qkvPlayer = (page) => {
     }
     function button() {
         const ended = page.run && state.step >= lastStep();
-        setText(by("play"), playing ? "❚❚ Pause" : ended ? "▶ Again" : "▶ Play");
+        setText(
+            by("play"),
+            playing   ? t("player.pause") :
+                ended ? t("player.again") :
+                        t("player.play"));
     }
 
     /* As fast as it goes: of two runs neither gets far ahead. */

@@ -8,7 +8,7 @@ class qkvFault extends Error {}
 /* code: the worker's source; bytes(): the engine; slow(call or null): what takes longer than 300 ms; fault(error): the
  * worker has ended; make(code): a worker, for tests; read(value): what an answer is read as. */
 const qkvRpc = ({code, bytes, slow, fault, make, read}) => {
-    const SOON = 300;
+    const SOON = 300, {t} = qkvStrings;
     let worker = null, next = 1, shown = null;
     const waiting = new Map();
     /* The calls that made the run which is open: given to another worker they make it again. */
@@ -55,7 +55,7 @@ const qkvRpc = ({code, bytes, slow, fault, make, read}) => {
     /* The answer to a call; a refusal or a fault is thrown. */
     function call(name, data = {}) {
         return new Promise((done, failed) => {
-            if (!worker) return failed(new qkvFault("the engine is not running"));
+            if (!worker) return failed(new qkvFault(t("fault.none")));
             const id = next++, entry = {name, data, done, failed, since: performance.now()};
             entry.timer = setTimeout(() => slow(shown = entry), SOON);
             waiting.set(id, entry);
@@ -78,9 +78,7 @@ const qkvRpc = ({code, bytes, slow, fault, make, read}) => {
         };
         return call("open", {bytes: engine});
     }
-    const refused = (why) =>
-        "this browser, or the place that the page comes from, lets it start no worker" +
-        (why ? ": " + why : "") + ". Save the page as a file and open that";
+    const refused = (why) => why ? t("fault.worker.why", {why}) : t("fault.worker");
 
     /* A new worker, and in it the run that these calls made. */
     async function again(calls) {
@@ -90,7 +88,7 @@ const qkvRpc = ({code, bytes, slow, fault, make, read}) => {
 
     /* Ends the worker, whatever it is doing. */
     function stop() {
-        const error = new qkvFault("stopped");
+        const error = new qkvFault(t("stopped"));
         error.wanted = true;
         end(error);
     }

@@ -20,21 +20,23 @@ const qkvSize = (() => {
         return get("layers", 1) * layer;
     }
 
-    const million = (n) => (n / 1e6).toFixed(n < 1e7 ? 1 : 0) + " million numbers";
+    const {t} = qkvStrings;
+    const compact = {notation: "compact", compactDisplay: "long", maximumSignificantDigits: 2};
+    const million = (n) => t("size.numbers", {n: n.toLocaleString(qkvStrings.tag, compact)});
     const bytes = (n) => n < 1e9 ? Math.ceil(n / 1e6) + " MB" : (n / 1e9).toFixed(1) + " GB";
 
     /* A sentence if that is much for a page; else "". */
     function warning(given, base) {
         const n = numbers(given, base), need = n * COPIES * BYTES;
         if (n < MUCH) return "";
-        return "This model has about " + million(n) + " and needs about " + bytes(need) + "." +
-            (need > 4e9 ? " A page has 4 GB at most." : " A step of it may take seconds.");
+        const places = {numbers: million(n), bytes: bytes(need)};
+        return need > 4e9 ? t("size.most", places) : t("size.slow", places);
     }
 
     /* How many numbers, of a model that is large; of others nobody wants to know. */
     function words(given, base) {
         const n = numbers(given, base);
-        return n < 1e6 ? "the run" : million(n);
+        return n < 1e6 ? t("size.run") : million(n);
     }
 
     return {numbers, words, warning};

@@ -3,7 +3,7 @@
 
 /* open(card): it is to be explained; choose(card, cell): one of its numbers is. */
 const qkvStage = (page, {open, choose}) => {
-    const {make, svg, setText} = qkvText, {kind, num, base} = qkvInside;
+    const {make, svg, setText} = qkvText, {kind, num, base} = qkvInside, {t: say} = qkvStrings;
     const COLUMNS = [
         ["e", "x", "m"], ["q", "k", "v"], ["scores"], ["weights"], ["mix", "o", "out", "final"],
         ["logits", "loss"]
@@ -14,8 +14,8 @@ const qkvStage = (page, {open, choose}) => {
           tip = make("div", {class: "tip of-step", hidden: true}),
           table = make(
               "details", {class: "numbers", id: "inside-table"},
-              make("summary", {text: "This card as a table"}),
-              make("div", {tabindex: 0, role: "group", "aria-label": "The card as a table"}));
+              make("summary", {"data-t": "stage.table"}),
+              make("div", {tabindex: 0, role: "group", "data-label": "stage.table.label"}));
     let view = null, tiles = {};
     (page.root.body || page.root).append(tip);
     table.addEventListener("toggle", () => view && tabulate());
@@ -25,10 +25,13 @@ const qkvStage = (page, {open, choose}) => {
     const at = (key) => view.data.cards[key];
     const classes = (key) => page.run.readouts[Number(key.slice(6)) || 0].classes;
     const title = (key) => base(key) === "logits" && page.run.readouts.length > 1 ?
-        "logits: " + page.run.readouts[Number(key.slice(6)) || 0].name :
+        say("named", {
+            name: say("card.logits"),
+            what: qkvStrings.said(page.run.readouts[Number(key.slice(6)) || 0].name)
+        }) :
         "ex".includes(key) && at(key).node && !/^(embed|memory)$/.test(at(key).node) ?
         at(key).node :
-        kind(key).name;
+        say("card." + (base(key) === "x" ? "e" : base(key)));
     const numbers = (key) => (view.back(key) ? at(key).g : at(key).x);
 
     /* The words beside the rows of a card. */
@@ -38,17 +41,18 @@ const qkvStage = (page, {open, choose}) => {
             c.rows > 1    ? Array.from({length: c.rows}, (_, r) => text(r)) :
                             [text(view.data.row)];
     }
-    /* A cell in words: "k6 v7". */
-    function who(key, cell) {
+    /* A cell in words: "k6 v7"; whole: its row. */
+    function who(key, cell, whole = false) {
         const c = at(key);
         if (base(key) === "logits") return classes(key)[cell];
         const row = rows(key)[Math.floor(cell / c.cols)];
-        return [...(row ? [row] : []), ...(c.cols > 1 ? ["number " + cell % c.cols] : [])].join(
-            ", ");
+        const column = !whole && c.cols > 1 ? [say("stage.number", {n: cell % c.cols})] : [];
+        return qkvStrings.list([...(row ? [row] : []), ...column]);
     }
     function read(key, cell) {
-        const c = at(key), g = c.g ? "; dL/d" + kind(key).title + " " + num(c.g[cell]) : "";
-        return (who(key, cell) || title(key)) + ": " + num(c.x[cell]) + g;
+        const c = at(key), name = who(key, cell) || title(key), of = kind(key).title;
+        return c.g ? say("stage.both", {name, x: num(c.x[cell]), of, g: num(c.g[cell])}) :
+                     say("named", {name, what: num(c.x[cell])});
     }
 
     /* ---- the cards ---- */
@@ -57,7 +61,7 @@ const qkvStage = (page, {open, choose}) => {
         const canvas = make("canvas", {
             tabindex: 0,
             role: "application",
-            "aria-roledescription": "heat map",
+            "aria-roledescription": say("stage.map"),
             id: "inside-map-" + key
         });
         const t = {key, canvas, low: make("span"), high: make("span"), bar: make("i"), cursor: 0};
@@ -139,12 +143,12 @@ const qkvStage = (page, {open, choose}) => {
             cursor: focused ? t.cursor : -1
         });
         setText(t.low, t.drawn.greatest ? num(t.drawn.least) : "");
-        setText(t.high, t.drawn.greatest ? num(t.drawn.greatest) : "all 0");
+        setText(t.high, t.drawn.greatest ? num(t.drawn.greatest) : say("step.zero"));
         t.bar.className = back ? "gradient" : k.hue;
         t.canvas.setAttribute(
             "aria-label",
-            (back ? "gradient of the " : "") + title(key) + ", " + c.rows + " rows, " + c.cols +
-                " columns. Arrow keys move, Enter explains.");
+            say(back ? "stage.label.gradient" : "stage.label",
+                {name: title(key), rows: c.rows, cols: c.cols}));
     }
 
     /* ---- lines ---- */
@@ -218,10 +222,7 @@ const qkvStage = (page, {open, choose}) => {
         const key = view.card, c = at(key), x = numbers(key),
               across = base(key) === "logits" ? 1 : c.cols;
         const line = (r) => make(
-            "tr", {}, make("th", {
-                scope: "row",
-                text: who(key, r * across).replace(/(, |^)number 0$/, "") || title(key)
-            }),
+            "tr", {}, make("th", {scope: "row", text: who(key, r * across, true) || title(key)}),
             ...Array.from(
                 x.slice(r * across, (r + 1) * across), (v) => make("td", {text: num(v)})));
         table.lastChild.replaceChildren(

@@ -3,7 +3,7 @@
 "use strict";
 
 const qkvStep = (page) => {
-    const {make, setText} = qkvText, {state} = page;
+    const {make, setText} = qkvText, {state} = page, {t, said} = qkvStrings;
     const PHASES = ["forward", "backward", "update"], PACE = 1700;
     let run = null, data = null, timer = 0, notice = "", repeated = false;
 
@@ -43,11 +43,11 @@ const qkvStep = (page) => {
     function stop() {
         clearInterval(timer);
         timer = 0;
-        setText(parts.play, "▶ Play");
+        setText(parts.play, t("player.play"));
     }
     function play() {
         if (timer || !data) return stop();
-        setText(parts.play, "❚❚ Pause");
+        setText(parts.play, t("player.pause"));
         if (place().phase === "update") go("forward", data.order[0]);
         timer = setInterval(() => {
             step(1);
@@ -62,7 +62,7 @@ const qkvStep = (page) => {
         head: h,
         map: m,
         value: m.name.replace(/\.weights$/, ".") + h,
-        text: m.title + " " + m.layer + ", head " + h
+        text: qkvMaps.title(m, h)
     });
     const heads = () =>
         run.maps.flatMap((m) => Array.from({length: m.heads}, (_, h) => head(m, h)));
@@ -70,7 +70,7 @@ const qkvStep = (page) => {
     function chosen() {
         const all = heads(), last = run.maps[run.maps.length - 1];
         if (state.of && !all.some((h) => h.value === state.of)) {
-            notice = "There is no head '" + state.of + "' in this model. ";
+            notice = t("step.head.none", {name: state.of}) + t("list.space");
             state.of = "";
         }
         return all.find((h) => h.value === state.of) ||
@@ -101,7 +101,7 @@ const qkvStep = (page) => {
     function show(frame) {
         const got = frame.extra && frame.extra.inside;
         if (!got) return render();
-        if (got.trouble) return say("", got.trouble);
+        if (got.trouble) return say("", said(got.trouble));
         data = {
             ...got,
             order: got.list.map((c) => c.key),
@@ -124,12 +124,13 @@ const qkvStep = (page) => {
               at = cards.indexOf(card);
         parts.body.hidden = !open;
         parts.toggle.setAttribute("aria-expanded", String(open));
-        setText(parts.toggle, open ? "Close" : "Open");
+        setText(parts.toggle, open ? t("close") : t("step.open"));
         if (!open) stop();
         if (!open || !data || (phase !== "update" && at < 0)) return;
         if (chosen().value) parts.of.value = chosen().value;
         for (const p of PHASES) parts[p].setAttribute("aria-pressed", String(p === phase));
-        setText(parts.count, phase === "update" ? "" : "card " + (at + 1) + " of " + cards.length);
+        setText(
+            parts.count, phase === "update" ? "" : t("step.card", {n: at + 1, all: cards.length}));
         stage.hide(phase === "update");
         parts.effects.hidden = ledger.root.hidden = phase !== "update";
         if (phase === "update") return update();
@@ -141,7 +142,7 @@ const qkvStep = (page) => {
     function update() {
         const u = data.update;
         if (!u) return;
-        say("", u.trouble || u.taught);
+        say("", u.trouble ? said(u.trouble) : qkvEffect.taught(u));
         ledger.root.hidden = Boolean(u.trouble);
         if (u.trouble) return;
         qkvEffect.show(parts.effects, u, run);
@@ -162,7 +163,8 @@ const qkvStep = (page) => {
         const [side, stream] = table.split("."),
                      all = run.sides[side === "memory" ? 1 : 0].streams.find(
                          (s) => s.name === stream);
-        return ((all && all.symbols[at]) || "row " + at) + " of " + table;
+        return t(
+            "step.row", {row: (all && all.symbols[at]) || t("step.row.number", {n: at}), table});
     }
     function say(formula, sentence) {
         parts.words.setAttribute("aria-live", page.player.playing ? "off" : "polite");
@@ -196,8 +198,8 @@ const qkvStep = (page) => {
     const button = (text, onclick, id, extra = {}) =>
         make("button", {text, onclick, id: "inside-" + id, ...extra});
     const parts = {
-        toggle: button("Open", toggle, "toggle", {"aria-expanded": "false"}),
-        play: button("▶ Play", play, "play"),
+        toggle: button("", toggle, "toggle", {"aria-expanded": "false"}),
+        play: button("", play, "play", {"data-t": "player.play"}),
         count: make("span", {class: "note", id: "inside-count"}),
         of: make("select", {
             id: "inside-of",
@@ -212,15 +214,14 @@ const qkvStep = (page) => {
     };
     for (const p of PHASES)
         parts[p] = button(
-            p[0].toUpperCase() + p.slice(1), () => go(p, path(p)[0] || ""), p,
-            {"aria-pressed": "false"});
+            "", () => go(p, path(p)[0] || ""), p, {"aria-pressed": "false", "data-t": "step." + p});
     parts.words = make("div", {class: "words", "aria-live": "polite"}, parts.formula, parts.say);
     parts.walk = make(
-        "div", {class: "touch", role: "group", "aria-label": "Walk through the step"},
+        "div", {class: "touch", role: "group", "data-label": "step.walk"},
         ...PHASES.map((p) => parts[p]),
-        button("◂", () => step(-1), "back", {"aria-label": "Card before"}),
-        button("▸", () => step(1), "next", {"aria-label": "Next card"}), parts.play, parts.count,
-        make("label", {class: "field", text: "head "}, parts.of));
+        button("◂", () => step(-1), "back", {"data-label": "step.before"}),
+        button("▸", () => step(1), "next", {"data-label": "step.next"}), parts.play, parts.count,
+        make("label", {class: "field", "data-t": "step.head"}, parts.of));
     parts.body = make(
         "div", {hidden: true, id: "inside-body"},
         make("div", {class: "walk"}, parts.walk, parts.words), ...stage.parts, parts.effects,
@@ -229,9 +230,7 @@ const qkvStep = (page) => {
     root.append(
         make(
             "div", {class: "head"},
-            make("h2", {text: "Inside one step "}, make("small", {
-                     text: "how a number is made, what pushes it, and what the push does"
-                 })),
+            make("h2", {"data-t": "step.title"}, " ", make("small", {"data-t": "step.what"})),
             parts.toggle),
         parts.body);
     root.addEventListener("keydown", onKey);
@@ -244,13 +243,18 @@ const qkvStep = (page) => {
         stop();
         stage.forget();
         ledger.forget(run);
+        retell();
+        parts.of.parentElement.hidden = heads().length < 2;
+    }
+    function retell() {
         parts.of.replaceChildren(
             ...heads().map((h) => make("option", {value: h.value, text: h.text})));
-        parts.of.parentElement.hidden = heads().length < 2;
+        render();
     }
 
     return {
         build,
+        retell,
         show,
         wants,
         again: () => {

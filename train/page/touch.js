@@ -2,7 +2,7 @@
 "use strict";
 
 const qkvTouch = (page) => {
-    const {by, state} = page, {make, setText} = qkvText;
+    const {by, state} = page, {make, setText} = qkvText, {t} = qkvStrings;
     const pairs = () => page.run.roles.key >= 0 && page.run.entries > 1;
 
     /* ---- words ---- */
@@ -37,22 +37,22 @@ const qkvTouch = (page) => {
         const second = of(pair.name, shown.pair.step, pair.rows);
         if (!second.row && shown.step === shown.pair.step) second.row = curves.at(shown.step);
         return qkvNarrate.pair(of("A", shown.step, curves.rows), second) +
-            (state.changed() ? " " + changedText() : "");
+            (state.changed() ? t("list.space") + changedText() : "");
     }
 
     /* What can be done next, each [label, act]. */
     function offers() {
         const {run, player} = page, swaps = [
-            ["Swap two keys", () => swap("key", true)],
-            ["Swap two values", () => swap("value", true)]
+            [t("change.keys"), () => swap("key", true)],
+            [t("change.values"), () => swap("value", true)]
         ];
         if (state.changed()) {
             return [
                 ...(pairs() && !player.playing ? swaps : []),
-                ...(player.playing ? [] : exchanges()), ["Undo", undo]
+                ...(player.playing ? [] : exchanges()), [t("change.back"), undo]
             ];
         }
-        if (state.step === 0) return player.playing ? [] : [["▶ Watch it learn", player.play]];
+        if (state.step === 0) return player.playing ? [] : [[t("player.watch"), player.play]];
         if (state.step < run.steps) return [];
         return pairs() ? swaps : exchanges();
     }
@@ -101,10 +101,8 @@ const qkvTouch = (page) => {
         };
         const {example} = page;
         return [
-            ...(example.exchanges("other") ? [["Swap two words", fresh(example.swapWords)]] : []),
-            ...(example.exchanges("put") ?
-                    [["Another word for the answer", fresh(example.putWord)]] :
-                    [])
+            ...(example.exchanges("other") ? [[t("change.words"), fresh(example.swapWords)]] : []),
+            ...(example.exchanges("put") ? [[t("change.put"), fresh(example.putWord)]] : [])
         ];
     }
     function undo() {
@@ -169,43 +167,20 @@ const qkvTouch = (page) => {
     /* ---- help ---- */
 
     function help() {
-        const lines = [
-            [
-                "What you see",
-                "At the top is one held-out example. Under each entry: how much the question looks at it (weight), the score before the softmax, and what its value alone would make the model say. Below it are attention and what the matrices do to symbols without any example: Q and K (which key a question matches), V and O (what a fetched value says). Blue is where to look, orange is what to bring back."
-            ],
-            [
-                "Change the example",
-                "A click on a key asks for it. To swap two keys or two values, drag one onto the other, or choose “swaps two” and click both. “Changes it” gives a list of words. Everything you change gets a frame, and numbers show before → now."
-            ],
-            [
-                "Keys",
-                "Space plays and pauses; comma and full stop go one step back and on; Home and End to the first and last. In the example: Enter does what a click does, x swaps two (press it on each), arrow keys up and down change the word, left and right move."
-            ],
-            [
-                "Inside one step",
-                "The panel below the example walks one question forward and backward. A click on a number shows what it is made of. By keyboard: space and the arrow keys go from card to card; in a card the arrow keys move, Enter explains."
-            ],
-            [
-                "Go back",
-                "The slider and the curves go to any step. The page recomputes it from a stored state, bit for bit: a run is a function of its options."
-            ],
-            [
-                "Save and share",
-                "The address holds options, step, example and changes. Checkpoints are the ones qkv writes: “qkv eval” reads yours in a run directory, and you can open those of a native run here."
-            ],
-        ];
+        const parts = ["see", "change", "keys", "inside", "back", "save"];
         const body = document.createDocumentFragment();
-        for (const [title, text] of lines)
-            body.append(make("h3", {text: title}), make("p", {text}));
+        for (const part of parts)
+            body.append(
+                make("h3", {text: t("help." + part)}),
+                make("p", {text: t("help." + part + ".text")}));
         body.append(make("p", {}, make("button", {
-                             text: "Read the findings",
+                             text: t("help.findings"),
                              onclick: () => {
                                  by("dialog").close();
                                  page.stories.findings("");
                              }
                          })));
-        page.stories.dialog("How to use this page", body);
+        page.stories.dialog(t("help.title"), body);
     }
 
     return {say, listen, act};

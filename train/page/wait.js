@@ -2,31 +2,34 @@
 "use strict";
 
 const qkvWait = (page) => {
-    const {by} = page, {setText} = qkvText;
+    const {by} = page, {setText} = qkvText, {t} = qkvStrings;
     let shown = null, timer = 0, told = false;
 
     /* What a call of the engine does, in words. */
     function words({name, data}) {
         const step = page.run ? page.state.step : 0;
         const all = {
-            open: () => "Starting the engine",
-            start: () => "Setting up " + qkvSize.words(data.options, page.baseOf(data.options)),
-            begin: () => "Setting up the run",
-            restore: () => "Opening the checkpoint",
-            save: () => "Writing the checkpoint",
-            score: () => "Trying other examples",
-            look: () => "Computing the ledger",
-            frame: () => data.to > step ? "Training: step " + step + " of " + data.to :
-                                          "Going to step " + data.to
+            open: () => t("wait.open"),
+            start: () =>
+                t("wait.start", {what: qkvSize.words(data.options, page.baseOf(data.options))}),
+            begin: () => t("wait.start", {what: t("size.run")}),
+            restore: () => t("wait.restore"),
+            save: () => t("wait.save"),
+            score: () => t("wait.score"),
+            look: () => t("wait.ledger"),
+            frame: () => data.to > step ? t("wait.train", {step, to: data.to}) :
+                                          t("wait.back", {to: data.to})
         };
-        return all[name] ? all[name]() : "Working";
+        return all[name] ? all[name]() : t("wait");
     }
 
     function draw() {
         const seconds = Math.floor((performance.now() - shown.since) / 1000);
         if (seconds >= 2 && !told) page.speak(shown.words());
         told = seconds >= 2;
-        setText(by("wait-text"), shown.words() + (seconds >= 2 ? ", " + seconds + " s" : ""));
+        setText(
+            by("wait-text"),
+            seconds >= 2 ? t("wait.seconds", {what: shown.words(), seconds}) : shown.words());
     }
     /* what: {words(), stop(), since}; null: it has ended. */
     function show(what) {
