@@ -119,11 +119,12 @@ WASM_SRC   := $(wildcard tensor/*.c autograd/*.c autograd/ops/*.c $(FAST) layers
 WASM_OBJ   := $(patsubst %.c,$(B)/wasm/%.o,$(WASM_SRC))
 WASM_CALLS := ${shell sed -n 's/.*[ *]\(qkv_page_[a-z_]*\)(.*;.*/\1/p' train/page/engine.h train/page/lend.h} malloc free
 PAGE_SRC   := $(wildcard train/page/*.html train/page/*.css train/page/*.js train/page/strings/*.json)
+LESSONS    := $(sort $(wildcard train/page/lessons/*.json))
 
 page: $(B)/qkv.html
-$(B)/qkv.html: train/page/assemble.awk $(PAGE_SRC) docs/findings.md $(wildcard examples/*.txt) $(B)/wasm/engine.wasm
+$(B)/qkv.html: train/page/assemble.awk $(PAGE_SRC) $(LESSONS) docs/findings.md $(wildcard examples/*.txt) $(B)/wasm/engine.wasm
 	$(call say,PAGE)
-	$(Q)awk -v engine=$(B)/wasm/engine.wasm -f train/page/assemble.awk train/page/page.html > $@.tmp && mv $@.tmp $@
+	$(Q)awk -v engine=$(B)/wasm/engine.wasm -v lessons="$(LESSONS)" -f train/page/assemble.awk train/page/page.html > $@.tmp && mv $@.tmp $@
 $(B)/wasm/engine.wasm: $(WASM_OBJ)
 	$(call say,LD)
 	$(Q)$(WASM_CC) $(WASM_FLAGS) $(WASM_LD) $(WASM_CALLS:%=-Wl,--export=%) -o $@ $^ -lm

@@ -1,10 +1,11 @@
-/* cmd_view.c - qkv view: a run, or the map of a sweep, as one HTML file: the page with it inside. */
+/* cmd_view.c - qkv view: a run, the map of a sweep or a lesson, as one HTML file: the page with that in it. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "train/cli/lesson.h"
 #include "train/cli/open.h"
 #include "train/cli/progress.h"
 #include "train/study/store.h"
@@ -14,7 +15,7 @@
 enum { MOST_BYTES = 48 << 20, MOST_STATES = 64, MOST_PAGE = 64 << 20 };
 
 typedef struct {
-    const char *out, *page;
+    const char *out, *page, *lesson;
     cli_state state;  // its newest; where its data are
     long at;          // -1: the newest
 } request;
@@ -31,7 +32,8 @@ static const char *const inside = NULL;
 #endif
 
 static const cli_option options[] = {
-    CLI_FILE(request, out, "out", "the file to write", .def = "RUN/view.html"),
+    CLI_FILE(request, out, "out", "the file to write", .def = "RUN/view.html, or lesson.html"),
+    CLI_FILE(request, lesson, "lesson", "a lesson of your own: the page opens with it"),
     CLI_INT(request, at, "at", "STEP", -1, 0, 1000000000, "the step at which it opens",
             .def = "the newest"),
     CLI_OPTION_DATA(request, state),
@@ -215,15 +217,16 @@ static char *text_of(json_t *root) {
     return without_tags(text);
 }
 
-/* {name, at, config, files, metrics, checkpoints} */
+/* {name, at, config, files, metrics, checkpoints, lesson} */
 static char *describe(const char *dir, qkv_trainer *t, json_t *data, json_t *metrics, int latest,
-                      long at) {
+                      long at, json_t *lesson) {
     char shown[QKV_IO_PATH];
     char *config = qkv_config_to_json(qkv_trainer_config(t));
     json_t *root = json_pack(
         "{s:s, s:I, s:o, s:o, s:o, s:o}", "name", qkv_io_printable(dir, shown, sizeof shown), "at",
         (json_int_t)(at < 0 ? latest : at), "config", config ? json_loads(config, 0, NULL) : NULL,
         "files", data, "metrics", metrics, "checkpoints", checkpoints(dir, latest));
+    if (lesson) json_object_set(root, "lesson", lesson);
     free(config);
     return text_of(root);
 }
@@ -290,11 +293,11 @@ static int write_view(const char *path, const char *page, const char *at, const 
     return CLI_OK;
 }
 
-/* Puts what is described into the page. */
+/* Puts what is described into the page, into view.html of `dir`; without a directory into lesson.html. */
 static int put(const char *dir, const request *r, const char *what, const char *described) {
-    char path[QKV_IO_PATH], error[QKV_IO_ERROR], *page = NULL, *at = NULL;
+    char path[QKV_IO_PATH] = "lesson.html", error[QKV_IO_ERROR], *page = NULL, *at = NULL;
     if (!described) return CLI_FAILED;
-    if (!r->out && !qkv_io_path(path, dir, "view.html", error))
+    if (!r->out && dir && !qkv_io_path(path, dir, "view.html", error))
         return cli_error(CLI_FAILED, "view", "%s", error);
     int code = read_page(r, &page, &at);
     if (!at) return code;
@@ -303,7 +306,7 @@ static int put(const char *dir, const request *r, const char *what, const char *
     return code;
 }
 
-static int view(const char *dir, const request *r, qkv_trainer *t, int latest) {
+static int view(const char *dir, const request *r, json_t *lesson, qkv_trainer *t, int latest) {
     if (sizeof(real) != sizeof(float))
         return cli_error(CLI_FAILED, "view", "the page computes in single precision only");
     if (r->at > latest)
@@ -313,7 +316,7 @@ static int view(const char *dir, const request *r, qkv_trainer *t, int latest) {
     json_t *data = files(qkv_trainer_config(t));
     json_t *metrics = data ? csv_of(dir, "metrics.csv") : NULL;
     if (!metrics) return json_decref(data), CLI_FAILED;
-    char *run = describe(dir, t, data, metrics, latest, r->at);
+    char *run = describe(dir, t, data, metrics, latest, r->at, lesson);
     if (!run) cli_error(CLI_FAILED, "view", "out of memory");
     const int code = put(dir, r, "run", run);
     free(run);
@@ -321,31 +324,56 @@ static int view(const char *dir, const request *r, qkv_trainer *t, int latest) {
 }
 
 static int view_sweep(const char *dir, const request *r) {
-    if (r->at >= 0 || r->state.data)
+    if (r->at >= 0 || r->state.data || r->lesson)
         return cli_error(CLI_USAGE, "view", "--%s is for a run; '%s' is a sweep",
-                         r->at >= 0 ? "at" : "data", dir);
+                         r->at >= 0      ? "at"
+                         : r->state.data ? "data"
+                                         : "lesson",
+                         dir);
     char *sweep = describe_sweep(dir);
     const int code = put(dir, r, "sweep", sweep);
     free(sweep);
     return code;
 }
 
-int cli_view(int argc, char **argv) {
-    char error[QKV_IO_ERROR], path[QKV_IO_PATH];
-    request r = {.state = {.at = QKV_RUN_NEWEST}};
-    const char *run;
-    bool done;
-    int code = cli_read_run(argc, argv, options, &r, &run, &done);
-    if (code != CLI_OK || done) return code;
-    if (qkv_io_path(path, run, "sweep.json", error) && access(path, F_OK) == 0)
-        return view_sweep(run, &r);
+/* The page with a lesson and without a run. */
+static int view_lesson(const request *r, json_t *lesson) {
+    char *text = text_of(json_pack("{s:O}", "lesson", lesson));
+    if (!text) cli_error(CLI_FAILED, "view", "out of memory");
+    const int code = put(NULL, r, "lesson", text);
+    free(text);
+    return code;
+}
+
+/* The page with a run, and a lesson if there is one. */
+static int view_run(const char *run, const request *r, json_t *lesson) {
+    char error[QKV_IO_ERROR];
     qkv_run_progress progress;
     qkv_io_status status;
     cli_progress_begin("view", false);
-    const qkv_run_opening o = cli_opening(run, &r.state);
+    const qkv_run_opening o = cli_opening(run, &r->state);
     qkv_trainer *t = qkv_run_open_at(&cli_files, &o, &progress, &status, error);
     if (!t) return cli_error(cli_code(status), "view", "%s", error);
-    code = view(run, &r, t, progress.step);
+    int code = view(run, r, lesson, t, progress.step);
     qkv_trainer_free(t);
+    return code;
+}
+
+int cli_view(int argc, char **argv) {
+    char error[QKV_IO_ERROR], path[QKV_IO_PATH];
+    request r = {.state = {.at = QKV_RUN_NEWEST}};
+    bool done;
+    int first = 0, code = cli_read(argc, argv, options, &r, &first, &done);
+    if (code != CLI_OK || done) return code;
+    const char *run = argv[first];
+    if (argc - first > 1 || (argc == first && !r.lesson))
+        return cli_error(CLI_USAGE, "view", "one run directory is needed, %d are given",
+                         argc - first);
+    if (run && qkv_io_path(path, run, "sweep.json", error) && access(path, F_OK) == 0)
+        return view_sweep(run, &r);
+    json_t *lesson = r.lesson ? cli_lesson_read(r.lesson, error) : NULL;
+    if (r.lesson && !lesson) return cli_error(CLI_FAILED, "view", "%s", error);
+    code = run ? view_run(run, &r, lesson) : view_lesson(&r, lesson);
+    json_decref(lesson);
     return code;
 }

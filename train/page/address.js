@@ -6,7 +6,7 @@ const qkvAddress = (() => {
     const {t, either} = qkvStrings;
     const MOST_TEXT = 4000;  // characters of somebody's own sentences that an address can hold
     const PANELS = [
-        "say", "own", "cards", "attention", "qk", "ov", "shares", "loss", "norms", "story", "step"
+        "say", "own", "cards", "attention", "qk", "ov", "shares", "loss", "norms", "story", "step", "lesson"
     ];
     const BARS = ["all", "play", "none"];
 
@@ -19,6 +19,10 @@ const qkvAddress = (() => {
         head: -1,
         map: "",
         story: "",
+        lesson: "",
+        extra: {},
+        guess: 0,
+        words: 0,
         text: "",
         beside: null,
         show: [],
@@ -119,7 +123,7 @@ const qkvAddress = (() => {
                 }
             }
         ],
-        text("story"),
+        text("story"), text("lesson"), number("guess", 0, 1), number("words", 0, 1),
         [
             "beside", {
                 to: (s) => (s.beside ? besideTo(s.beside) : ""),
@@ -165,10 +169,14 @@ const qkvAddress = (() => {
         ]
     ]);
 
+    /* Of a lesson all but this is the lesson's own. */
+    const OF_LESSON = ["lesson", "guess", "show", "bar", "lang"];
+
     function write(state) {
-        const parts = [...Object.entries(state.given)];
+        const parts = Object.entries(state.lesson ? state.extra : state.given);
         for (const [name, one] of own)
-            if (one.to(state) !== "") parts.push([name, one.to(state)]);
+            if (one.to(state) !== "" && (!state.lesson || OF_LESSON.includes(name)))
+                parts.push([name, one.to(state)]);
         return parts.map(([name, value]) => name + "=" + encode(value)).join("&");
     }
 

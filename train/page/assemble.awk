@@ -1,5 +1,6 @@
-# assemble.awk - awk -v engine=FILE -f assemble.awk page.html: the page as one file. A line "@include FILE"
-# stands for that file, "@engine" for the engine, compressed, in base64.
+# assemble.awk - awk -v engine=FILE -v lessons=FILES -f assemble.awk page.html: the page as one file. A line
+# "@include FILE" stands for that file, "@engine" for the engine, compressed, in base64, "@lessons" for the lessons,
+# an element each.
 
 function put(file,   line, status) {
     while ((status = (getline line < file)) > 0) {
@@ -22,6 +23,15 @@ $1 == "@engine" {
     lines = 0
     while ((command | getline line) > 0) { print line; lines++ }
     if (close(command) || lines < 100) wrong(engine ": cannot be read")
+    next
+}
+$1 == "@lessons" {
+    n = split(lessons, all, " ")
+    for (i = 1; i <= n; i++) {
+        print "<script type=\"application/json\" class=\"course\">"
+        put(all[i])
+        print "</script>"
+    }
     next
 }
 { print }

@@ -32,8 +32,7 @@ const qkvExample = (page) => {
         const at = now(a.side, a.stream, a.position), other = now(b.side, b.stream, b.position);
         put(a.side, a.stream, a.position, other);
         put(b.side, b.stream, b.position, at);
-        page.session.change();
-        return true;
+        return page.session.change();
     }
     function pick(place) {
         const old = picked;
@@ -65,8 +64,7 @@ const qkvExample = (page) => {
         } else {
             return false;
         }
-        page.session.change();
-        return true;
+        return page.session.change();
     }
 
     /* A list of all symbols over the chip. */
@@ -475,6 +473,34 @@ const qkvExample = (page) => {
             {side: run.store, stream: run.roles[role], position: j});
     }
 
+    /* What is asked for: the word that looks for a key, or all that stands there. */
+    const asked = (position) => (run.roles.query >= 0 ? symbol(0, run.roles.query, now(0, run.roles.query, position)) : text(0, position).replace(/^\? /, ""));
+    /* Asks for the key of another entry than the one that is asked for. */
+    function askAt(position, source) {
+        const stream = run.roles.key;
+        if (stream < 0) throw new Error(t("course.keyless"));
+        return ask({side: run.store, stream, position: (position + (position === source)) % run.entries});
+    }
+    /* A word in the place of one that stands at a position, of itself at the question's. */
+    function putAt(position, word) {
+        const {streams} = run.sides[0], at = position === undefined ? words.question : position,
+              k = streams.map((s, i) => s.symbols.includes(word) && words.drawn[0][i][at] >= 0).lastIndexOf(true);
+        if (k < 0) throw new Error("'" + word + "' cannot stand at position " + at);
+        put(0, k, at, streams[k].symbols.indexOf(word));
+        return page.session.change();
+    }
+    /* What a change does, in words. */
+    const told = ({set, hide, silent, random}) => [
+        ...set.map(([side, stream, position, id]) => t("course.change.words", {
+            before: symbol(side, stream, words.drawn[side][stream][position]) || "–",
+            after: symbol(side, stream, id) || "–"
+        })),
+        ...(hide & 2 ? [t("course.change.hide.values")] : []),
+        ...(hide & 1 ? [t("course.change.hide.keys")] : []),
+        ...(silent >= 0 ? [t("course.change.off", {head: silent})] : []),
+        ...(random ? [t("course.change.random", {matrix: random})] : [])
+    ].join(t("course.between"));
+
     window.addEventListener("pointermove", onMove);
     window.addEventListener("pointerup", onUp);
     window.addEventListener("pointercancel", onUp);
@@ -491,6 +517,10 @@ const qkvExample = (page) => {
         swapTwo,
         swapWords,
         putWord,
+        putAt,
+        askAt,
+        asked,
+        told,
         exchanges,
         text,
         lesson,

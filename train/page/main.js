@@ -108,6 +108,7 @@ const qkvPage = (root) => {
         page.options.show(page.run);
         page.own.show(page.run);
         page.stories.retell();
+        page.course.retell();
         page.pair.retell();
         for (const panel of page.panels)
             if (panel.retell) panel.retell(page.run);
@@ -127,6 +128,7 @@ const qkvPage = (root) => {
     page.maps = qkvMaps(page);
     page.curves = qkvCurves(page);
     page.stories = qkvStories(page);
+    page.course = qkvCourse(page);
     page.files = qkvFiles(page);
     page.player = qkvPlayer(page);
     page.session = qkvSession(page);
@@ -140,6 +142,7 @@ const qkvPage = (root) => {
     /* A worker with an engine in it; fault(error): it has ended, and not because it was told to. */
     page.engine = (fault, stop) => qkvRpc({
         code: by("worker").textContent,
+        read: (value) => (state.words ? qkvStrings.named(value) : value),
         bytes: () => inflated(page.bytes(by("engine").textContent)),
         slow: (entry) => page.wait.call(entry, stop || (() => fault(new qkvFault("stopped")))),
         fault
@@ -186,6 +189,7 @@ const qkvPage = (root) => {
         page.options.build(page.table, (given) => page.session.start(given));
         page.own.build((given) => page.session.start(given), () => state.given);
         page.stories.build(page.touch.act);
+        page.course.build();
         page.player.controls();
         page.touch.listen();
         page.pair.listen();
@@ -199,8 +203,10 @@ const qkvPage = (root) => {
         });
         page.brought = page.sweep.taken(broughtRun());
         try {
-            if (page.brought) await page.session.openBrought();
-            if (!page.brought || address) await page.session.fromAddress(address);
+            const {config, lesson} = page.brought || {};
+            if (config) await page.session.openBrought();
+            if (!config || address || lesson)
+                await page.session.fromAddress(address || (lesson ? "lesson=own" : ""));
         } catch (e) { page.refused(e); }
         body.dataset.ready = "1";
     }

@@ -8,6 +8,7 @@ const qkvOptions = (page) => {
     /* Asks for `value`; what is the task's own default needs not be said. */
     async function give(name, value) {
         const given = {...state.given};
+        if (page.course.keeps(name, value)) return;
         if (name === "task")
             for (const other of Object.keys(given)) delete given[other];
         if (name === "task") Object.assign(given, {task: value}, page.own.first(value));

@@ -4,7 +4,8 @@
 const qkvPlayer = (page) => {
     const {by, state} = page, {setText} = qkvText, {t} = qkvStrings;
     let playing = false, busy = false, wanted = -1, position = 0, before = 0, score = null,
-        scored = "", since = 0;
+        scored = "", since = 0, goal = null;
+    const resting = [];  // who waits until nothing is asked any more
 
     /* Asks for the step that is wanted, unless the worker still draws; then it is asked again. */
     async function request(step = state.step) {
@@ -22,6 +23,7 @@ const qkvPlayer = (page) => {
             busy = false;
             page.wait.show(null);
             page.rest();
+            for (const done of resting.splice(0)) done();
         }
         if (!playing) settle();
     }
@@ -107,6 +109,22 @@ const qkvPlayer = (page) => {
     function pause() {
         playing = false;
         button();
+        if (goal) goal.done();
+        goal = null;
+    }
+    const rest = () => new Promise((done) => (busy ? resting.push(done) : done()));
+    /* Goes to a step; seconds: training towards it is watched for so long, unless it is paused or motion is unwanted. */
+    async function reach(step, seconds = 0) {
+        if (!page.run) return;
+        const to = Math.min(lastStep(), step);
+        if (seconds && to > state.step && !matchMedia("(prefers-reduced-motion: reduce)").matches)
+            await new Promise((done) => {
+                pause();
+                goal = {to, speed: (to - state.step) / seconds, done};
+                play();
+            });
+        goTo(to);
+        await rest();
     }
     function toggle() {
         if (!playing) return play();
@@ -131,7 +149,8 @@ const qkvPlayer = (page) => {
 
     function tick(time) {
         if (!playing) return;
-        const speed = Number(by("speed").value), steps = lastStep(),
+        const speed = goal ? goal.speed : Number(by("speed").value),
+              steps = goal ? goal.to : lastStep(),
               passed = Math.max(0, Math.min(0.25, (time - before) / 1000));
         before = time;
         if (!busy) {
@@ -183,6 +202,8 @@ const qkvPlayer = (page) => {
         play,
         pause,
         goTo,
+        reach,
+        rest,
         controls,
         /* Another run, or another example: what was measured of the last one is of no use. */
         forget() {

@@ -6,8 +6,8 @@
 class qkvFault extends Error {}
 
 /* code: the worker's source; bytes(): the engine; slow(call or null): what takes longer than 300 ms; fault(error): the
- * worker has ended; make(code): a worker, for tests. */
-const qkvRpc = ({code, bytes, slow, fault, make}) => {
+ * worker has ended; make(code): a worker, for tests; read(value): what an answer is read as. */
+const qkvRpc = ({code, bytes, slow, fault, make, read}) => {
     const SOON = 300, {t} = qkvStrings;
     let worker = null, next = 1, shown = null;
     const waiting = new Map();
@@ -48,7 +48,7 @@ const qkvRpc = ({code, bytes, slow, fault, make}) => {
         else {
             const entry = settle(data.id);
             if (makes[entry.name]) made = makes[entry.name]({name: entry.name, data: entry.data});
-            entry.done(data.value);
+            entry.done(read ? read(data.value) : data.value);
         }
     }
 

@@ -74,6 +74,7 @@ const qkvSession = (page) => {
 
     /* The example and the model's changes as the state has them. */
     async function change() {
+        if (page.course.holds()) return;
         let words;
         const of = (s) => ({
             example: s.example,
@@ -121,6 +122,14 @@ const qkvSession = (page) => {
         } catch (e) { return fallBack(e.message); }
         page.show.apply();
         page.language.follow();
+        if (state.lesson && !page.course.has(state.lesson))
+            return fallBack("the address says lesson=" + state.lesson + ", but there is no such lesson or card");
+        if (state.lesson) {
+            Object.assign(state, {extra: state.given, given: {}});
+            await page.course.open(state.lesson);
+            return page.run ? null : fallBack(by("trouble").textContent);
+        }
+        if (page.course.lesson) page.course.close();
         state.given = page.own.complete(state.given);
         const {step, given, head, beside, map, story} = state,
                                                again = () => fromAddress(address, true);

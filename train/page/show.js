@@ -6,7 +6,8 @@ const qkvShow = (page) => {
 
     /* Panels as state.show names them, [] being all; a box of panels goes with the last of them. */
     function apply() {
-        const {show, bar} = state, part = show.length > 0 || bar !== "";
+        const {bar} = state, show = state.show.length ? state.show : page.course.panels(),
+              part = state.show.length > 0 || bar !== "";
         body.classList.toggle("part", part);
         body.dataset.bar = bar || "all";
         for (const e of root.querySelectorAll("[data-panel]"))

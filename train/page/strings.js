@@ -13,13 +13,14 @@ const qkvStrings = (() => {
     }
     const places = (text) => [...text.matchAll(/\{(\w+)/g)].map((m) => m[1]);
 
-    /* "{n} steps": the place n; "{n|step|steps}": the one or the other word, as n is 1 or not. */
+    /* "{n} steps": the place n; "{n|step|steps}": the one or the other word, as n is 1 or not. Blanks beside a place go
+     * where a Chinese word is put into it. */
     const fill = (text, given) => text.replace(
-        /\{(\w+)(?:\|([^|}]*)\|([^|}]*))?\}/g,
-        (all, name, one, many) =>
-            (one === undefined     ? String(given[name]) :
-                 given[name] === 1 ? one :
-                                     many));
+        /( ?)\{(\w+)(?:\|([^|}]*)\|([^|}]*))?\}( ?)/g, (all, before, name, one, many, behind) => {
+            const x = one === undefined ? String(given[name]) : given[name] === 1 ? one : many;
+            const han = /^[\u4e00-\u9fff]/;
+            return (han.test(x) ? "" : before) + x + (han.test(x.slice(-1)) ? "" : behind);
+        });
 
     /* The text of a key, with what is given in its places. */
     function t(key, given = {}) {
@@ -46,6 +47,17 @@ const qkvStrings = (() => {
         return english;
     }
 
+    /* Data with words in the place of their symbols: "k3" is somebody, "v3" a thing. */
+    function named(x) {
+        if (typeof x === "string")
+            return x.replace(
+                /^([kqv])(\d+)$/,
+                (all, kind, i) => t(kind === "v" ? "words.values" : "words.keys").split(" ")[i] || all);
+        if (!x || typeof x !== "object" || ArrayBuffer.isView(x)) return x;
+        if (Array.isArray(x)) return typeof x[0] === "number" ? x : x.map(named);
+        return Object.fromEntries(Object.entries(x).map(([name, value]) => [name, named(value)]));
+    }
+
     /* "a, b or c". */
     const either = (all) => all.length < 2 ?
         all.join("") :
@@ -61,6 +73,8 @@ const qkvStrings = (() => {
     return {
         add,
         t,
+        fill,
+        named,
         has,
         said,
         list,
