@@ -7,8 +7,9 @@
  *     y = sum over j of softmax_j(b x_i . x_j) v_j          retrieved: |y - v_i| <= |v_i| / 2
  *
  * with b = 1 or 1/sqrt(d), as the scores' factor is configured. (Were v_j = x_j, the mean of many patterns
- * near x_i would pass for x_i.) "capacity.n64": the share that is retrieved of 64 patterns (of 3, 2, 4, 8 ...);
- * "capacity.bits": log2 of the n of which half would be. "capacity_linear": the same without the softmax, y = sum over j of
+ * near x_i would pass for x_i.) "capacity.n64": the share that is retrieved of 64 patterns (of 3; of 2, 4,
+ * 8 ...); "capacity.bits": log2 of the n of which half would be. "capacity_linear": the same without the
+ * softmax, y = sum over j of
  * (x_i . x_j) v_j / M^2, which is a matrix of d x d numbers, whatever n.
  *
  * "capacity.bound": log2 of how many are stored at the least with probability 0.9 for the whole draw:
