@@ -15,10 +15,10 @@ static double of_sums(const nn_attention_config *c, int T) {
     return (void)T, (double)c->kv_heads * c->d_k * (c->d_v + 1);
 }
 static double of_recurrence(const nn_attention_config *c, int T) {
-    return (void)T, (double)c->heads * c->d_k * c->d_v;
+    return (void)T, (double)c->kv_heads * c->d_k * c->d_v;
 }
 
-const nn_block_kind nn_block_kinds[] = {{"transformer", nn_block, of_keys_and_values},
-                                        {"linear", nn_linear_block, of_sums},
-                                        {"recurrent", nn_recurrent_block, of_recurrence},
-                                        {NULL, NULL, NULL}};
+const nn_block_kind nn_block_kinds[] = {
+    {"transformer", nn_block, of_keys_and_values},    {"linear", nn_linear_block, of_sums},
+    {"positive-sum", nn_positive_sum, of_recurrence}, {"signed-sum", nn_signed_sum, of_recurrence},
+    {"recurrent", nn_recurrent_block, of_recurrence}, {NULL, NULL, NULL}};

@@ -208,6 +208,10 @@ nn_outputs nn_model(ag_graph *g, const nn_model_config *c, const nn_batch *batch
 /* The i-th small model, for the automatic tests: returns its loss. */
 ag_node *nn_sample_model(ag_graph *g, int i);
 
+/* nn_linear_block() without the division, and without e^x, too (linear_block.c). */
+ag_node *nn_positive_sum(ag_node *x, ag_node *memory, const char *name, const nn_model_config *c);
+ag_node *nn_signed_sum(ag_node *x, ag_node *memory, const char *name, const nn_model_config *c);
+
 /* The blocks that can be chosen by name, and how many numbers one keeps of T tokens, so as to go on
  * with the next. A NULL name ends the list. */
 typedef struct {

@@ -108,7 +108,7 @@ static void log_scale_grows_with_the_row(void **state) {
 
 /* One head of a block with sums (or a state) carried from token to token, from its q, k, v and what it
  * keeps of the past; the same as the sum over all tokens that the block makes. */
-static void carry(qkv_trainer *t, bool recurrent) {
+static void carry(qkv_trainer *t, bool positive, bool divided, bool fades) {
     const ag_node *q = node(t, "layer0.attn.q"), *k = node(t, "layer0.attn.k"),
                   *v = node(t, "layer0.attn.v"), *mix = node(t, "layer0.attn.mix");
     const int T = q->val.shape.dim[1], H = 2, K = tensor_width(q->val.shape) / H,
@@ -117,11 +117,11 @@ static void carry(qkv_trainer *t, bool recurrent) {
         double state[16][17] = {{0}};  // the last column: the sums of phi(k)
         for (int at = 0; at < T; at++) {
             double keep = 1, below = 0;
-            if (recurrent)
+            if (fades)
                 keep = 1 / (1 + exp(-4 - (double)node(t, "layer0.attn.a")->val.x[at * H + h]));
             for (int i = 0; i < K; i++) {
                 const double x = (double)k->val.x[(at * H + h) * K + i],
-                             phi = recurrent ? x : exp(x);
+                             phi = positive ? exp(x) : x;
                 for (int j = 0; j < V; j++)
                     state[i][j] = keep * state[i][j] + phi * (double)v->val.x[(at * H + h) * V + j];
                 state[i][V] += phi;
@@ -129,13 +129,13 @@ static void carry(qkv_trainer *t, bool recurrent) {
             double phi[16];
             for (int i = 0; i < K; i++) {
                 phi[i] = (double)q->val.x[(at * H + h) * K + i];
-                if (!recurrent) phi[i] = exp(phi[i]);
+                if (positive) phi[i] = exp(phi[i]);
                 below += phi[i] * state[i][V];
             }
             for (int j = 0; j < V; j++) {
                 double y = 0;
                 for (int i = 0; i < K; i++) y += phi[i] * state[i][j];
-                assert_close(mix->val.x[(at * H + h) * V + j], recurrent ? y : y / below, 1e-4);
+                assert_close(mix->val.x[(at * H + h) * V + j], divided ? y / below : y, 1e-4);
             }
         }
     }
@@ -143,12 +143,18 @@ static void carry(qkv_trainer *t, bool recurrent) {
 
 static void a_state_says_the_same_as_all_tokens(void **state) {
     (void)state;
-    qkv_trainer *linear = model("pairs heads=2 block=linear"),
-                *recurrent = model("pairs heads=2 block=recurrent gains=layer0.attn.a.w=9");
-    carry(linear, false);
-    carry(recurrent, true);
-    qkv_trainer_free(linear);
-    qkv_trainer_free(recurrent);
+    static const struct {
+        const char *model;
+        bool positive, divided, fades;
+    } kinds[] = {{"pairs heads=2 block=linear", true, true, false},
+                 {"pairs heads=2 block=positive-sum", true, false, false},
+                 {"pairs heads=2 block=signed-sum", false, false, false},
+                 {"pairs heads=2 block=recurrent gains=layer0.attn.a.w=9", false, false, true}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        qkv_trainer *t = model(kinds[i].model);
+        carry(t, kinds[i].positive, kinds[i].divided, kinds[i].fades);
+        qkv_trainer_free(t);
+    }
 }
 
 /* Scores that are all 0 fall by the slope with every position. */

@@ -7,8 +7,9 @@
  *     y = sum over j of softmax_j(b x_i . x_j) v_j          retrieved: |y - v_i| <= |v_i| / 2
  *
  * with b = 1 or 1/sqrt(d), as the scores' factor is configured. (Were v_j = x_j, the mean of many patterns
- * near x_i would pass for x_i.) "capacity.n64": the share that is retrieved of 64 patterns; "capacity.bits":
- * log2 of the n of which half would be. "capacity_linear": the same without the softmax, y = sum over j of
+ * near x_i would pass for x_i.) "capacity.n64": the share that is retrieved of 64 patterns (of 3; of 2, 4,
+ * 8 ...); "capacity.bits": log2 of the n of which half would be. "capacity_linear": the same without the
+ * softmax, y = sum over j of
  * (x_i . x_j) v_j / M^2, which is a matrix of d x d numbers, whatever n.
  *
  * "capacity.bound": log2 of how many are stored at the least with probability 0.9 for the whole draw:
@@ -75,13 +76,16 @@ static double share(qkv_trainer *t, const patterns *p, int n, bool linear) {
     }
     const bool ok = !ag_error(g);
     ag_graph_free(g);
-    return ok ? (double)found / ASKED : -1;
+    return ok ? (double)found / done : -1;
 }
 
 /* Doubles n until nearly nothing is retrieved, and finds where half would be; false: memory is out. */
 static bool fill(qkv_trainer *t, const patterns *p, const char *name, bool linear,
                  qkv_probe_measures *out) {
-    double last = 1, bits = NAN;
+    double last = share(t, p, 3, linear), bits = NAN;
+    if (last < 0) return false;
+    qkv_probe_measure_add(out, last, "%s.n3", name);
+    last = 1;
     for (int n = 2, log2n = 1; n <= MOST && last > 0.02; n *= 2, log2n++) {
         const double now = share(t, p, n, linear);
         if (now < 0) return false;

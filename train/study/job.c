@@ -14,7 +14,7 @@ typedef struct {
     qkv_probe_measures *out;
     const qkv_study_variant *variant;
     const volatile sig_atomic_t *stop;
-    int qk90, ov90, test_examples;
+    int qk90, ov90, steps50, test_examples;
     char *error;
     bool failed;  // a probe on the way did
 } job;
@@ -55,6 +55,7 @@ static bool evaluated(void *ctx, int step, const qkv_trainer_scores *s) {
     snprintf(at, sizeof at, "@%d", step);
     qkv_run_moment_see(j->t, s, &j->now);
     if (!j->ends_only) add_scores(j, at);
+    first_time(&j->steps50, s->accuracy, 0.5, step);
     if (j->now.has_circuits) {
         first_time(&j->qk90, j->now.circuits.qk_diag, 0.9, step);
         first_time(&j->ov90, j->now.circuits.ov_diag, 0.9, step);
@@ -92,6 +93,7 @@ static bool measure(job *j, char *error) {
     int cached = account.cache_sequence ? account.cache_sequence : account.cache_memory;
     if (cached >= 0) qkv_probe_measure_add(j->out, cached, "cached");
     if (steps99 >= 0) qkv_probe_measure_add(j->out, steps99, "steps99");
+    if (j->steps50 >= 0) qkv_probe_measure_add(j->out, j->steps50, "steps50");
     if (j->qk90 >= 0) qkv_probe_measure_add(j->out, j->qk90, "qk90");
     if (j->ov90 >= 0) qkv_probe_measure_add(j->out, j->ov90, "ov90");
     return run_probes(v, QKV_STUDY_AFTER, j, error) && run_probes(v, QKV_STUDY_AGAIN, j, error);
@@ -137,6 +139,7 @@ bool qkv_study_job(const qkv_study *s, int variant, int seed,
              .ends_only = s->ends_only,
              .out = out,
              .stop = stop,
+             .steps50 = -1,
              .qk90 = -1,
              .ov90 = -1,
              .test_examples = 2048,
@@ -157,6 +160,7 @@ bool qkv_study_rehearse(const qkv_study *s, int variant, const qkv_study_options
     job j = {.variant = &s->variant[variant],
              .out = out,
              .stop = o->stop,
+             .steps50 = -1,
              .qk90 = -1,
              .ov90 = -1,
              .test_examples = FEW,

@@ -70,7 +70,8 @@ bool qkv_study_about(const qkv_study *s, const qkv_study_band *b, int variant) {
 
 /* A step that a training may not have reached. */
 static bool may_never_come(const char *measure) {
-    return strstr(measure, "steps99") || strstr(measure, "qk90") || strstr(measure, "ov90");
+    return strstr(measure, "steps99") || strstr(measure, "steps50") || strstr(measure, "qk90") ||
+           strstr(measure, "ov90");
 }
 
 qkv_study_band_verdict qkv_study_band_judge(const qkv_study *s, const qkv_study_results *r,

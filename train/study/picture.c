@@ -82,7 +82,7 @@ static void add_bar(const qkv_study *s, const qkv_study_results *r, int variant,
  * bar of this one. */
 static bool has_bar(const qkv_study *s, const qkv_study_results *r, int variant,
                     const char *measure) {
-    static const char *const steps[] = {"steps99", "qk90", "ov90"};
+    static const char *const steps[] = {"steps99", "steps50", "qk90", "ov90"};
     const qkv_study_summary m = qkv_study_summarise(s, r, variant, measure);
     bool step = false;
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)

@@ -34,7 +34,8 @@ static const char *cell(const table *t, int variant, int column, char out[CELL])
         return out;
     }
     qkv_study_summary m = qkv_study_summarise(t->s, t->r, variant, measure);
-    bool steps = strcmp(measure, "steps99") == 0, whole = steps || strcmp(measure, "cached") == 0;
+    bool steps = strcmp(measure, "steps99") == 0 || strcmp(measure, "steps50") == 0,
+         whole = steps || strcmp(measure, "cached") == 0;
     int decimals = whole ? 0 : qkv_study_decimals(m.mean), n = 0;
     if (m.n == 0)
         snprintf(out, CELL, "%s", m.failed ? "failed" : steps ? "never" : "-");
