@@ -214,6 +214,10 @@ test: $(TEST_BINS) $(B)/qkv $(B)/qkv-double $(if $(filter %/test_accuracy.sh,$(T
 	@sh tests/project/test_runner.sh >/dev/null  # a broken runner must not judge itself
 	@QKV=$(abspath $(B)/qkv) sh tests/run.sh $(call longest_first,$(TEST_SH) $(TEST_BINS))
 
+# The Python package alone, on this program; PYTHON is a python3 with numpy (make deps-python).
+python-test: $(B)/qkv
+	@QKV=$(abspath $(B)/qkv) PYTHON=$(PYTHON) sh tests/run.sh tests/python/test_python.sh
+
 # The pictures of README and docs: does the program still give their data? Trains every study again.
 pictures: $(B)/qkv
 	@QKV=$(abspath $(B)/qkv) OUT=$(B)/pictures sh tests/project/pictures.sh all
@@ -382,6 +386,8 @@ APT_SANITIZE := clang libclang-rt-CLANG-dev|libclang-rt-dev
 quoted     = $(foreach package,$(1),'$(package)')
 deps:
 	@sh tests/project/deps.sh $(call quoted,$(APT) $(if $(filter test,$(MAKECMDGOALS)),$(APT_TEST)))
+deps-python:
+	@sh tests/project/deps.sh $(call quoted,$(APT) python3 python3-numpy python3-pandas)
 deps-check:
 	@sh tests/project/deps.sh $(call quoted,$(APT_CHECK))
 deps-page:
@@ -419,6 +425,7 @@ help:
 	@echo 'make demo         trains the default task and draws loss, attention and circuits into $(DEMO)/plots'
 	@echo 'make page         $(B)/qkv.html, which trains in a browser (make deps-page installs what builds it)'
 	@echo 'make test         runs all tests, ends with "N passed, N failed"'
+	@echo 'make python-test  tests the Python package on this program (make deps-python)'
 	@echo 'make pictures     trains what the pictures of README and docs show again, and compares their data'
 	@echo 'make coverage     what of the source the tests reach, by gcov; fails below a floor'
 	@echo 'make referee      random graphs over all ops against PyTorch (N=10000)'
@@ -439,7 +446,7 @@ help:
 	@echo 'make clean        removes $(B)/'
 	@echo 'Variables: ONCE=1 (make test: each test in one precision) CC CFLAGS LDFLAGS (-static: one file) ARCH=native|portable|x86-64-v3|... PLAIN=1 (ops by plain loops alone) PAGE_INSIDE=FILE (qkv view needs no page beside it) PREFIX DESTDIR WERROR=1 V=1'
 
-.PHONY: all size objects page install uninstall test pinned pictures portable accuracy coverage covered bench torture fuzz referee demo check clean deps deps-check deps-page deps-sanitize deps-portable deps-bare deps-slurm bare slurm headers help FORCE deps-dist dist dist-test
+.PHONY: all size objects page install uninstall test pinned pictures portable accuracy coverage covered bench torture fuzz referee demo check clean deps deps-check deps-page deps-sanitize deps-portable deps-bare deps-slurm bare slurm headers help deps-dist dist dist-test python-test deps-python FORCE
 .SECONDARY:
 # Not those of the containers of `make bare`.
 -include $(shell find $(B) -name bare -prune -o -name '*.d' -type f -print 2>/dev/null)

@@ -1,12 +1,12 @@
-"""qkv: see how attention learns. The program itself is in this package; `python -m qkv` runs it."""
-import os
-import shutil
+"""qkv: see how attention learns. Train small attention models, and read every number of them, from Python.
 
+The package runs the program qkv and reads its files, so it has the program's bits, and its errors: QkvError with the
+program's sentence. It needs numpy; pandas and transformer_lens are used where they are there. docs/python.md is the
+guide, and `qkv train --help` lists the options.
+"""
+from .program import DamagedError, DivergedError, QkvError, UsageError, program
+from .run import Example, Run, open, train
+from .sweep import sweep
 
-def program():
-    """The path of the program qkv: what QKV names, or the one in this package, or one on PATH."""
-    inside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "qkv")
-    found = os.environ.get("QKV") or (inside if os.access(inside, os.X_OK) else shutil.which("qkv"))
-    if not found:
-        raise FileNotFoundError("there is no program qkv in this package, nor on PATH; QKV can name one")
-    return found
+__version__ = "0.1.0"
+__all__ = "train open sweep program Run Example QkvError UsageError DamagedError DivergedError".split()

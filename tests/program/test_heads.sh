@@ -138,6 +138,21 @@ what_there_is_is_counted() {
     "$qkv" show run --example 99999 >/dev/null
 }
 
+# Keys alone change places, in show as in export: the entries' values stay, and attention follows the keys.
+keys_alone_are_swapped() {
+    "$qkv" train --steps 300 --out pairs --quiet && "$qkv" export pairs --csv before >/dev/null &&
+        "$qkv" export pairs --csv after --change key:3,7 >/dev/null &&
+        "$qkv" export pairs --csv both --change 3,7 >/dev/null || return 1
+    at() { sed -n "$2p" "$1/attention/layer0.attn.head0.csv" | cut -d, -f "$3"; }
+    [ "$(at after 1 5)" = '"3 k6 v10"' ] && [ "$(at before 1 5)" = '"3 k0 v10"' ] &&
+        [ "$(at both 1 5)" = '"3 k6 v18"' ] || { at after 1 5; return 1; }
+    awk -v a="$(at before 10 5)" -v b="$(at after 10 9)" -v c="$(at after 10 5)" \
+        'BEGIN { exit !(a > 0.5 && b > 0.5 && c < 0.2) }' || { echo "attention stays"; return 1; }
+    "$qkv" show pairs --change key:3,7 | grep -q 'from 3 to 7' &&
+        says 'is no change' export pairs --csv no --change word:3,7 && [ ! -e no ] &&
+        says 'is no change' export pairs --csv no --change key:3=k6
+}
+
 # says WORDS COMMAND...: fails, and says why.
 says() {
     words=$1
@@ -151,4 +166,4 @@ refused() {
 }
 
 suite tables circuits json same_twice at_an_earlier_step patch attribution patch_is_what_numpy_says own_data \
-    what_there_is_is_counted refused
+    what_there_is_is_counted keys_alone_are_swapped refused

@@ -17,6 +17,9 @@ static const cli_option options[] = {
     CLI_DIRECTORY(request, o.csv, "csv", "write .csv files, with labels, into this directory"),
     CLI_INT(request, example, "example", "I", 0, 0, 1000000000,
             "the test example whose attention is written"),
+    CLI_TEXT(request, o.change, "change", "CHANGE",
+             "of that example: I,J swaps two positions, NAME:I,J their symbols of one stream, "
+             "I=WORD puts a word at one"),
     CLI_FLAG(request, o.force, "force", "write into a directory that is not empty"),
     CLI_OPTIONS_STATE(request, state),
     CLI_END};
@@ -47,6 +50,7 @@ int cli_export(int argc, char **argv) {
     qkv_trainer *t = cli_open_run("export", run, &r.state, false, &progress, &code);
     if (!t) return code;
     code = cli_has_example("export", "example", t, r.o.example);
+    if (code == CLI_OK) code = cli_has_change("export", t, r.o.example, r.o.change);
     if (code == CLI_OK && !qkv_run_export(&cli_files, t, &r.o, &exported, error))
         code = cli_error(CLI_FAILED, "export", "%s", error);
     if (code == CLI_OK) report(&r, &exported);

@@ -53,10 +53,11 @@ static const cli_option options[] = {
             .needs = "attention|tape", .without = "prompt"),
     CLI_TEXT(request, prompt, "prompt", "TEXT", "this text instead, of a run on text",
              .needs = "attention"),
-    CLI_TEXT(request, change, "change", "CHANGE",
-             "I,J swaps two positions, I=WORD puts a word at one; draws the last layer before and "
-             "after",
-             .needs = "attention"),
+    CLI_TEXT(
+        request, change, "change", "CHANGE",
+        "I,J swaps two positions, NAME:I,J their symbols of one stream, I=WORD puts a word at one; "
+        "draws the last layer before and after",
+        .needs = "attention"),
     CLI_INT(request, state.at, "at", "STEP", QKV_RUN_NEWEST, 0, 1000000000,
             "its state after so many steps; of an animation the last",
             .needs = "attention|animate|tape", .def = "the newest"),

@@ -9,7 +9,6 @@
 #include "train/cli/open.h"
 #include "train/cli/progress.h"
 #include "train/cli/show.h"
-#include "train/probe/interventions.h"
 
 typedef struct {
     long example, head;
@@ -23,9 +22,10 @@ static const cli_option options[] = {
             "which head of the last layer; -1: the one that looks most at the answer"),
     CLI_TEXT(request, answer, "answer", "NAME",
              "which readout, where a task has several answers (qkv data TASK)"),
-    CLI_TEXT(request, change, "change", "CHANGE",
-             "I,J swaps two positions, I=WORD puts a word at one; default: the two swaps that tell "
-             "most"),
+    CLI_TEXT(
+        request, change, "change", "CHANGE",
+        "I,J swaps two positions, NAME:I,J their symbols of one stream, I=WORD puts a word at one; "
+        "default: the two swaps that tell most"),
     CLI_OPTIONS_STATE(request, state),
     CLI_END};
 
@@ -109,21 +109,12 @@ static void print_other_answers(const cli_shown *v) {
     printf(")");
 }
 
-/* Asked before anything is printed. */
-static bool is_change(const cli_shown *v, const request *r) {
-    char error[QKV_IO_ERROR];
-    qkv_probe_changed c;
-    qkv_trainer_load(v->t, v->w, "test", (uint64_t)r->example, 1, 1);
-    if (!r->change || qkv_probe_change(v->t, r->change, &c, error)) return true;
-    cli_error(CLI_USAGE, "show", "--change: %s", error);
-    return false;
-}
-
 static int show(cli_shown *v, const request *r) {
     const qkv_config *c = qkv_trainer_config(v->t);
     qkv_probe_explanation e;
     char text[128];
-    if (!is_change(v, r)) return CLI_USAGE;
+    const int code = cli_has_change("show", v->t, r->example, r->change);  // before it prints
+    if (code != CLI_OK) return code;
     qkv_trainer_load(v->t, v->w, "test", (uint64_t)r->example, 1, 1);
     if (v->head < 0) {  // the head with most weight on the answer
         double most = -1;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "train/cli/progress.h"
+#include "train/probe/interventions.h"
 #include "train/trainer/anomaly.h"
 
 int cli_read_run(int argc, char **argv, const cli_option *options, void *request, const char **run,
@@ -52,4 +53,14 @@ int cli_has_example(const char *command, const char *option, const qkv_trainer *
     return cli_error(CLI_USAGE, command,
                      "--%s: there is no example %ld, the held-out ones are 0 to %d", option,
                      example, all - 1);
+}
+
+int cli_has_change(const char *command, qkv_trainer *t, long example, const char *change) {
+    char error[QKV_IO_ERROR];
+    qkv_probe_changed changed;
+    if (!change) return CLI_OK;
+    qkv_trainer_load(t, qkv_trainer_any_worker(t), "test", (uint64_t)example, 1, 1);
+    return qkv_probe_change(t, change, &changed, error)
+               ? CLI_OK
+               : cli_error(CLI_USAGE, command, "--change: %s", error);
 }

@@ -42,3 +42,6 @@ qkv_trainer *cli_open_run(const char *command, const char *run, const cli_state 
 
 /* Has the run a held-out example of this number? If not, an exit code, and a message about --OPTION. */
 int cli_has_example(const char *command, const char *option, const qkv_trainer *t, long example);
+
+/* Does --change (NULL: none) fit this example? As above. The example is loaded, and changed. */
+int cli_has_change(const char *command, qkv_trainer *t, long example, const char *change);

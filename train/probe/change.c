@@ -14,10 +14,15 @@ static int *ids(const qkv_trainer_worker *w, const data_spec *s, int stream) {
     return w->data.rows.ids[s->store][stream];
 }
 
-void qkv_probe_change_swap(qkv_trainer *t, int i, int j) {
-    const data_spec *s = qkv_trainer_spec(t);
-    for (int k = 0; k < s->side[s->store].n_streams; k++)
-        qkv_probe_swap(ids(qkv_trainer_any_worker(t), s, k), i, j);
+/* The stream of a name before a colon, and what stands behind it; -1, all of them, where there is no such
+ * name. */
+static const char *take_stream(const data_side *side, const char *text, int *stream) {
+    for (*stream = side->n_streams; --*stream >= 0;) {
+        const size_t n = strlen(side->stream[*stream].name);
+        if (strncmp(text, side->stream[*stream].name, n) == 0 && text[n] == ':')
+            return text + n + 1;
+    }
+    return text;
 }
 
 /* The stream and number of a symbol, as it is written or as it is shown; false: there is none. */
@@ -48,10 +53,11 @@ bool qkv_probe_change(qkv_trainer *t, const char *text, qkv_probe_changed *out, 
     const data_spec *s = qkv_trainer_spec(t);
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     char shown[80];
-    int stream, id;
+    int stream, only, id;
     *out = (qkv_probe_changed){-1, -1};
-    const char *end = take_position(&w->data, text, &out->at);
-    if (end && *end == '=') {
+    const char *end =
+        take_position(&w->data, take_stream(&s->side[s->store], text, &only), &out->at);
+    if (end && *end == '=' && only < 0) {
         if (!find_symbol(&s->side[s->store], end + 1, &stream, &id))
             return qkv_io_fail(error, "'%s' is no symbol of the model",
                                qkv_io_printable(end + 1, shown, sizeof shown));
@@ -61,11 +67,12 @@ bool qkv_probe_change(qkv_trainer *t, const char *text, qkv_probe_changed *out, 
     if (end && *end == ',') end = take_position(&w->data, end + 1, &out->other);
     if (!end || *end || out->other < 0 || out->other == out->at)
         return qkv_io_fail(error,
-                           "'%s' is no change: I,J swaps two positions, I=WORD puts a word at one; "
-                           "positions are 0 to %d",
+                           "'%s' is no change: I,J swaps two positions, NAME:I,J their symbols of "
+                           "one stream, I=WORD puts a word at one; positions are 0 to %d",
                            qkv_io_printable(text, shown, sizeof shown),
                            data_length(&w->data, s->store, 0) - 1);
-    qkv_probe_change_swap(t, out->at, out->other);
+    for (int k = 0; k < s->side[s->store].n_streams; k++)
+        if (only < 0 || k == only) qkv_probe_swap(ids(w, s, k), out->at, out->other);
     return true;
 }
 

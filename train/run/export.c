@@ -10,6 +10,7 @@
 #include "train/io/number.h"
 #include "train/io/text.h"
 #include "train/probe/circuits.h"
+#include "train/probe/interventions.h"
 #include "train/probe/look.h"
 
 /* What stands along a side of a matrix: symbols, answers, positions of the example, or numbers. */
@@ -150,7 +151,9 @@ static bool put_heads(job *j, const qkv_trainer_worker *w, const ag_node *node, 
 static bool put_attention(job *j, int *n) {
     qkv_trainer_worker *w = qkv_trainer_any_worker(j->t);
     static const char ending[] = ".weights";
+    qkv_probe_changed changed;
     qkv_trainer_load(j->t, w, "test", (uint64_t)j->o->example, 1, 1);
+    if (j->o->change && !qkv_probe_change(j->t, j->o->change, &changed, j->error)) return false;
     if (!qkv_probe_replay(w)) return qkv_io_fail(j->error, "%s", ag_error(w->graph));
     for (int i = 0; i < ag_count(w->graph); i++) {
         ag_node *node = ag_at(w->graph, i);

@@ -17,6 +17,7 @@ TENSOR_C_BEGIN
 typedef struct {
     const char *npy, *csv;  // directories; NULL: not in this format
     int example;            // of the split "test"
+    const char *change;     // of that example, see qkv_probe_change(); NULL: none
     bool force;             // write into a directory that is not empty
 } qkv_run_export_options;
 
