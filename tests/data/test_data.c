@@ -337,7 +337,7 @@ static void absent_keys_have_no_entry(void **state) {
     assert_false(data_configure(pairs, &chosen, &s, error, sizeof error));
 }
 
-/* A memory of two tokens a pair: an answer stands behind the key that was asked for. Joined it is no memory. */
+/* A memory of two tokens a pair: an answer stands behind its key. Joined it is no memory. */
 static void a_memory_of_two_tokens_a_pair(void **state) {
     const data_task *cross = data_find("cross");
     data_options chosen;
