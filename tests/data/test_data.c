@@ -337,6 +337,32 @@ static void absent_keys_have_no_entry(void **state) {
     assert_false(data_configure(pairs, &chosen, &s, error, sizeof error));
 }
 
+/* A memory of two tokens a pair: an answer stands behind its key. Joined it is no memory. */
+static void a_memory_of_two_tokens_a_pair(void **state) {
+    const data_task *cross = data_find("cross");
+    data_options chosen;
+    data_spec s;
+    char error[512];
+    (void)state;
+    data_options_reset(cross->options, &chosen);
+    assert_true(data_options_set(cross->options, &chosen, "apart", 1));
+    assert_true(data_configure(cross, &chosen, &s, error, sizeof error));
+    assert_int_equal(s.side[DATA_MEMORY].T, 16);
+    data_batch b = batch_of(&s, 1);
+    for (int e = 0; e < 100; e++) {
+        data_fill(&b, SEED, "train", (uint64_t)e, 1);
+        const int *memory = b.rows.ids[DATA_MEMORY][0];
+        for (int q = 0; q < 4; q++) {
+            const int at = b.rows.source[0][q];
+            assert_int_equal(memory[at], 32 + b.rows.target[0][q]);
+            assert_int_equal(memory[at - 1], b.rows.ids[DATA_SEQUENCE][0][q]);
+        }
+    }
+    data_options_set(cross->options, &chosen, "joined", 1);
+    assert_false(data_configure(cross, &chosen, &s, error, sizeof error));
+    assert_non_null(strstr(error, "mqar"));
+}
+
 /* ---- options ---- */
 
 /* Every kind of option, and something loaded. */
@@ -501,6 +527,7 @@ static const struct CMUnitTest tests[] = {
     TEST(rows_beyond_the_count_are_unscored),
     TEST(a_batch_says_when_memory_is_out),
     TEST(absent_keys_have_no_entry),
+    TEST(a_memory_of_two_tokens_a_pair),
     TEST(names_lead_to_tasks),
     TEST(symbols_are_readable),
     TEST(options_have_defaults_and_ranges),

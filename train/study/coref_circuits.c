@@ -101,6 +101,40 @@ static void report_ov(const circuits *c, qkv_probe_measures *out) {
     qkv_probe_measure_add(out, of_nouns / of_tags, "coref.ov.noun_ratio");
 }
 
+/* How often a linear reader tells from x [WORDS, width] of which kind a noun is: it stands halfway between
+ * the means of both kinds, made without the two nouns that it is tried on. In shuffled kinds nothing is
+ * alike. */
+static double reads_kind(const real *x, int width, bool shuffled) {
+    int right = 0;
+    for (int left_out = 0; left_out < KIND * KIND; left_out++) {
+        const int own[2] = {left_out / KIND, left_out % KIND};
+        double says[2] = {0};
+        for (int d = 0; d < width; d++) {
+            double mean[2] = {0}, tried[2] = {0};
+            for (int kind = 0; kind < 2; kind++)
+                for (int i = 0; i < KIND; i++) {
+                    const int noun = shuffled ? 2 * i + kind : KIND * kind + i;
+                    const double at = (double)x[(DATA_COREF_NOUNS + noun) * width + d];
+                    if (i == own[kind])
+                        tried[kind] = at;
+                    else
+                        mean[kind] += at / (KIND - 1);
+                }
+            for (int kind = 0; kind < 2; kind++)
+                says[kind] += (tried[kind] - (mean[0] + mean[1]) / 2) * (mean[0] - mean[1]);
+        }
+        right += (says[0] > 0) + (says[1] < 0);
+    }
+    return right / (2.0 * KIND * KIND);
+}
+
+static void report_fits(const circuits *c, qkv_probe_measures *out) {
+    qkv_probe_measure_add(out, reads_kind(c->words->val.x, c->D, false), "coref.fits.x");
+    qkv_probe_measure_add(out, reads_kind(c->k, c->K, false), "coref.fits.k");
+    qkv_probe_measure_add(out, reads_kind(c->v, c->V, false), "coref.fits.v");
+    qkv_probe_measure_add(out, reads_kind(c->v, c->V, true), "coref.fits.v_shuffled");
+}
+
 /* The parameters; false where the model is made otherwise. */
 static bool find(qkv_trainer *t, circuits *c) {
     const qkv_config *o = qkv_trainer_config(t);
@@ -142,6 +176,7 @@ bool qkv_study_coref_circuits(qkv_trainer *t, qkv_probe_measures *out, char *err
         set_questions(&c);
         read_matrices(&c);
         report_qk(&c, out);
+        report_fits(&c, out);
         report_ov(&c, out);
     }
     tensor_arena_free(arena);

@@ -13,6 +13,8 @@
  *   coref.qk.tag_ratio     variance over colours / over nouns: small where colours do not steer
  *   coref.ov.tag_diag      fraction of colours c whose E_c Wv Wo U names c
  *   coref.ov.noun_ratio    variance of that over the answers, of nouns / of colours
+ *   coref.fits.k, .v, .x   how often a linear reader of E_noun Wk, E_noun Wv, E_noun tells the kind of nouns
+ *                          it was not made with; .v_shuffled: of kinds that mean nothing
  *
  * Adds nothing to other models. Heads are added up. False: memory is out. */
 bool qkv_study_coref_circuits(qkv_trainer *t, qkv_probe_measures *out, char *error);

@@ -110,6 +110,9 @@ bool qkv_study_probe_run_cross(qkv_trainer *t, qkv_probe_measures *out, char *er
         return qkv_io_fail(error, "the pairs are joined to the questions: there is no memory");
     if (!qkv_trainer_has_attention(t) || !qkv_trainer_any_worker(t)->out.logits[0])
         return qkv_io_fail(error, "the model has no attention to the memory, or no classes");
+    if (data_no_roles(qkv_trainer_spec(t)))
+        return qkv_io_fail(error,
+                           "keys and values are no streams of their own: nothing to shuffle");
     bool (*const changes[])(qkv_trainer *, qkv_trainer_worker *, tally *) = {
         permuted, values_permuted, reversed};
     for (int i = 0; i < 3; i++) {

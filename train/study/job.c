@@ -91,6 +91,8 @@ static bool measure(job *j, char *error) {
     add_scores(j, "");
     qkv_probe_account_of(j->t, &account);
     int cached = account.cache_sequence ? account.cache_sequence : account.cache_memory;
+    qkv_probe_measure_add(j->out, (double)account.part[QKV_PROBE_PART_ATTENTION],
+                          "attention_parameters");
     if (cached >= 0) qkv_probe_measure_add(j->out, cached, "cached");
     if (steps99 >= 0) qkv_probe_measure_add(j->out, steps99, "steps99");
     if (j->steps50 >= 0) qkv_probe_measure_add(j->out, j->steps50, "steps50");
