@@ -6,10 +6,11 @@ const assert = require("assert/strict"), fs = require("fs"), vm = require("vm");
 const folder = process.argv[2], seed = Number(process.argv[3] || 1);
 
 const PARTS =
-    ["strings", "draw", "text", "size", "address", "state", "rpc", "rows", "narrate", "curves"];
+    ["strings", "draw", "text", "size", "address", "state", "rpc", "rows", "narrate", "curves",
+    "table"];
 const NAMES = [
     "qkvStrings", "qkvDraw", "qkvText", "qkvSize", "qkvAddress", "qkvState", "qkvRpc", "qkvFault",
-    "qkvNarrate", "qkvCurves"
+    "qkvNarrate", "qkvCurves", "qkvTable"
 ];
 const source = PARTS.map((name) => fs.readFileSync(folder + "/" + name + ".js", "utf8")).join("\n");
 const {
@@ -22,7 +23,8 @@ const {
     qkvRpc,
     qkvFault,
     qkvNarrate,
-    qkvCurves
+    qkvCurves,
+    qkvTable
 } = vm.runInThisContext("(() => {" + source + "\nreturn {" + NAMES.join(", ") + "};})()");
 
 const table = (name) => JSON.parse(fs.readFileSync(folder + "/strings/" + name + ".json", "utf8"));
@@ -360,6 +362,29 @@ tests.what_takes_long_is_shown_and_can_be_stopped = async () => {
     same(slow, ["frame", null]);
     same(faults, []);
     assert.ok(workers[0].ended);
+};
+
+/* ---- the table of a sweep ---- */
+
+tests.cells_stand_at_their_places = () => {
+    const table = qkvTable.read(
+        "cell,lr,data,d_k,seed,loss,accuracy,failed\n" +
+        "c1,0.1,\"a, b\",10,1,2,0.5,\nc2,0.1,\"a, b\",10,2,4,1,\n" +
+        "c3,0.02,\"a, b\",9,1,,,\"it says \"\"no\"\", twice\"\nc4,0.02,\"a, b\",10,2,1,,\n");
+    same(table.options, ["lr", "data", "d_k", "seed"]);
+    same(table.measures, ["loss", "accuracy"]);
+    assert.equal(table.rows[0].of.data, "a, b");
+    assert.equal(table.rows[2].failed, "it says \"no\", twice");
+    assert.ok(Number.isNaN(table.rows[2].got.loss) && table.rows[3].got.loss === 1);
+    same(qkvTable.varying(table), ["lr", "d_k", "seed"]);
+    same(qkvTable.axes(table), ["lr", "d_k"]);
+    same(qkvTable.values(table.rows, "d_k"), ["9", "10"]);  // by size
+    const all = qkvTable.map(table, {across: "lr", down: "d_k", show: "loss", where: {}});
+    same([all.cols, all.rows, all.n], [["0.02", "0.1"], ["9", "10"], 4]);
+    same(all.at.map((here) => here.map((r) => r.cell)), [["c3"], [], ["c4"], ["c1", "c2"]]);
+    same(all.mean, [null, null, 1, 3]);
+    const some = qkvTable.map(table, {across: "lr", down: "", show: "loss", where: {seed: "2"}});
+    same([some.cols, some.rows, some.mean], [["0.02", "0.1"], [""], [1, 4]]);
 };
 
 async function main() {

@@ -285,10 +285,19 @@ END
     grep -q "torn.json" none/part-1.log && [ ! -e none/study.log ]
 }
 
+# Whatever a study may say stands in the page on it.
+the_page_names_every_member() {
+    sed -n '/members\[\] *=/,/;/p' "$root"/train/study/parse*.c | grep -o '"[a-z_]*"' | tr -d '"' | sort -u >members
+    [ "$(wc -l <members)" -gt 30 ] || { say "only $(wc -l <members) members"; return 1; }
+    while read -r member; do
+        grep -qE "[\`\"]$member[\`\":]" "$root/docs/studies.md" || say "no $member"
+    done <members
+}
+
 tests="built_in_studies_are_listed a_file_is_a_study finished_trainings_are_kept parts_merged_are_the_whole
 any_order_gives_the_same_tables padding_is_not_measured
 nothing_to_judge_is_no_verdict untested_clauses_are_named summary_is_json a_claim_that_fails_is_exit_1
 unknown_names_are_usage_errors bad_files_are_exit_3 what_is_misspelt_is_refused_before_training
 trainings_that_fail_are_exit_1
-a_picture_is_drawn gnu_parallel_runs_the_parts slurm_runs_the_parts"
+a_picture_is_drawn gnu_parallel_runs_the_parts slurm_runs_the_parts the_page_names_every_member"
 suite $tests

@@ -136,9 +136,10 @@ slurm_trains_parts_and_merges_them() {
         line "Job 1 trains 3 parts, job 2 merges them" && cmp "$to/cells.csv" calm/cells.csv &&
         [ "$(lines "$to")" -eq 60 ] && [ "$(lines "$to/slurm/part-3")" -eq 20 ] &&
         [ ! -e "$to/slurm/part-1" ] || return 1
+    own="--parsable --partition=p --time=9" logs="--output=$PWD/it's 100 %% new/slurm"
     cat >expected <<END
---parsable --partition=p --time=9 --array=1-3 --output=$PWD/it's 100 %% new/slurm/%a.log $to/slurm/job.sh part
---parsable --partition=p --time=9 --dependency=afterany:1 --output=$PWD/it's 100 %% new/slurm/merge.log $to/slurm/job.sh merge
+$own --array=1-3 $logs/%a.log $to/slurm/job.sh part
+$own --dependency=afterany:1 $logs/merge.log $to/slurm/job.sh merge
 END
     diff asked expected || return 1
     for words in requeue cpus-per-task=2 open-mode=append; do
@@ -206,6 +207,12 @@ nonsense_is_refused_before_training() {
         refused 2 "1000000000 combinations, more than" sweep --seed 1..1000 --batch 1..1000 --d-model \
             1..1000 --out no &&
         refused 2 "takes no value" sweep --quiet=a,b --out no &&
+        refused 2 "takes no value" sweep --bias=a,b --out no &&
+        refused 2 "'1,2' is not a whole number" sweep --lr 1,2 --jobs 1,2 --out no &&
+        refused 2 "is missing" sweep --lr '' --out no &&
+        refused 2 "no range of whole numbers" sweep --seed .. --out no &&
+        refused 2 "is not a number" sweep --lr nan --out no &&
+        refused 1 "Not a directory" sweep --lr 1,2 --out /dev/null &&
         refused 2 "is missing" sweep --lr 0.1,,2 --out no &&
         refused 2 "begins above 0" sweep --lr 0..1:3log --out no &&
         refused 2 "not between" sweep --batch 0,4 --out no &&
@@ -235,7 +242,14 @@ a_full_disk_loses_nothing() {
     (ulimit -f 8 && exec "$QKV" sweep $grid --out full --quiet) 2>err &&
         { say "it did not fail"; return 1; }
     grep -q "File too large" err && [ "$(lines full)" -gt 5 ] || return 1
-    ran 0 sweep full --quiet && cmp full/cells.csv calm/cells.csv
+    ran 0 sweep full --quiet && cmp full/cells.csv calm/cells.csv || return 1
+    # no byte for a file: what it says goes into a pipe
+    (ulimit -f 0 && ! "$QKV" sweep $grid --out none --quiet && mkdir refused) 2>&1 | cat >err
+    grep -q "File too large" err && [ -d refused ] && [ ! -e none/results.jsonl ] || return 1
+    (ulimit -f 8 && exec "$QKV" sweep --lr 0.1,0.2 $few --out filled --keep-runs) 2>err &&
+        { say "it kept runs"; return 1; }
+    grep -q "File too large" err && [ "$(rows filled)" -eq 3 ] &&
+        ran 0 sweep filled --keep-runs && [ "$(ls filled/runs/*/config.json | wc -l)" -eq 2 ]
 }
 
 pandas_reads_the_table() {

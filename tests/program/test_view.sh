@@ -87,5 +87,27 @@ brings_the_files_of_a_task() {
     refused 1 'as text: they are no UTF-8' latin --page page.html
 }
 
+# A sweep's cells and the files that they read; a page of one that has no cells yet is none.
+puts_a_sweep_in() {
+    i=0
+    while [ $i -lt 40 ]; do echo "w$((i % 7)) cup w$((i % 5)) box cup? => w$((i % 7))"; i=$((i + 1)); \
+        done >one.txt
+    sed 's/cup/jug/g' one.txt >two.txt
+    "$qkv" sweep --quiet --task file --data one.txt --data two.txt --lr 0.1,0.2 --steps 2 --out S || return 1
+    "$qkv" view S --page page.html >out && grep -qF S/view.html out || return 1
+    sed -n 2p S/view.html | sed 's/^[^{]*//; s/<\/script>$//' >inside
+    python3 - <<'END' || return 1
+import json
+sweep = json.load(open("inside"))["sweep"]
+assert sweep["name"] == "S" and sweep["cells"] == open("S/cells.csv").read()
+assert sweep["files"] == {name: open(name).read() for name in ("one.txt", "two.txt")}
+END
+    rm -f run/view.html
+    refused 2 '--at is for a run' S --at 1 --page page.html &&
+        refused 2 '--data is for a run' S --data one.txt --page page.html || return 1
+    mkdir -p none && cp S/sweep.json none && refused 1 'has no cells.csv yet' none --page page.html &&
+        mv two.txt away && refused 1 two.txt S --page page.html
+}
+
 suite says_where_the_page_should_be refuses_what_is_no_page refuses_what_is_no_run puts_the_run_in \
-    leaves_out_what_is_damaged keeps_names_harmless brings_the_files_of_a_task
+    leaves_out_what_is_damaged keeps_names_harmless brings_the_files_of_a_task puts_a_sweep_in

@@ -1,6 +1,7 @@
 #!/bin/sh
-# slurm.sh QKV - `make slurm`: a sweep over a real Slurm of two nodes on this machine, one of which is lost in the
-# middle; its table must be that of an undisturbed sweep here. As root, with what make deps-slurm installs.
+# slurm.sh QKV - `make slurm`: a sweep over a real Slurm of two nodes on this machine, one of which is lost in
+# the middle; its table must be that of an undisturbed sweep here. As root, with what make deps-slurm
+# installs.
 # Fails where the nodes do not start.
 set -eu
 qkv=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
@@ -18,7 +19,8 @@ fail() {
 # Processes of this Slurm alone: their environment names its configuration. ours NAME...
 ours() {
     for pid in $(pgrep -x "$1" || :); do
-        ! { tr '\0' '\n' <"/proc/$pid/environ"; } 2>/dev/null | grep -qx "SLURM_CONF=$SLURM_CONF" || echo "$pid"
+        ! { tr '\0' '\n' <"/proc/$pid/environ"; } 2>/dev/null | grep -qx "SLURM_CONF=$SLURM_CONF" ||
+            echo "$pid"
     done
 }
 stop() {

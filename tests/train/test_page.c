@@ -367,6 +367,30 @@ static void examples_are_counted_as_they_are(void **state) {
     }
 }
 
+/* In the end a sweep's row has these numbers; asking for them changes nothing. */
+static void test_examples_are_measured_as_a_sweep_does(void **state) {
+    char error[QKV_IO_ERROR];
+    qkv_page *p = page_with("steps=6\neval_every=2\neval_examples=32"),
+             *other = page_with("steps=6\neval_every=2\neval_examples=32");
+    qkv_trainer_scores s;
+    (void)state;
+    go(p, 3);
+    assert_non_null(qkv_page_test(p, 2048));
+    go(p, 6);
+    go(other, 6);
+    size_t bytes;
+    real *without = weights(other, &bytes);
+    assert_true(same_weights(p, without));
+    assert_true(qkv_trainer_evaluate(other->run->t, "test", 0, 2048, &s, error));
+    const char *json = qkv_page_test(p, 2048);
+    assert_close(number(json, "accuracy"), s.accuracy, 1e-9);
+    assert_close(number(json, "loss"), s.loss, 1e-8 * s.loss);
+    assert_non_null(strstr(json, "\"qk_diag\":"));
+    free(without);
+    qkv_page_close(other);
+    qkv_page_close(p);
+}
+
 /* Vectors are neither right nor wrong; where nobody says where the answer stands, nobody looks there. */
 static void what_was_not_measured_is_null(void **state) {
     (void)state;
@@ -456,6 +480,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(questions_follow_their_keys),
     cmocka_unit_test(changes_of_the_model_are_undone),
     cmocka_unit_test(examples_are_counted_as_they_are),
+    cmocka_unit_test(test_examples_are_measured_as_a_sweep_does),
     cmocka_unit_test(what_was_not_measured_is_null),
     cmocka_unit_test(every_task_can_be_looked_at),
     cmocka_unit_test(says_what_cannot_be),

@@ -8,8 +8,7 @@
 #include "train/cli/lesson.h"
 #include "train/cli/open.h"
 #include "train/cli/progress.h"
-#include "train/study/store.h"
-#include "train/study/sweep.h"
+#include "train/study/rows.h"
 
 /* Checkpoints that go into the page: as many as fit into so many bytes, the newest always. */
 enum { MOST_BYTES = 48 << 20, MOST_STATES = 64, MOST_PAGE = 64 << 20 };
@@ -233,35 +232,39 @@ static char *describe(const char *dir, qkv_trainer *t, json_t *data, json_t *met
 
 /* ---- a sweep ---- */
 
-/* The files that its cells read. Where this program cannot make the sweep, as with a plugin's task, its
- * cells cannot be trained in the page either, and need none. NULL, having said why. */
+/* The files that its cells read. NULL, having said why. */
 static json_t *files_of_cells(const char *dir) {
-    char error[QKV_IO_ERROR];
-    qkv_study_sweep *w = NULL;
+    char error[QKV_IO_ERROR], ignored[QKV_IO_ERROR];
+    qkv_study_rows rows;
     json_t *all = json_object();
-    if (qkv_study_sweep_read(&cli_files, dir, NULL, &w, error) != QKV_IO_OK) return all;
-    for (int v = 0; v < w->study->n_variants && all; v++) {
-        json_t *set = json_loads(w->study->variant[v].json, 0, NULL);
-        for (size_t i = 0; i < NAMED && all; i++) {
-            const char *name = json_string_value(json_object_get(set, named_by[i]));
-            if (name && *name && !add_file(all, name)) json_decref(all), all = NULL;
+    tensor_arena *arena = tensor_arena_new(NULL);
+    qkv_io_status s = QKV_IO_FAILED;
+    if (!arena)
+        qkv_io_fail(error, "out of memory");
+    else
+        s = qkv_study_rows_read(&rows, &cli_files, arena, &dir, 1, error);
+    bool ok = s == QKV_IO_OK || (cli_error(cli_code(s), "view", "%s", error), false);
+    for (size_t k = 0; k < NAMED && ok; k++) {
+        const int column = qkv_study_rows_column(&rows, named_by[k], ignored);
+        for (int i = 0; i < rows.n && column >= 0 && ok; i++) {
+            const char *name = qkv_study_rows_text(&rows, i, column);
+            ok = !*name || add_file(all, name);
         }
-        json_decref(set);
     }
-    qkv_study_sweep_free(w);
-    return all;
+    tensor_arena_free(arena);
+    if (!ok) json_decref(all);
+    return ok ? all : NULL;
 }
 
 /* {"sweep": {name, cells, files}}; NULL, having said why. */
 static char *describe_sweep(const char *dir) {
     char shown[QKV_IO_PATH];
-    json_t *cells = csv_of(dir, "cells.csv"), *data = cells ? files_of_cells(dir) : NULL;
-    if (data && json_string_length(cells) == 0) {
+    json_t *cells = csv_of(dir, "cells.csv");
+    const bool any = json_string_length(cells) > 0;
+    json_t *data = any ? files_of_cells(dir) : NULL;
+    if (cells && !any)
         cli_error(CLI_FAILED, "view", "'%s' has no cells.csv yet: qkv sweep trains its cells",
                   qkv_io_printable(dir, shown, sizeof shown));
-        json_decref(data);
-        data = NULL;
-    }
     if (!data) return json_decref(cells), NULL;
     char *text = text_of(json_pack("{s:{s:s, s:o, s:o}}", "sweep", "name",
                                    qkv_io_printable(dir, shown, sizeof shown), "cells", cells,

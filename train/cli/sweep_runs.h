@@ -16,7 +16,8 @@ typedef struct {
     bool quiet;
 } cli_sweep_runs;
 
-/* The cell whose number begins so; a run that is there goes on where it stopped. An exit code, with a message. */
+/* The cell whose number begins so; a run that is there goes on where it stopped. An exit code, with a
+ * message. */
 int cli_sweep_run(const cli_sweep_runs *s, const char *number);
 
 /* All cells of the part that have a row with numbers, `jobs` at once. */

@@ -13,8 +13,8 @@ typedef struct {
     int n_options;
 } cli_sweep_slurm;
 
-/* Writes DIR/slurm/job.sh and submits it: an array whose jobs train a part each in DIR/slurm/part-I, then a job
- * that merges them into DIR and trains what is missing. An exit code, with a message. */
+/* Writes DIR/slurm/job.sh and submits it: an array whose jobs train a part each in DIR/slurm/part-I, then a
+ * job that merges them into DIR and trains what is missing. An exit code, with a message. */
 int cli_sweep_submit(const cli_sweep_slurm *s);
 
 #endif

@@ -136,7 +136,7 @@ const qkvDraw = (() => {
     const margin = (g, m) => (m.changedRows && m.changedRows.size ? 18 : 6) +
         Math.min(ROW, Math.max(...m.rowNames.map((s) => g.measureText(s).width)));
 
-    /* m: {x, rows, cols, rowNames, colNames, hue, least, greatest, numbers, marks, changed} in a box; returns where its
+    /* m: {x, rows, cols, rowNames, colNames, column, hue, least, greatest, numbers, marks, changed} in a box; returns where its
      * cells are, for the pointer. marks[row]: the column that is framed. changed: a set of columns or rows. */
     function map(g, m, box) {
         const c = colours(), hue = c.rgb[m.hue];
@@ -203,7 +203,7 @@ const qkvDraw = (() => {
         const widest = Math.max(
             1,
             ...m.colNames.map((s) => Math.max(...s.split(" ").map((p) => g.measureText(p).width))));
-        const room = Math.min(widest, Math.max(cell - 4, COLUMN)),
+        const room = Math.min(widest, Math.max(cell - 4, m.column || COLUMN)),
               step = Math.max(1, Math.ceil((room + 4) / cell));
         m.colNames.forEach((s, k) => {
             if (k % step) return;

@@ -102,6 +102,10 @@ const qkvSweep = (page) => {
 
     /* ---- the map ---- */
 
+    const short = (value) => value === "" || Number.isNaN(Number(value)) ?
+        value :
+        String(Number(Number(value).toPrecision(3)));
+
     function draw() {
         now = qkvTable.map(table, chosen);
         const real = now.mean.filter((v) => !Number.isNaN(v)), {cols, rows, mean} = now;
@@ -109,8 +113,9 @@ const qkvSweep = (page) => {
             x: mean.map((v) => (Number.isNaN(v) ? 0 : v)),
             rows: rows.length,
             cols: cols.length,
-            rowNames: rows,
-            colNames: cols,
+            rowNames: rows.map(short),
+            colNames: cols.map(short),
+            column: 60,
             hue: "look",
             greatest: chosen.show === "accuracy" ? 1 : Math.max(1e-30, ...real.map(Math.abs)),
             numbers: true
