@@ -14,7 +14,6 @@
  * along one more, along which every value has a size of its own. b's question then finds a in any case,
  * and a's question finds b when w is the greater of the two, which is half of the time.
  * "partner.by_hand": the accuracy; "partner.keys_only": the same with g = 0. */
-#include <math.h>
 #include <string.h>
 
 #include "train/probe/look.h"
