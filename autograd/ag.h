@@ -141,7 +141,6 @@ size_t ag_params_learned(const ag_params *p);
  * pattern stands for any characters, or none. What is recorded afterwards leaves them out of
  * backward; a graph recorded before still computes their gradients. False when memory is out. */
 bool ag_params_freeze_matching(ag_params *p, const char *pattern);
-int ag_params_frozen(const ag_params *p);  // how many entries are frozen
 bool ag_matches(const char *pattern, const char *name);
 
 /* ---- recording ---- */

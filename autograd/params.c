@@ -93,12 +93,6 @@ bool ag_params_freeze_matching(ag_params *p, const char *pattern) {
     return true;
 }
 
-int ag_params_frozen(const ag_params *p) {
-    int n = 0;
-    for (int i = 0; i < ag_params_count(p); i++) n += p->at[i]->frozen;
-    return n;
-}
-
 /* ---- making and finding ---- */
 
 /* Makes every row of x as long as `length`. */

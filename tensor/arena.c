@@ -100,5 +100,3 @@ void tensor_arena_reset(tensor_arena *a) {
     for (block *b = a->first; b; b = b->next) b->used = 0;
     a->last = a->first;
 }
-
-size_t tensor_arena_bytes(const tensor_arena *a) { return a ? a->bytes : 0; }

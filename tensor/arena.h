@@ -43,7 +43,4 @@ void *tensor_arena_grow(tensor_arena *a, void *at, size_t n, size_t more, size_t
 /* Forgets everything taken, keeps the blocks for the next takers. */
 void tensor_arena_reset(tensor_arena *a);
 
-/* Bytes held from the allocator. */
-size_t tensor_arena_bytes(const tensor_arena *a);
-
 TENSOR_C_END

@@ -1,17 +1,6 @@
 /* gemm.c - the matrix product: which way it is computed, and the way for matrices in the cache. */
 #include "tensor/gemm_internal.h"
 
-void gemm_naive(gemm_mode mode, int m, int n, int k, gemm_view a, gemm_view b, real *c,
-                ptrdiff_t ldc) {
-    for (int i = 0; i < m; i++)
-        for (int j = 0; j < n; j++) {
-            double sum = mode == GEMM_ADD ? (double)c[i * ldc + j] : 0;
-            for (int p = 0; p < k; p++)
-                sum += (double)a.x[i * a.row + p * a.col] * (double)b.x[p * b.row + j * b.col];
-            c[i * ldc + j] = (real)sum;
-        }
-}
-
 static int least(int a, int b) { return a < b ? a : b; }
 
 /* Must a panel of B be copied before tiles can read it? */

@@ -33,8 +33,4 @@ void gemm_mul_scaled(gemm_mode mode, real factor, int m, int n, int k, gemm_view
 void gemm_mul_bias(int m, int n, int k, gemm_view a, gemm_view b, const real *bias, real *c,
                    ptrdiff_t ldc);
 
-/* The same by definition, accumulated in double: what gemm_mul is tested against. */
-void gemm_naive(gemm_mode mode, int m, int n, int k, gemm_view a, gemm_view b, real *c,
-                ptrdiff_t ldc);
-
 TENSOR_C_END

@@ -122,8 +122,6 @@ uint32_t rng_below(rng *r, uint32_t bound) {
     }
 }
 
-float rng_float(rng *r) { return (float)(rng_u32(r) >> 8) * 0x1p-24f; }
-
 double rng_double(rng *r) {
     uint64_t high = rng_u32(r) >> 6, low = rng_u32(r) >> 5;  // 26 and 27 bits
     return (double)(high << 27 | low) * 0x1p-53;

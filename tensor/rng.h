@@ -33,7 +33,6 @@ void rng_fill(rng *r, uint32_t *out, size_t n);
  * nothing and returns UINT32_MAX. */
 uint32_t rng_below(rng *r, uint32_t bound);
 
-float rng_float(rng *r);    // [0,1): 24 bits, never 1
 double rng_double(rng *r);  // [0,1): 53 bits, never 1
 
 /* Standard normal, by Marsaglia's polar method; no second value is kept. */

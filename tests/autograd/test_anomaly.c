@@ -313,7 +313,8 @@ static void the_last_good_checkpoint_stays(void **state) {
     qkv_io_status status = run_in(dir, c, 1, error);
     assert_int_equal(status, QKV_IO_DIVERGED);
     qkv_run_progress progress;
-    qkv_trainer *t = qkv_run_open(&qkv_io_posix, dir, NULL, 1, &progress, &status, error);
+    const qkv_run_opening newest = {.dir = dir, .threads = 1, .at = QKV_RUN_NEWEST};
+    qkv_trainer *t = qkv_run_open_at(&qkv_io_posix, &newest, &progress, &status, error);
     if (!t) fail_msg("%s", error);
     assert_true(progress.step > 0);
     assert_null(qkv_trainer_first_bad_parameter(qkv_trainer_params(t)));

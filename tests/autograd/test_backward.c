@@ -102,6 +102,12 @@ static void a_frozen_parameter_gets_none(void **state) {
     close_world(&w);
 }
 
+static int frozen(ag_params *p) {
+    int n = 0;
+    for (int i = 0; i < ag_params_count(p); i++) n += ag_params_at(p, i)->frozen;
+    return n;
+}
+
 /* By pattern: those there are, and those still to come. */
 static void parameters_freeze_by_name(void **state) {
     (void)state;
@@ -110,17 +116,17 @@ static void parameters_freeze_by_name(void **state) {
     weight(w.g, "layer0.q.w", 2, 3), weight(w.g, "layer0.k.w", 2, 3),
         weight(w.g, "layer1.q.w", 2, 3);
     assert_true(ag_params_freeze_matching(w.params, "layer*.q.*"));
-    assert_int_equal(ag_params_frozen(w.params), 2);
+    assert_int_equal(frozen(w.params), 2);
     weight(w.g, "layer2.q.w", 2, 3), weight(w.g, "layer2.q", 2, 3),
         weight(w.g, "xlayer2.q.w", 2, 3);
-    assert_int_equal(ag_params_frozen(w.params), 3);
+    assert_int_equal(frozen(w.params), 3);
     assert_false(ag_params_find(w.params, "layer0.k.w")->frozen);
     assert_true(ag_params_find(w.params, "layer2.q.w")->frozen);
     assert_false(ag_params_find(w.params, "layer2.q")->frozen);
     assert_int_equal(ag_params_learned(w.params), 3 * 6);
     assert_true(ag_params_freeze_matching(w.params, "layer2.q") &&
                 ag_params_freeze_matching(w.params, "*k*"));
-    assert_int_equal(ag_params_frozen(w.params), 5);
+    assert_int_equal(frozen(w.params), 5);
     close_world(&w);
 }
 

@@ -1,4 +1,4 @@
-/* Matrix products: gemm_naive against a product done by hand, gemm_mul against gemm_naive for every
+/* Matrix products: the product by definition against one done by hand, gemm_mul against it for every
  * small size and every kind of view, and what neither may do: write outside C, or skip a zero. */
 #include "tensor/gemm.h"
 
@@ -90,7 +90,19 @@ static void assert_border_untouched(target t, int n) {
     for (const real *row = t.x; row < end; row += t.ld) assert_same_bits(row + n, guards, GAP);
 }
 
-/* What gemm_naive makes of two operands, and how far another product may be from it:
+/* The product by definition, accumulated in double. */
+static void naive_product(gemm_mode mode, int m, int n, int k, gemm_view a, gemm_view b, real *c,
+                          ptrdiff_t ldc) {
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++) {
+            double sum = mode == GEMM_ADD ? (double)c[i * ldc + j] : 0;
+            for (int p = 0; p < k; p++)
+                sum += (double)a.x[i * a.row + p * a.col] * (double)b.x[p * b.row + j * b.col];
+            c[i * ldc + j] = (real)sum;
+        }
+}
+
+/* What naive_product makes of two operands, and how far another product may be from it:
  * 2 sqrt(terms) u sum|terms|, where GEMM_ADD has C itself as one more term. */
 typedef struct {
     target want, allowed;
@@ -103,8 +115,8 @@ static reference reference_of(gemm_mode mode, int m, int n, int k, operand a, op
     for (int i = 0; i < m; i++)
         for (int j = 0; j < n; j++)
             size.x[i * size.ld + j] = (real)fabs((double)size.x[i * size.ld + j]);
-    gemm_naive(mode, m, n, k, a.view, b.view, r.want.x, r.want.ld);
-    gemm_naive(mode, m, n, k, abs_a.view, abs_b.view, size.x, size.ld);
+    naive_product(mode, m, n, k, a.view, b.view, r.want.x, r.want.ld);
+    naive_product(mode, m, n, k, abs_a.view, abs_b.view, size.x, size.ld);
     assert_border_untouched(r.want, n);
     free(abs_a.block);
     free(abs_b.block);
@@ -145,7 +157,7 @@ static void compare(const char *what, gemm_mode mode, int m, int n, int k, opera
 
 /* A product of one size, in both modes, with operands laid out in those of the N_LAYOUTS * N_LAYOUTS
  * ways that are wanted, as bits. Numbers do not depend on the layout: one reference serves all.
- * `naive`: gemm_naive is asked in each of them, too. */
+ * `naive`: naive_product is asked in each of them, too. */
 static void compare_layouts(unsigned long ways, int m, int n, int k, bool naive) {
     operand plain_a = operand_new(PLAIN, m, k, 1), plain_b = operand_new(PLAIN, k, n, 2);
     for (gemm_mode mode = GEMM_SET; mode <= GEMM_ADD; mode++) {
@@ -157,7 +169,7 @@ static void compare_layouts(unsigned long ways, int m, int n, int k, bool naive)
             snprintf(what, sizeof what, "layouts %d and %d", how_a, how_b);
             operand a = operand_new(how_a, m, k, 1), b = operand_new(how_b, k, n, 2);
             compare_with(r, gemm_mul, what, mode, m, n, k, a, b);
-            if (naive) compare_with(r, gemm_naive, what, mode, m, n, k, a, b);
+            if (naive) compare_with(r, naive_product, what, mode, m, n, k, a, b);
             free(a.block);
             free(b.block);
         }
@@ -179,16 +191,16 @@ static void naive_is_the_definition(void **state) {
     const real set[] = {58, 64, 139, 154}, added[] = {116, 128, 278, 308};
     const real turned[] = {39, 49, 59, 54, 68, 82, 69, 87, 105};
     real c[9];
-    gemm_naive(GEMM_SET, 2, 2, 3, (gemm_view){a, 3, 1}, (gemm_view){b, 2, 1}, c, 2);
+    naive_product(GEMM_SET, 2, 2, 3, (gemm_view){a, 3, 1}, (gemm_view){b, 2, 1}, c, 2);
     assert_same_bits(c, set, 4);
-    gemm_naive(GEMM_ADD, 2, 2, 3, (gemm_view){a, 3, 1}, (gemm_view){b, 2, 1}, c, 2);
+    naive_product(GEMM_ADD, 2, 2, 3, (gemm_view){a, 3, 1}, (gemm_view){b, 2, 1}, c, 2);
     assert_same_bits(c, added, 4);
-    gemm_naive(GEMM_SET, 3, 3, 2, (gemm_view){a, 1, 3}, (gemm_view){b, 1, 2}, c, 3);
+    naive_product(GEMM_SET, 3, 3, 2, (gemm_view){a, 1, 3}, (gemm_view){b, 1, 2}, c, 3);
     assert_same_bits(c, turned, 9);
 
     // A sum kept in float would drop the ones.
     const real wide[] = {16777216, 1, 1}, ones[] = {1, 1, 1}, sum = 16777218;
-    gemm_naive(GEMM_SET, 1, 1, 3, (gemm_view){wide, 3, 1}, (gemm_view){ones, 1, 1}, c, 1);
+    naive_product(GEMM_SET, 1, 1, 3, (gemm_view){wide, 3, 1}, (gemm_view){ones, 1, 1}, c, 1);
     assert_same_bits(c, &sum, 1);
 }
 
@@ -258,7 +270,7 @@ static void bias_and_factor(void **state) {
                 gemm_mul_bias(m, n, k, a.view, b.view, bias.view.x, got.x, got.ld);
             else
                 gemm_mul_scaled(mode, (real)-0.5, m, n, k, a.view, b.view, got.x, got.ld);
-            gemm_naive(mode, m, n, k, how == 2 ? a.view : half.view, b.view, want.x, want.ld);
+            naive_product(mode, m, n, k, how == 2 ? a.view : half.view, b.view, want.x, want.ld);
             assert_border_untouched(got, n);
             for (int r = 0; r < m; r++)
                 for (int j = 0; j < n; j++)

@@ -107,11 +107,7 @@ static void fractions_are_below_one(void **state) {
     assert_int_equal(rng_u32(&r), UINT32_MAX);
     assert_int_equal(rng_u32(&r), UINT32_MAX);
     r = two_outputs_of_all_ones();
-    assert_true(rng_float(&r) == 1 - 0x1p-24f);
-    r = two_outputs_of_all_ones();
     assert_true(rng_double(&r) == 1 - 0x1p-53);
-    r = (rng){.state = 0, .inc = 1};
-    assert_true(rng_float(&r) == 0);
     r = (rng){.state = 0, .inc = 1};
     assert_true(rng_double(&r) == 0);
 }
@@ -120,12 +116,8 @@ static void fractions_are_uniform(void **state) {
     (void)state;
     enum { DRAWS = 100000, CELLS = 64 };
     rng r = rng_stream(3, "fraction", 0), raw = r;
-    long floats[CELLS] = {0}, doubles[CELLS] = {0}, low_bits[CELLS] = {0};
+    long doubles[CELLS] = {0}, low_bits[CELLS] = {0};
     for (int i = 0; i < DRAWS; i++) {
-        float f = rng_float(&r);
-        assert_true(f >= 0 && f < 1);
-        assert_true(f == (float)(rng_u32(&raw) >> 8) / 16777216.0f);
-        floats[(int)(f * CELLS)]++;
         double d = rng_double(&r);
         rng_advance(&raw, 2);
         assert_true(d >= 0 && d < 1);
@@ -133,7 +125,6 @@ static void fractions_are_uniform(void **state) {
         low_bits[(uint64_t)(d * 0x1p53) % CELLS]++;  // the second word counts too
     }
     assert_true(same_state(r, raw));
-    assert_uniform(floats, CELLS);
     assert_uniform(doubles, CELLS);
     assert_uniform(low_bits, CELLS);
 }

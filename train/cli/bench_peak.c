@@ -3,13 +3,9 @@
 
 #include "tensor/vec.h"
 #include "train/cli/bench.h"
+#include "train/study/statistics.h"
 
 enum { MOST_SAMPLES = 2000 };
-
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static double time_of(void (*fn)(void *), void *ctx, long calls) {
     double began = qkv_io_clock(CLOCK_THREAD_CPUTIME_ID);
@@ -25,7 +21,7 @@ double bench_time(void (*fn)(void *), void *ctx, double seconds) {
     int n = 0;
     while (n < 3 || (spent < seconds && n < MOST_SAMPLES))
         spent += sample[n++] = time_of(fn, ctx, calls);
-    qsort(sample, (size_t)n, sizeof *sample, ascending);
+    qkv_study_sort(sample, n);
     return sample[n / 2] / (double)calls;
 }
 

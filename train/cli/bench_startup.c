@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
 #include "train/cli/progress.h"
+#include "train/study/statistics.h"
 
 /* This program, asked for its version; false if it cannot be run. */
 static bool run_version(void) {
@@ -30,11 +30,7 @@ static bool run_version(void) {
 enum { TIMES = 21 };
 
 static double median(double *x) {
-    for (int i = 1; i < TIMES; i++)
-        for (int k = i; k > 0 && x[k] < x[k - 1]; k--) {
-            double swap = x[k];
-            x[k] = x[k - 1], x[k - 1] = swap;
-        }
+    qkv_study_sort(x, TIMES);
     return x[TIMES / 2];
 }
 

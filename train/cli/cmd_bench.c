@@ -15,6 +15,7 @@
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
 #include "train/cli/progress.h"
+#include "train/study/statistics.h"
 
 static const struct {
     const char *name;
@@ -143,11 +144,6 @@ static bool configure(const request *r, qkv_config *c, data_spec *spec, char *er
 
 /* ---- measuring ---- */
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 typedef struct {
     double *wall, *cpu, loss_first, loss_last;
     long n;
@@ -173,8 +169,8 @@ static bool measure(qkv_trainer *t, double seconds, samples *out, char *error) {
         out->cpu[out->n++] = qkv_io_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
         if (now > end && out->n >= 3) break;
     }
-    qsort(out->wall, (size_t)out->n, sizeof *out->wall, ascending);
-    qsort(out->cpu, (size_t)out->n, sizeof *out->cpu, ascending);
+    qkv_study_sort(out->wall, (int)out->n);
+    qkv_study_sort(out->cpu, (int)out->n);
     return true;
 }
 

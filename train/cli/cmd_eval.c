@@ -181,7 +181,9 @@ static void print_text(const char *run, const request *r, const qkv_run_moment *
     if (no_circuits) print_no_circuits(no_circuits);
 }
 
-static int evaluate(qkv_trainer *t, int step, const char *run, request *r, tensor_arena *arena) {
+static int evaluate(void *asked, const cli_opened *run) {
+    request *r = asked;
+    qkv_trainer *t = run->t;
     char error[QKV_IO_ERROR], why[QKV_IO_ERROR] = "";
     qkv_probe_interventions v;
     qkv_probe_exchanges x;
@@ -189,9 +191,9 @@ static int evaluate(qkv_trainer *t, int step, const char *run, request *r, tenso
     bool asks = !qkv_probe_attention_missing(t), roles = asks && qkv_probe_has_nodes(t, "k v", why),
          words = !asks && qkv_trainer_spec(t)->scored < qkv_trainer_spec(t)->entries &&
                  !qkv_probe_words_missing(t);
-    qkv_run_moment m = qkv_run_moment_new(arena, t);
+    qkv_run_moment m = qkv_run_moment_new(run->arena, t);
     r->examples = data_at_most(qkv_trainer_spec(t), "test", (int)r->examples);
-    if (!qkv_run_moment_look(t, "test", (int)r->examples, step, &m, error) ||
+    if (!qkv_run_moment_look(t, "test", (int)r->examples, run->step, &m, error) ||
         (!qkv_trainer_loss_levels(t, "test", (int)r->examples, &levels) &&
          !qkv_trainer_fail(t, error)) ||
         (roles && !qkv_probe_intervene(t, "test", (int)r->examples, &v, error)) ||
@@ -201,9 +203,9 @@ static int evaluate(qkv_trainer *t, int step, const char *run, request *r, tenso
         return cli_error(CLI_DIVERGED, "eval", "the loss on held-out examples is not finite");
     cli_progress_end();
     if (r->json)
-        print_json(run, &m, &levels, roles ? &v : NULL, words ? &x : NULL);
+        print_json(run->run, &m, &levels, roles ? &v : NULL, words ? &x : NULL);
     else
-        print_text(run, r, &m, &levels, qkv_trainer_spec(t)->task->levels, roles ? &v : NULL,
+        print_text(run->run, r, &m, &levels, qkv_trainer_spec(t)->task->levels, roles ? &v : NULL,
                    words ? &x : NULL, qkv_probe_circuits_missing(t));
     if (asks && !roles && !r->json) cli_print("Nothing is swapped: %s.\n", why);
     return CLI_OK;
@@ -215,14 +217,6 @@ int cli_eval(int argc, char **argv) {
     bool done;
     int code = cli_read_run(argc, argv, options, &r, &run, &done);
     if (code != CLI_OK || done) return code;
-    qkv_run_progress progress;
     r.state.silent = r.json;
-    qkv_trainer *t = cli_open_run("eval", run, &r.state, true, &progress, &code);
-    if (!t) return code;
-    tensor_arena *arena = tensor_arena_new(NULL);
-    code = arena ? evaluate(t, progress.step, run, &r, arena)
-                 : cli_error(CLI_FAILED, "eval", "out of memory");
-    tensor_arena_free(arena);
-    qkv_trainer_free(t);
-    return code;
+    return cli_look_at("eval", run, &r.state, evaluate, &r);
 }

@@ -1,6 +1,5 @@
 /* cmd_export.c - qkv export: weights, attention and circuits for other programs. */
 #include <stdio.h>
-#include <string.h>
 
 #include "train/cli/open.h"
 #include "train/cli/progress.h"

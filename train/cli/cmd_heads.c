@@ -1,7 +1,6 @@
 /* cmd_heads.c - qkv heads: what each head of a run looks at, says, reads, and is needed for. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "train/cli/draw_maps.h"
 #include "train/cli/heads_text.h"
@@ -45,52 +44,50 @@ static void add_maps(const qkv_probe_heads *h, cli_maps *maps) {
     }
 }
 
-static int report(const request *r, const char *run, int step, qkv_trainer *t,
-                  const qkv_probe_heads *h, const qkv_probe_head_circuits *c, tensor_arena *arena) {
+static int report(const request *r, const cli_opened *run, const qkv_probe_heads *h,
+                  const qkv_probe_head_circuits *c) {
     char shown[QKV_IO_PATH], dir[QKV_IO_PATH], error[QKV_IO_ERROR];
-    cli_maps maps = {.arena = arena};
+    cli_maps maps = {.arena = run->arena};
     cli_progress_end();
     if (r->json) {
-        json_t *o = cli_heads_json(t, h, c);
-        json_object_set_new(o, "step", json_integer(step));
+        json_t *o = cli_heads_json(run->t, h, c);
+        json_object_set_new(o, "step", json_integer(run->step));
         cli_print_json(o);
     } else {
         cli_print("%s after %d steps, %d held-out examples: ",
-                  qkv_io_printable(run, shown, sizeof shown), step, h->examples);
+                  qkv_io_printable(run->run, shown, sizeof shown), run->step, h->examples);
         if (isnan(h->accuracy))
             cli_print("squared error %.4f\n", h->loss);
         else
             cli_print("accuracy %.2f %%\n", 100 * h->accuracy);
-        cli_heads_print(t, h, c);
+        cli_heads_print(run->t, h, c);
         printf("\n");
     }
-    if (!qkv_io_path(dir, run, "heads", error)) return cli_error(CLI_FAILED, "heads", "%s", error);
+    if (!qkv_io_path(dir, run->run, "heads", error))
+        return cli_error(CLI_FAILED, "heads", "%s", error);
     add_maps(h, &maps);
     return cli_maps_draw(&maps, "heads", r->out ? r->out : dir, r->json);
 }
 
-int cli_heads(int argc, char **argv) {
+static int look(void *asked, const cli_opened *run) {
+    const request *r = asked;
     char error[QKV_IO_ERROR];
+    const qkv_probe_heads_parts parts = {true, true, !r->no_ablation};
+    qkv_probe_heads h;
+    qkv_probe_head_circuits circuits;
+    if (!qkv_probe_head_circuits_of(run->t, run->arena, &circuits))
+        return qkv_trainer_fail(run->t, error), cli_error(CLI_FAILED, "heads", "%s", error);
+    if (!qkv_probe_heads_of(run->t, "test", (int)r->examples, parts, run->arena, &h, error))
+        return cli_error(CLI_FAILED, "heads", "%s", error);
+    return report(r, run, &h, &circuits);
+}
+
+int cli_heads(int argc, char **argv) {
     request r = {0};
-    qkv_run_progress progress;
     const char *run;
     bool done;
     int code = cli_read_run(argc, argv, options, &r, &run, &done);
     if (code != CLI_OK || done) return code;
     r.state.silent = r.json;
-    qkv_trainer *t = cli_open_run("heads", run, &r.state, true, &progress, &code);
-    if (!t) return code;
-    const qkv_probe_heads_parts parts = {true, true, !r.no_ablation};
-    qkv_probe_heads h;
-    qkv_probe_head_circuits circuits;
-    tensor_arena *arena = tensor_arena_new(NULL);
-    if (!arena || !qkv_probe_head_circuits_of(t, arena, &circuits))
-        code = (qkv_trainer_fail(t, error), cli_error(CLI_FAILED, "heads", "%s", error));
-    else if (!qkv_probe_heads_of(t, "test", (int)r.examples, parts, arena, &h, error))
-        code = cli_error(CLI_FAILED, "heads", "%s", error);
-    else
-        code = report(&r, run, progress.step, t, &h, &circuits, arena);
-    tensor_arena_free(arena);
-    qkv_trainer_free(t);
-    return code;
+    return cli_look_at("heads", run, &r.state, look, &r);
 }

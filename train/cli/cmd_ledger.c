@@ -1,7 +1,6 @@
 /* cmd_ledger.c - qkv ledger: who took the held-out loss down, step by step. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "train/cli/json.h"
 #include "train/cli/open.h"

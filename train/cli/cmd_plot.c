@@ -155,46 +155,40 @@ static bool load_example(const request *r, qkv_trainer *t, char *error) {
     return true;
 }
 
-/* The attention of one example of a run. */
-static int plot_example(request *r, const char *run) {
+/* Writes the attention of one example of a run. */
+static int write_example(void *asked, const cli_opened *run) {
+    const request *r = asked;
     char error[QKV_IO_ERROR];
-    qkv_run_progress progress;
-    int code;
-    qkv_trainer *t = cli_open_run("plot", run, &r->state, true, &progress, &code);
-    if (!t) return code;
-    int readout = cli_readout("plot", qkv_trainer_spec(t), r->answer);
-    code = readout < 0 ? CLI_USAGE : cli_has_example("plot", "example", t, r->example);
-    bool written =
-        code == CLI_OK && load_example(r, t, error) &&
-        qkv_run_write_example(&cli_files, t, r->out ? r->out : run, readout, r->change, error);
-    qkv_trainer_free(t);
+    const int readout = cli_readout("plot", qkv_trainer_spec(run->t), r->answer);
+    const int code =
+        readout < 0 ? CLI_USAGE : cli_has_example("plot", "example", run->t, r->example);
     if (code != CLI_OK) return code;
-    if (!written) return cli_error(CLI_FAILED, "plot", "%s", error);
-    return cli_code(qkv_plot_example(r->out ? r->out : run, r->out, &r->style, report, r));
+    const bool written = load_example(r, run->t, error) &&
+                         qkv_run_write_example(&cli_files, run->t, r->out ? r->out : run->run,
+                                               readout, r->change, error);
+    return written ? CLI_OK : cli_error(CLI_FAILED, "plot", "%s", error);
 }
 
-/* The graph of one example of a run. */
-static int plot_tape(request *r, const char *run) {
+/* Writes the graph of one example of a run. */
+static int write_tape(void *asked, const cli_opened *run) {
+    const request *r = asked;
     char error[QKV_IO_ERROR], title[300], shown[200];
-    qkv_run_progress progress;
     qkv_probe_tape tape;
-    int code;
-    const long example = r->example;
-    qkv_trainer *t = cli_open_run("plot", run, &r->state, true, &progress, &code);
-    if (!t) return code;
-    tensor_arena *arena = tensor_arena_new(NULL);
-    code = cli_has_example("plot", "example", t, r->example);
-    snprintf(title, sizeof title, "%s after %d steps, held-out example %ld",
-             qkv_io_printable(run, shown, sizeof shown), progress.step, example);
-    const bool written = code == CLI_OK && qkv_probe_tape_new(t, false, arena, &tape, error) &&
-                         qkv_probe_tape_load(&tape, "test", (uint64_t)example, error) &&
-                         qkv_probe_tape_run(&tape, true, error) &&
-                         qkv_run_write_tape(&cli_files, &tape, title, r->out ? r->out : run, error);
-    tensor_arena_free(arena);
-    qkv_trainer_free(t);
+    const int code = cli_has_example("plot", "example", run->t, r->example);
     if (code != CLI_OK) return code;
-    if (!written) return cli_error(CLI_FAILED, "plot", "%s", error);
-    return cli_code(qkv_plot_tape(r->out ? r->out : run, r->out, &r->style, report, r));
+    snprintf(title, sizeof title, "%s after %d steps, held-out example %ld",
+             qkv_io_printable(run->run, shown, sizeof shown), run->step, r->example);
+    const bool written =
+        qkv_probe_tape_new(run->t, false, run->arena, &tape, error) &&
+        qkv_probe_tape_load(&tape, "test", (uint64_t)r->example, error) &&
+        qkv_probe_tape_run(&tape, true, error) &&
+        qkv_run_write_tape(&cli_files, &tape, title, r->out ? r->out : run->run, error);
+    return written ? CLI_OK : cli_error(CLI_FAILED, "plot", "%s", error);
+}
+
+/* Draws what stands in the run's directory, or in --out. */
+static int draw(request *r, qkv_plot_of of, const char *run) {
+    return cli_code(qkv_plot_draw(of, r->out ? r->out : run, r->out, &r->style, NULL, report, r));
 }
 
 static void say_frames(void *ctx, int done, int total) {
@@ -213,13 +207,14 @@ static int plot_animation(request *r, const char *run) {
     if (status != QKV_IO_OK) return cli_error(cli_code(status), "plot", "%s", error);
     if (*error) cli_error(CLI_OK, "plot", "note: %s", error);
     begin_drawing();
-    return cli_code(qkv_plot_animation(to, r->out, &r->style, report, r));
+    return draw(r, QKV_PLOT_OF_STEPS, run);
 }
 
 /* What qkv ledger left. One that is not there is an error: it was asked for. */
 static int plot_ledger(request *r, const char *run) {
     begin_drawing();
-    const qkv_io_status s = qkv_plot_ledger(run, r->out, &r->style, report, r);
+    const qkv_io_status s =
+        qkv_plot_draw(QKV_PLOT_OF_LEDGER, run, r->out, &r->style, NULL, report, r);
     return s == QKV_IO_SKIPPED ? CLI_FAILED : cli_code(s);
 }
 
@@ -257,7 +252,7 @@ static int plot_rows(request *r, const char *const *dirs, int n) {
     tensor_arena_free(arena);
     if (code != CLI_OK) return code;
     begin_drawing();
-    return cli_code(qkv_plot_study(out, "sweep", &r->style, report, r));
+    return cli_code(qkv_plot_draw(QKV_PLOT_OF_STUDY, out, NULL, &r->style, "sweep", report, r));
 }
 
 /* Is it the directory of a run, and its config.json whole? The task may be one of a plugin that is not
@@ -300,16 +295,20 @@ int cli_plot(int argc, char **argv) {
     for (int i = 0; i < n && code == CLI_OK; i++) code = check_run(runs[i], curves);
     if (code != CLI_OK) return code;
     if (r.animate) return plot_animation(&r, runs[0]);
-    if (r.attention) return plot_example(&r, runs[0]);
     if (r.ledger) return plot_ledger(&r, runs[0]);
-    if (r.tape) return plot_tape(&r, runs[0]);
+    if (r.attention || r.tape) {
+        code = cli_look_at("plot", runs[0], &r.state, r.attention ? write_example : write_tape, &r);
+        if (code != CLI_OK) return code;
+        return draw(&r, r.attention ? QKV_PLOT_OF_EXAMPLE : QKV_PLOT_OF_GRAPH, runs[0]);
+    }
     if (n > 1) return plot_comparison(&r, runs, n);
     begin_drawing();
-    qkv_io_status s = qkv_plot_run(runs[0], r.out, &r.style, r.only, report, &r);
+    const qkv_plot_of of = QKV_PLOT_OF_RUN;
+    qkv_io_status s = qkv_plot_draw(of, runs[0], r.out, &r.style, r.only, report, &r);
     if (s == QKV_IO_OK && r.style.format != QKV_PLOT_TXT && !r.only && isatty(STDOUT_FILENO)) {
         r.style = (qkv_plot_style){QKV_PLOT_TXT, 0, 0, 0, NULL};  // a first look in the terminal
-        qkv_plot_run(runs[0], r.out, &r.style, "loss", report, &r);
-        qkv_plot_run(runs[0], r.out, &r.style, "learning", report, &r);
+        qkv_plot_draw(of, runs[0], r.out, &r.style, "loss", report, &r);
+        qkv_plot_draw(of, runs[0], r.out, &r.style, "learning", report, &r);
     }
     return cli_code(s);
 }

@@ -140,8 +140,7 @@ static int write_csv(const char *path, const findings *all) {
     qkv_io_text_add(&text, "measure,value\n");
     for (int i = 0; i < all->found.n; i++) {
         qkv_io_text_label(&text, all->found.at[i].name);
-        qkv_io_text_add(&text, ",");
-        qkv_io_text_number(&text, all->found.at[i].x);
+        qkv_io_text_next_number(&text, all->found.at[i].x);
         qkv_io_text_add(&text, "\n");
     }
     if (text.failed) return cli_error(CLI_FAILED, "probe", "out of memory");
@@ -150,25 +149,25 @@ static int write_csv(const char *path, const findings *all) {
                : cli_error(CLI_FAILED, "probe", "%s", error);
 }
 
-static int probe(const request *r, const char *run, int step, qkv_trainer *t, tensor_arena *arena) {
-    findings *all = tensor_arena_take(arena, 1, sizeof *all);
+static int probe(void *asked, const cli_opened *run) {
+    const request *r = asked;
+    findings *all = tensor_arena_take(run->arena, 1, sizeof *all);
     if (!all) return cli_error(CLI_FAILED, "probe", "out of memory");
-    *all = (findings){.step = step, .found = {.arena = arena}};
-    int code = look(r, t, all);
+    *all = (findings){.step = run->step, .found = {.arena = run->arena}};
+    int code = look(r, run->t, all);
     cli_progress_end();
     if (code == CLI_OK && r->csv) code = write_csv(r->csv, all);
     if (code != CLI_OK) return code;
     if (r->json)
         print_json(all);
     else
-        print_text(run, all);
+        print_text(run->run, all);
     return all->found.n || r->n_named ? CLI_OK
                                       : cli_error(CLI_FAILED, "probe", "no probe fits this run");
 }
 
 int cli_probe(int argc, char **argv) {
     request r = {0};
-    qkv_run_progress progress;
     int first = 0;
     bool done;
     int code = cli_read(argc, argv, options, &r, &first, &done);
@@ -177,12 +176,5 @@ int cli_probe(int argc, char **argv) {
     for (int i = first + 1; i < argc && code == CLI_OK; i++) code = take_name(&r, argv[i]);
     if (code != CLI_OK) return code;
     r.state.silent = r.json;
-    qkv_trainer *t = cli_open_run("probe", argv[first], &r.state, true, &progress, &code);
-    if (!t) return code;
-    tensor_arena *arena = tensor_arena_new(NULL);
-    code = arena ? probe(&r, argv[first], progress.step, t, arena)
-                 : cli_error(CLI_FAILED, "probe", "out of memory");
-    tensor_arena_free(arena);
-    qkv_trainer_free(t);
-    return code;
+    return cli_look_at("probe", argv[first], &r.state, probe, &r);
 }

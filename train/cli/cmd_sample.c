@@ -1,6 +1,5 @@
 /* cmd_sample.c - qkv sample: a model of text goes on with a text. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "data/utf8.h"
@@ -162,23 +161,21 @@ static bool sample(session *s, const char *run, char *error) {
     return true;
 }
 
+static int look(void *asked, const cli_opened *run) {
+    char error[QKV_IO_ERROR];
+    cli_progress_end();  // the text is its own progress
+    session s = {.r = asked, .arena = run->arena, .text = data_text_of(qkv_trainer_spec(run->t))};
+    s.sampler = qkv_probe_sampler_new(run->t, true, error);
+    const bool ok = s.sampler && sample(&s, run->run, error);
+    qkv_probe_sampler_free(s.sampler);
+    return ok ? CLI_OK : cli_error(CLI_FAILED, "sample", "%s", error);
+}
+
 int cli_sample(int argc, char **argv) {
-    char error[QKV_IO_ERROR] = "out of memory";
     request r = {0};
-    qkv_run_progress progress;
     const char *run;
     bool done;
     int code = cli_read_run(argc, argv, options, &r, &run, &done);
     if (code != CLI_OK || done) return code;
-    qkv_trainer *t = cli_open_run("sample", run, &r.state, true, &progress, &code);
-    if (!t) return code;
-    cli_progress_end();  // the text is its own progress
-    session s = {.r = &r, .arena = tensor_arena_new(NULL)};
-    s.sampler = s.arena ? qkv_probe_sampler_new(t, true, error) : NULL;
-    s.text = data_text_of(qkv_trainer_spec(t));
-    if (!s.sampler || !sample(&s, run, error)) code = cli_error(CLI_FAILED, "sample", "%s", error);
-    qkv_probe_sampler_free(s.sampler);
-    tensor_arena_free(s.arena);
-    qkv_trainer_free(t);
-    return code;
+    return cli_look_at("sample", run, &r.state, look, &r);
 }

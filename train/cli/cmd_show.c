@@ -1,5 +1,4 @@
 /* cmd_show.c - qkv show: one example, step by step, for a reader of the formula. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,27 +141,26 @@ static int show(cli_shown *v, const request *r) {
     return cli_show_changes(v, &e, r->change);
 }
 
+static int look(void *asked, const cli_opened *run) {
+    const request *r = asked;
+    const char *no_colour = getenv("NO_COLOR");
+    cli_shown v = {.t = run->t,
+                   .w = qkv_trainer_any_worker(run->t),
+                   .spec = qkv_trainer_spec(run->t),
+                   .arena = run->arena,
+                   .head = (int)r->head,
+                   .colour = cli_terminal(STDOUT_FILENO) && !(no_colour && *no_colour)};
+    v.readout = cli_readout("show", v.spec, r->answer);
+    const int code =
+        v.readout < 0 ? CLI_USAGE : cli_has_example("show", "example", v.t, r->example);
+    return code == CLI_OK ? show(&v, r) : code;
+}
+
 int cli_show(int argc, char **argv) {
     request r = {0};
     const char *run;
     bool done;
     int code = cli_read_run(argc, argv, options, &r, &run, &done);
     if (code != CLI_OK || done) return code;
-    qkv_run_progress progress;
-    qkv_trainer *t = cli_open_run("show", run, &r.state, true, &progress, &code);
-    if (!t) return code;
-    const char *no_colour = getenv("NO_COLOR");
-    cli_shown v = {.t = t,
-                   .w = qkv_trainer_any_worker(t),
-                   .spec = qkv_trainer_spec(t),
-                   .arena = tensor_arena_new(NULL),
-                   .head = (int)r.head,
-                   .colour = cli_terminal(STDOUT_FILENO) && !(no_colour && *no_colour)};
-    v.readout = cli_readout("show", v.spec, r.answer);
-    code = v.readout < 0 ? CLI_USAGE : cli_has_example("show", "example", t, r.example);
-    if (code == CLI_OK)
-        code = v.arena ? show(&v, &r) : cli_error(CLI_FAILED, "show", "out of memory");
-    tensor_arena_free(v.arena);
-    qkv_trainer_free(t);
-    return code;
+    return cli_look_at("show", run, &r.state, look, &r);
 }

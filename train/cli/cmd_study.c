@@ -200,7 +200,8 @@ static int conclude(const request *r, const qkv_study *s, const qkv_study_result
         fputs(text.at, stdout);
     tensor_arena_free(arena);
     if (*s->picture.kind)
-        qkv_plot_study(dir, s->picture.kind, &r->style, report_picture, (void *)(size_t)r);
+        qkv_plot_draw(QKV_PLOT_OF_STUDY, dir, NULL, &r->style, s->picture.kind, report_picture,
+                      (void *)(size_t)r);
     if (!r->json && !r->quiet) printf("\n");
     const qkv_study_verdict verdict = qkv_study_judge(s, results);
     if (qkv_study_failed(s, results)) return TRAINING_FAILED;

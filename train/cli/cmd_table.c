@@ -1,6 +1,5 @@
 /* cmd_table.c - qkv table: trainings side by side: means, shares, quantiles, paired differences. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "train/cli/cli.h"
@@ -113,11 +112,6 @@ static int choose_shown(request *r) {
 
 /* ---- means and shares ---- */
 
-static int by_size(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 static void add_share(const request *r, cli_sheet *t, const qkv_study_groups *g, int group, int k) {
     int n = 0, inside = 0;
     for (int i = 0; i < r->rows.n; i++) {
@@ -134,7 +128,7 @@ static void add_measure(const request *r, cli_sheet *t, const qkv_study_groups *
     const int n = qkv_study_rows_numbers(&r->rows, g, group, r->shown[k].column, r->x);
     const qkv_study_mean m = qkv_study_mean_of(r->x, n);
     cli_sheet_mean(t, r->shown[k].name, &m);
-    qsort(r->x, (size_t)n, sizeof *r->x, by_size);
+    qkv_study_sort(r->x, n);
     for (int q = 0; q < r->n_quantiles; q++) {
         char name[120];
         qkv_io_words(name, sizeof name, "%.80s q%g", r->shown[k].name, r->quantile[q]);

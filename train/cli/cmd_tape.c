@@ -1,5 +1,4 @@
 /* cmd_tape.c - qkv tape: one training step of one example, forward, backward and in its effect. */
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +7,6 @@
 #include "train/cli/progress.h"
 #include "train/cli/tape.h"
 #include "train/io/npy.h"
-#include "train/io/number.h"
 
 typedef enum { LIST, BACKWARD, NODE, WHY, WHY_GRAD, PATH, UPDATE } view;
 static const char *const views[] = {"", "backward", "node", "why", "why-grad", "path", "update"};
@@ -250,37 +248,30 @@ static int load(cli_taped *v, const request *r, const char *run, int step) {
     return CLI_OK;
 }
 
-static int tape(const request *r, const char *run, int step, qkv_trainer *t, tensor_arena *arena) {
+static int tape(void *asked, const cli_opened *run) {
+    const request *r = asked;
     char error[QKV_IO_ERROR];
-    cli_taped v = {.arena = arena};
-    const int readout = cli_readout("tape", qkv_trainer_spec(t), r->answer);
+    cli_taped v = {.arena = run->arena};
+    const int readout = cli_readout("tape", qkv_trainer_spec(run->t), r->answer);
     if (readout < 0) return CLI_USAGE;
     if (r->show == UPDATE && r->state.weights)
         return cli_error(CLI_USAGE, "tape",
                          "--update needs the optimiser's moments, and a file of weights has none: "
                          "leave out --weights");
-    if (!qkv_probe_tape_new(t, r->as_trained, arena, &v.tape, error))
+    if (!qkv_probe_tape_new(run->t, r->as_trained, run->arena, &v.tape, error))
         return cli_error(CLI_FAILED, "tape", "%s", error);
     v.tape.readout = readout;
-    const int code = load(&v, r, run, step);
-    return code == CLI_OK ? show(&v, r, step) : code;
+    const int code = load(&v, r, run->run, run->step);
+    return code == CLI_OK ? show(&v, r, run->step) : code;
 }
 
 int cli_tape(int argc, char **argv) {
     request r = {0};
-    qkv_run_progress progress;
     const char *run;
     bool done;
     int code = cli_read_run(argc, argv, options, &r, &run, &done);
     if (code != CLI_OK || done) return code;
     r.state.silent = r.json || r.csv;
     r.state.any_real = true;
-    qkv_trainer *t = cli_open_run("tape", run, &r.state, true, &progress, &code);
-    if (!t) return code;
-    tensor_arena *arena = tensor_arena_new(NULL);
-    code = arena ? tape(&r, run, progress.step, t, arena)
-                 : cli_error(CLI_FAILED, "tape", "out of memory");
-    tensor_arena_free(arena);
-    qkv_trainer_free(t);
-    return code;
+    return cli_look_at("tape", run, &r.state, tape, &r);
 }

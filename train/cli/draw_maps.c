@@ -20,10 +20,8 @@ void cli_map_cell(cli_maps *m, int row, int col, double x, const char *row_label
     qkv_io_text_number(to, isnan(x) ? 0 : x);
     qkv_io_text_add(to, ",0,");
     qkv_io_text_label(to, row_label);
-    qkv_io_text_add(to, ",");
-    qkv_io_text_label(to, col_label);
-    qkv_io_text_add(to, ",");
-    qkv_io_text_label(to, title);
+    qkv_io_text_next_label(to, col_label);
+    qkv_io_text_next_label(to, title);
     qkv_io_text_add(to, "\n");
 }
 
@@ -50,6 +48,7 @@ int cli_maps_draw(const cli_maps *m, const char *command, const char *dir, bool 
     }
     if (!ok) return cli_error(CLI_FAILED, command, "%s", error);
     static char heading[] = "Picture  ";
-    qkv_plot_example(dir, NULL, &(qkv_plot_style){0}, quiet ? NULL : report, heading);
+    qkv_plot_draw(QKV_PLOT_OF_EXAMPLE, dir, NULL, &(qkv_plot_style){0}, NULL, quiet ? NULL : report,
+                  heading);
     return CLI_OK;
 }

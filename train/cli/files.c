@@ -1,7 +1,6 @@
 /* files.c - file calls that remember what is only there for a moment, so that a signal can remove it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* info_json.c - the same for machines. */
 #include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -47,6 +47,19 @@ qkv_trainer *cli_open_run(const char *command, const char *run, const cli_state 
     return NULL;
 }
 
+int cli_look_at(const char *command, const char *run, const cli_state *s,
+                int (*look)(void *request, const cli_opened *o), void *request) {
+    int code;
+    qkv_run_progress progress;
+    qkv_trainer *t = cli_open_run(command, run, s, true, &progress, &code);
+    if (!t) return code;
+    const cli_opened o = {run, t, progress.step, tensor_arena_new(NULL)};
+    code = o.arena ? look(request, &o) : cli_error(CLI_FAILED, command, "out of memory");
+    tensor_arena_free(o.arena);
+    qkv_trainer_free(t);
+    return code;
+}
+
 int cli_has_example(const char *command, const char *option, const qkv_trainer *t, long example) {
     const int all = data_at_most(qkv_trainer_spec(t), "test", INT_MAX);
     if (all == INT_MAX || example < all) return CLI_OK;

@@ -40,6 +40,18 @@ qkv_run_opening cli_opening(const char *run, const cli_state *s);
 qkv_trainer *cli_open_run(const char *command, const char *run, const cli_state *s, bool finite,
                           qkv_run_progress *progress, int *code);
 
+/* A run that was opened so, finite; `arena` is the command's. */
+typedef struct {
+    const char *run;
+    qkv_trainer *t;
+    int step;
+    tensor_arena *arena;
+} cli_opened;
+
+/* Opens the run, has `look` look at it with the command's options, frees everything: an exit code. */
+int cli_look_at(const char *command, const char *run, const cli_state *s,
+                int (*look)(void *request, const cli_opened *o), void *request);
+
 /* Has the run a held-out example of this number? If not, an exit code, and a message about --OPTION. */
 int cli_has_example(const char *command, const char *option, const qkv_trainer *t, long example);
 

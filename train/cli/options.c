@@ -8,7 +8,6 @@
 #include "data/option.h"
 #include "train/cli/cli.h"
 #include "train/io/number.h"
-#include "train/io/words.h"
 
 /* How many options that are listed begin with these letters; the first two of them in `text`. */
 static int beginning_with(const char *letters, const cli_option *options, char *text, size_t size) {

@@ -1,5 +1,4 @@
 /* plugin_names.c - what a plugin may be called by: nothing that is there already. */
-#include <stdio.h>
 #include <string.h>
 
 #include "train/cli/cli.h"

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "train/config/plugin.h"
-
 /* ---- which there are ---- */
 
 static char *keep(cli_settings *s, const char *format, ...) __attribute__((format(printf, 2, 3)));

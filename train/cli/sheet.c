@@ -3,14 +3,12 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "data/visible.h"
 #include "train/cli/json.h"
 #include "train/io/number.h"
 #include "train/io/words.h"
-#include "train/study/grid.h"
 #include "train/study/words.h"
 
 enum { GAP = 2 };

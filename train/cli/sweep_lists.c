@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/config/plugin.h"
-
 static int out_of_memory(void) { return cli_error(CLI_FAILED, "sweep", "out of memory"); }
 
 /* "--task a,b" and "--task=a,b" with the first task alone: its options are those that are listed. A copy, or

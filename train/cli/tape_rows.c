@@ -1,9 +1,6 @@
 /* tape_rows.c - qkv tape: the tables of a tape, as JSON and as CSV. */
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "train/cli/cli.h"
 #include "train/cli/json.h"
 #include "train/cli/tape.h"
 #include "train/io/number.h"

@@ -1,7 +1,6 @@
 /* tape_text.c - qkv tape: what a person reads. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "train/cli/cli.h"

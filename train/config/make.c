@@ -1,6 +1,5 @@
 /* make.c - the one way to a resolved configuration. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "train/config/config.h"

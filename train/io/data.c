@@ -1,6 +1,5 @@
 /* data.c - how tasks read files. */
 #include <stdio.h>
-#include <string.h>
 
 #include "data/data.h"
 #include "train/io/io.h"

@@ -2,7 +2,6 @@
 #include "train/io/json.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

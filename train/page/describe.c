@@ -1,7 +1,6 @@
 /* describe.c - the engine's texts: what can be chosen, the run, its rows, its example. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "train/config/version.h"
 #include "train/io/json.h"

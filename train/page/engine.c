@@ -2,7 +2,6 @@
 #include "train/page/engine.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

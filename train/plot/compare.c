@@ -1,9 +1,7 @@
 /* compare.c - several runs in one picture. Those whose config.json differs in the seed alone are one group:
  * a curve of their mean, and a thin one for each. What differs between groups is their name. */
 #include <jansson.h>
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "train/plot/columns.h"
 #include "train/run/run.h"

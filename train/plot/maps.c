@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "train/io/number.h"
 #include "train/plot/data.h"
 
 enum { LARGEST = 1024 };

@@ -223,48 +223,17 @@ static qkv_io_status draw_all(job *j, qkv_plot_of of, const char *only) {
     return worst;
 }
 
-/* The same of one directory, into `out` or its plots/. */
-static qkv_io_status draw_one(const char *run, const char *out, qkv_plot_of of, const char *only,
-                              const qkv_plot_style *style, qkv_plot_report *report, void *ctx) {
+qkv_io_status qkv_plot_draw(qkv_plot_of of, const char *run, const char *out,
+                            const qkv_plot_style *style, const char *only, qkv_plot_report *report,
+                            void *ctx) {
     char dir[QKV_IO_PATH], why[QKV_IO_ERROR];
     job j = {out ? out : dir, &run, 1, *style, NULL, report, ctx};
+    if (of == QKV_PLOT_OF_STEPS) j.style.format = QKV_PLOT_GIF;
     bool there =
         out ? qkv_io_make_directory(&qkv_io_posix, out, why) : qkv_io_path(dir, run, "plots", why);
     if (there) return draw_all(&j, of, only);
     if (report) report(ctx, only ? only : "all", QKV_IO_FAILED, why);
     return QKV_IO_FAILED;
-}
-
-qkv_io_status qkv_plot_run(const char *run, const char *out, const qkv_plot_style *style,
-                           const char *only, qkv_plot_report *report, void *ctx) {
-    return draw_one(run, out, QKV_PLOT_OF_RUN, only, style, report, ctx);
-}
-
-qkv_io_status qkv_plot_example(const char *run, const char *out, const qkv_plot_style *style,
-                               qkv_plot_report *report, void *ctx) {
-    return draw_one(run, out, QKV_PLOT_OF_EXAMPLE, NULL, style, report, ctx);
-}
-
-qkv_io_status qkv_plot_tape(const char *run, const char *out, const qkv_plot_style *style,
-                            qkv_plot_report *report, void *ctx) {
-    return draw_one(run, out, QKV_PLOT_OF_GRAPH, NULL, style, report, ctx);
-}
-
-qkv_io_status qkv_plot_animation(const char *run, const char *out, const qkv_plot_style *style,
-                                 qkv_plot_report *report, void *ctx) {
-    qkv_plot_style moving = *style;
-    moving.format = QKV_PLOT_GIF;
-    return draw_one(run, out, QKV_PLOT_OF_STEPS, NULL, &moving, report, ctx);
-}
-
-qkv_io_status qkv_plot_ledger(const char *run, const char *out, const qkv_plot_style *style,
-                              qkv_plot_report *report, void *ctx) {
-    return draw_one(run, out, QKV_PLOT_OF_LEDGER, NULL, style, report, ctx);
-}
-
-qkv_io_status qkv_plot_study(const char *dir, const char *name, const qkv_plot_style *style,
-                             qkv_plot_report *report, void *ctx) {
-    return draw_one(dir, NULL, QKV_PLOT_OF_STUDY, name, style, report, ctx);
 }
 
 qkv_io_status qkv_plot_compare(const char *const *runs, int n, const char *dir,

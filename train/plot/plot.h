@@ -48,13 +48,13 @@ typedef void qkv_plot_report(void *ctx, const char *name, qkv_io_status status, 
 
 /* What there is to draw, in the order of drawing; a NULL name ends the list. */
 typedef enum {
-    QKV_PLOT_OF_RUN,
+    QKV_PLOT_OF_RUN,      // from metrics.csv, levels.csv and probe/
     QKV_PLOT_OF_RUNS,     // of several, by qkv_plot_compare
-    QKV_PLOT_OF_STUDY,    // by qkv_plot_study
-    QKV_PLOT_OF_EXAMPLE,  // by qkv_plot_example
-    QKV_PLOT_OF_GRAPH,    // by qkv_plot_tape
-    QKV_PLOT_OF_STEPS,    // by qkv_plot_animation
-    QKV_PLOT_OF_LEDGER    // by qkv_plot_ledger
+    QKV_PLOT_OF_STUDY,    // from bars.csv, lines.csv or sweep.csv
+    QKV_PLOT_OF_EXAMPLE,  // from probe/example-*.csv: an example's attention
+    QKV_PLOT_OF_GRAPH,    // from probe/tape.csv: the graph of an example
+    QKV_PLOT_OF_STEPS,    // from probe/frames.csv: attention and circuits over the steps
+    QKV_PLOT_OF_LEDGER    // from ledger.csv
 } qkv_plot_of;
 
 typedef struct {
@@ -68,14 +68,14 @@ const qkv_plot_info *qkv_plot_list(void);
 int qkv_plot_format_parse(const char *text, qkv_plot_format *format);
 const char *qkv_plot_format_name(qkv_plot_format format);
 
-/* Draws the pictures of the directory `run` (which holds metrics.csv, levels.csv and probe/) into
- * `out`, or (NULL) run/plots, which is made if need be; `only` names one picture, NULL means all that
- * show one run. PNG becomes SVG if gnuplot has no PNG terminal; the maps' TXT needs no gnuplot. report may be
- * NULL. Returns the worst that was reported (DAMAGED, FAILED, NO_GNUPLOT), else OK if a picture was
- * drawn, else SKIPPED (also
- * for an `only` that is none of them). */
-qkv_io_status qkv_plot_run(const char *run, const char *out, const qkv_plot_style *style,
-                           const char *only, qkv_plot_report *report, void *ctx);
+/* Draws the pictures of one kind, but QKV_PLOT_OF_RUNS, of the directory `run` into `out`, or (NULL)
+ * run/plots, which is made if need be; `only` names one of them, NULL means all. PNG becomes SVG if gnuplot
+ * has no PNG terminal; the maps' TXT needs no gnuplot, and what is OF_STEPS is a gif. report may be NULL.
+ * Returns the worst that was reported (DAMAGED, FAILED, NO_GNUPLOT), else OK if a picture was drawn, else
+ * SKIPPED (also for an `only` that is none of them). */
+qkv_io_status qkv_plot_draw(qkv_plot_of of, const char *run, const char *out,
+                            const qkv_plot_style *style, const char *only, qkv_plot_report *report,
+                            void *ctx);
 
 /* Draws n runs (1 to 32) into one picture, compare.png and so on, in the directory `dir`, which is
  * made if need be. Runs whose config.json differs in the seed alone have one colour: a thin line each,
@@ -83,26 +83,5 @@ qkv_io_status qkv_plot_run(const char *run, const char *out, const qkv_plot_styl
  * One run without numbers fails the picture. */
 qkv_io_status qkv_plot_compare(const char *const *runs, int n, const char *dir,
                                const qkv_plot_style *style, qkv_plot_report *report, void *ctx);
-
-/* Draws example.* (in `out`, or run/plots) from run/probe/example-*.csv: an example's attention. */
-qkv_io_status qkv_plot_example(const char *run, const char *out, const qkv_plot_style *style,
-                               qkv_plot_report *report, void *ctx);
-
-/* Draws tape.* (in `out`, or run/plots) from run/probe/tape.csv: the graph of an example. */
-qkv_io_status qkv_plot_tape(const char *run, const char *out, const qkv_plot_style *style,
-                            qkv_plot_report *report, void *ctx);
-
-/* Draws animation.gif (in `out`, or run/plots) from run/probe/frames.csv: attention and circuits over the
- * steps. The style's format has no say. */
-qkv_io_status qkv_plot_animation(const char *run, const char *out, const qkv_plot_style *style,
-                                 qkv_plot_report *report, void *ctx);
-
-/* Draws ledger.* (in `out`, or run/plots) from run/ledger.csv. */
-qkv_io_status qkv_plot_ledger(const char *run, const char *out, const qkv_plot_style *style,
-                              qkv_plot_report *report, void *ctx);
-
-/* Draws a study's picture, "bars" or "lines", from dir/bars.csv or dir/lines.csv into `dir`/plots. */
-qkv_io_status qkv_plot_study(const char *dir, const char *name, const qkv_plot_style *style,
-                             qkv_plot_report *report, void *ctx);
 
 TENSOR_C_END

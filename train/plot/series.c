@@ -1,5 +1,4 @@
 /* series.c - the curves of one run, and the levels they, or those of several, are measured against. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

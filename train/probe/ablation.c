@@ -1,7 +1,6 @@
 /* ablation.c - which part of a memory token do K and V need? Each path is shown the whole
  * embedding, the key's part alone or the value's part alone (the other part replaced by its
  * table's mean); then K and V are put together. */
-#include <stdio.h>
 
 #include "train/probe/hide.h"
 #include "train/probe/interventions.h"

@@ -67,11 +67,6 @@ void qkv_probe_sampler_free(qkv_probe_sampler *s) {
     tensor_arena_free(s->arena);
 }
 
-const int *qkv_probe_sampler_window(const qkv_probe_sampler *s, int *n) {
-    *n = s->n;
-    return s->window;
-}
-
 /* Puts tokens into the window; where it is full, its last half stays, or less. */
 static void add(qkv_probe_sampler *s, const int *ids, int n) {
     if (n > s->T) ids += n - s->T, n = s->T;

@@ -20,9 +20,6 @@ void qkv_probe_sampler_free(qkv_probe_sampler *s);
  * then; NULL with a sentence in error. */
 const real *qkv_probe_sampler_read(qkv_probe_sampler *s, const int *ids, int n, char *error);
 
-/* The tokens in the window. */
-const int *qkv_probe_sampler_window(const qkv_probe_sampler *s, int *n);
-
 /* Draws a token by the probabilities softmax(logits / temperature), of the top_k largest alone if
  * top_k > 0; temperature 0: the largest. Its own probability, softmax(logits), in *p. -1: memory is
  * out. */

@@ -1,7 +1,6 @@
 /* tape.c - the graph of one example, and what its indices stand for. */
 #include "train/probe/tape.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

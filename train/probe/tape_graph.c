@@ -2,7 +2,6 @@
  * as a small map and its gradient as another one below it. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "train/io/given.h"
 #include "train/probe/tape.h"

@@ -2,7 +2,6 @@
  * where attention goes and what is answered. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "train/io/given.h"
 #include "train/probe/experiment.h"

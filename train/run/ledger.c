@@ -150,16 +150,6 @@ qkv_io_status qkv_run_ledger_of(const qkv_io *io, const qkv_run_opening *o,
 
 /* ---- as a table ---- */
 
-static void put_name(qkv_io_text *t, const char *name) {
-    qkv_io_text_add(t, ",");
-    qkv_io_text_label(t, name);
-}
-
-static void put_number(qkv_io_text *t, double x) {
-    qkv_io_text_add(t, ",");
-    qkv_io_text_number(t, x);
-}
-
 bool qkv_run_ledger_write(const qkv_io *io, const qkv_run_ledger *l, const char *path,
                           char *error) {
     if (!QKV_IO_GIVEN(error, l, path)) return false;
@@ -168,19 +158,19 @@ bool qkv_run_ledger_write(const qkv_io *io, const qkv_run_ledger *l, const char 
     qkv_io_text_add(&t, "step,next,loss,change");
     for (int i = 0; i < l->columns; i++) {
         if (i == l->parameters) qkv_io_text_add(&t, ",left");
-        put_name(&t, l->column[i].name);
+        qkv_io_text_next_label(&t, l->column[i].name);
     }
     qkv_io_text_add(&t, l->columns == l->parameters ? ",left\n" : "\n");
     for (int r = 0; r < l->rows; r++) {
         const qkv_run_ledger_row *row = &l->row[r];
         qkv_io_text_add(&t, "%d,%d", row->first, row->next);
-        put_number(&t, row->before);
-        put_number(&t, row->after - row->before);
+        qkv_io_text_next_number(&t, row->before);
+        qkv_io_text_next_number(&t, row->after - row->before);
         for (int i = 0; i < l->columns; i++) {
-            if (i == l->parameters) put_number(&t, row->left);
-            put_number(&t, row->part[i]);
+            if (i == l->parameters) qkv_io_text_next_number(&t, row->left);
+            qkv_io_text_next_number(&t, row->part[i]);
         }
-        if (l->columns == l->parameters) put_number(&t, row->left);
+        if (l->columns == l->parameters) qkv_io_text_next_number(&t, row->left);
         qkv_io_text_add(&t, "\n");
     }
     const bool ok = !t.failed || qkv_io_fail(error, "out of memory");

@@ -234,10 +234,3 @@ qkv_trainer *qkv_run_open_at(const qkv_io *io, const qkv_run_opening *o, qkv_run
     qkv_trainer_free(p.t);
     return NULL;
 }
-
-qkv_trainer *qkv_run_open(const qkv_io *io, const char *dir, const struct qkv_config_plugin *plugin,
-                          int threads, qkv_run_progress *progress, qkv_io_status *status,
-                          char *error) {
-    qkv_run_opening o = {.dir = dir, .plugin = plugin, .threads = threads, .at = QKV_RUN_NEWEST};
-    return qkv_run_open_at(io, &o, progress, status, error);
-}

@@ -93,11 +93,6 @@ qkv_io_status qkv_run_open_config(const qkv_io *io, const qkv_run_opening *o, qk
 qkv_trainer *qkv_run_open_at(const qkv_io *io, const qkv_run_opening *o, qkv_run_progress *progress,
                              qkv_io_status *status, char *error);
 
-/* The same for the newest checkpoint. */
-qkv_trainer *qkv_run_open(const qkv_io *io, const char *dir, const struct qkv_config_plugin *plugin,
-                          int threads, qkv_run_progress *progress, qkv_io_status *status,
-                          char *error);
-
 /* The configuration that a run --from `from` has where it says nothing else, as JSON (released by
  * tensor_malloc.release): the other run's, or that of a checkpoint; NULL for a file of weights. */
 qkv_io_status qkv_run_source_config(const qkv_io *io, const char *from, char **json, size_t *n,

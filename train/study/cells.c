@@ -1,7 +1,6 @@
 /* cells.c - the cells of a sweep or a study as a table: options as columns, then what was measured. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "train/io/given.h"
@@ -105,10 +104,8 @@ static void add_row(const qkv_study *s, const qkv_study_result *r, const char *o
     }
     qkv_io_text_put(out, options, strlen(options));
     qkv_io_text_add(out, ",%d", r->seed);
-    for (int k = 0; k < measures->n; k++) {
-        qkv_io_text_add(out, ",");
-        qkv_io_text_number(out, qkv_probe_measure_get(&r->measures, measures->at[k]));
-    }
+    for (int k = 0; k < measures->n; k++)
+        qkv_io_text_next_number(out, qkv_probe_measure_get(&r->measures, measures->at[k]));
     qkv_io_text_add(out, ",");
     if (r->error) qkv_io_text_label(out, r->error);
     qkv_io_text_add(out, "\n");

@@ -1,8 +1,6 @@
 /* coref_circuits.c - the words of coref put through the matrices. */
 #include "train/study/coref_circuits.h"
 
-#include <math.h>
-
 #include "data/coref.h"
 #include "tensor/gemm.h"
 #include "train/probe/circuits.h"

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "train/io/given.h"
 #include "train/io/text.h"
 #include "train/study/grid.h"
 

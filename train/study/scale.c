@@ -6,10 +6,10 @@
  * one row's own loss. The mean hides saturated rows, the median shows them. Entropy in nats. The
  * gradients of the matrices are of the mean loss of the same 256 examples, whatever the batch. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "train/probe/look.h"
 #include "train/study/probe.h"
+#include "train/study/statistics.h"
 
 enum { EXAMPLES = 256 };
 
@@ -83,16 +83,11 @@ static void report(const tally *sum, qkv_probe_measures *out, const char *probe,
     qkv_probe_measure_add(out, sum->saturated / rows, "%s.saturated", probe);
 }
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Mean and median; sorts x. */
 static void report_rows(double *x, long n, qkv_probe_measures *out, const char *name) {
     double mean = 0;
     for (long i = 0; i < n; i++) mean += x[i] / (double)n;
-    qsort(x, (size_t)n, sizeof *x, by_size);
+    qkv_study_sort(x, (int)n);
     qkv_probe_measure_add(out, mean, "scale.%s_mean", name);
     qkv_probe_measure_add(out, n ? (x[(n - 1) / 2] + x[n / 2]) / 2 : (double)NAN, "scale.%s_median",
                           name);

@@ -2,6 +2,7 @@
 #include "train/study/statistics.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static const double normal = 1.959963984540054;  // the normal distribution's 97.5 %
 
@@ -53,6 +54,13 @@ qkv_study_interval qkv_study_mean_interval(const qkv_study_mean *m) {
     const double half = qkv_study_student(m->n - 1) * m->sd / sqrt(m->n);
     return (qkv_study_interval){m->mean - half, m->mean + half};
 }
+
+static int by_size(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void qkv_study_sort(double *x, int n) { qsort(x, (size_t)n, sizeof *x, by_size); }
 
 double qkv_study_quantile(const double *sorted, int n, double part) {
     if (n < 1) return (double)NAN;

@@ -20,6 +20,8 @@ qkv_study_interval qkv_study_wilson(int inside, int n);
 /* The 95 % interval of a mean by Student's t. NaN for fewer than 2. */
 qkv_study_interval qkv_study_mean_interval(const qkv_study_mean *m);
 
+void qkv_study_sort(double *x, int n);  // the least first
+
 /* The quantile of sorted numbers, between the two nearest (Hyndman and Fan's type 7). NaN: of none. */
 double qkv_study_quantile(const double *sorted, int n, double part);
 
