@@ -1,6 +1,6 @@
 #!/bin/sh
-# arm64.sh DIR - puts Debian's jansson for aarch64 into DIR, for a cross build: fetched and verified by apt, with
-# lists of its own. What is installed here, and what apt knows of it, stays as it is.
+# arm64.sh DIR - puts Debian's jansson for aarch64 into DIR, for a cross build: fetched and verified by apt,
+# with lists of its own. What is installed here, and what apt knows of it, stays as it is.
 set -eu
 [ ! -e "$1/usr/lib/aarch64-linux-gnu/libjansson.a" ] || exit 0
 mkdir -p "$1/apt/lists/partial" "$1/apt/archives/partial"

@@ -1,23 +1,26 @@
 #!/bin/sh
-# dist_test.sh - `make dist-test`: does what lies in dist/ work where nothing else is? In a container of each of
-# RELEASES, without a compiler and without a network, each form of the program trains, draws and views, each
-# within LIMIT seconds: the static files in no more than `debootstrap --variant=minbase` puts there; the Debian
-# packages and the wheel (in an environment of its own) beside what they need. The file for aarch64 runs in
-# qemu. All that were built portable must have trained the same numbers.
+# dist_test.sh - `make dist-test`: does what lies in dist/ work where nothing else is? In a container of each
+# of RELEASES, without a compiler and without a network, each form of the program trains, draws and views,
+# each within LIMIT seconds: the static files in no more than `debootstrap --variant=minbase` puts there; the
+# Debian packages and the wheel (in an environment of its own) beside what they need. The file for aarch64
+# runs in qemu. All that were built portable must have trained the same numbers.
 #
-# As root. Variables: RELEASES (bookworm trixie), LIMIT (10), MIRROR, AT (build/bare), KEEP=1 (takes containers
-# that are there), DIST (dist).
+# As root. Variables: RELEASES (bookworm trixie), LIMIT (10), MIRROR, AT (build/bare), KEEP=1 (takes
+# containers that are there), DIST (dist).
 set -u
 cd "$(dirname "$0")/.." || exit 1
-RELEASES=${RELEASES:-bookworm trixie} LIMIT=${LIMIT:-10} AT=${AT:-build/bare} KEEP=${KEEP:-0} DIST=${DIST:-dist}
+RELEASES=${RELEASES:-bookworm trixie} LIMIT=${LIMIT:-10} AT=${AT:-build/bare} KEEP=${KEEP:-0}
+DIST=${DIST:-dist}
 . tests/lib/container.sh
 able dist-test deps-dist qemu-aarch64 sha256sum timeout
-for file in SHA256SUMS qkv-*-linux-x86_64 qkv-*-linux-x86_64-portable qkv-*-linux-aarch64 qkv_*.deb libqkv-dev_*.deb \
-    qkv-*.whl qkv-*-demo.html; do
+for file in SHA256SUMS qkv-*-linux-x86_64 qkv-*-linux-x86_64-portable qkv-*-linux-aarch64 qkv_*.deb \
+    libqkv-dev_*.deb qkv-*.whl qkv-*-demo.html; do
     # shellcheck disable=SC2086 # a pattern
-    [ -n "$(find "$DIST" -maxdepth 1 -name "$file" 2>/dev/null)" ] || { echo "dist-test: there is no $DIST/$file (make dist)"; exit 1; }
+    [ -n "$(find "$DIST" -maxdepth 1 -name "$file" 2>/dev/null)" ] ||
+        { echo "dist-test: there is no $DIST/$file (make dist)"; exit 1; }
 done
-(cd "$DIST" && sha256sum -c --quiet SHA256SUMS) || { echo "dist-test: $DIST is not what SHA256SUMS says"; exit 1; }
+(cd "$DIST" && sha256sum -c --quiet SHA256SUMS) ||
+    { echo "dist-test: $DIST is not what SHA256SUMS says"; exit 1; }
 DIST=$(cd "$DIST" && pwd) AT=$(mkdir -p "$AT" && cd "$AT" && pwd) || exit 1
 
 # What each trial runs in /root: $q is the program. It trains the default run, draws, and views it.
@@ -25,7 +28,7 @@ used="set -e
 use() {
     timeout $LIMIT \$q train --quiet --out run
     timeout $LIMIT \$q plot run --attention --format txt >drawn
-    grep -q '^attention-keys-swapped' drawn
+    grep -q '^example-0: layer 0 head 0' drawn
     timeout $LIMIT \$q view run
     grep -q '<script type=\"application/json\" id=\"run\">{' run/view.html
     awk -F, 'NR > 1 && \$4 > 0.99 { found = 1 } END { exit !found }' run/metrics.csv
@@ -98,8 +101,8 @@ one() {
 
 for release in $RELEASES; do
     bare=$AT/dist-$release with=$AT/dist-$release-with
-    if ! { container "$bare" "$release" '' && container "$with" "$release" \
-        '--no-install-recommends libjansson-dev gnuplot-nox python3 python3-venv python3-numpy'; } >"$bare.log" 2>&1; then
+    needs='--no-install-recommends libjansson-dev gnuplot-nox python3 python3-venv python3-numpy'
+    if ! { container "$bare" "$release" '' && container "$with" "$release" "$needs"; } >"$bare.log" 2>&1; then
         tail -n 3 "$bare.log"
         echo "FAILED  $release: the container did not start ($bare.log)"
         wrong=$((wrong + 1))

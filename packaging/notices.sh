@@ -1,6 +1,6 @@
 #!/bin/sh
-# notices.sh [page] - prints the licences of all that is in the files of `make dist` beside qkv, or in the page
-# alone, as Debian keeps them with the packages that they were built of. Fails, if one is missing.
+# notices.sh [page] - prints the licences of all that is in the files of `make dist` beside qkv, or in the
+# page alone, as Debian keeps them with the packages that they were built of. Fails, if one is missing.
 set -eu
 cd "$(dirname "$0")/.."
 docs=/usr/share/doc

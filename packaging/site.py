@@ -1,5 +1,5 @@
-"""site.py SOURCE OUT - the pages of SOURCE (README, docs/ and what they link) as HTML in OUT, where they lay; files
-that are not Markdown are copied, if a page links them. Fails, naming it, for a link that leads nowhere."""
+"""site.py SOURCE OUT - the pages of SOURCE (README, docs/ and what they link) as HTML in OUT, where they lay. Files that
+are not Markdown are copied, if a page links them. Fails, naming it, for a link that leads nowhere."""
 import html
 import os
 import re

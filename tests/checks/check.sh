@@ -69,6 +69,7 @@ sources() {
 
 scripts() {
     sources '*.sh'
+    ls packaging/*.sh
     [ ! -f .ci/run ] || echo .ci/run
 }
 

@@ -1,9 +1,10 @@
-# container.sh - containers of a bare Debian, for bare.sh and packaging/dist_test.sh: sourced, not run. As root. Whatever
-# apt is told here about proxies, certificates and dates it is told there, too.
+# container.sh - containers of a bare Debian, for bare.sh and packaging/dist_test.sh: sourced, not run. As
+# root. Whatever apt is told here about proxies, certificates and dates it is told there, too.
 MIRROR=${MIRROR:-$(apt-get indextargets --format '$(ORIGIN) $(SITE)' 2>/dev/null |
     awk '$1 == "Debian" && $2 !~ /security/ { print $2; exit }')}
 
-# able NAME TARGET TOOL...: can containers start here? Else it says why not, and ends. TARGET installs the tools.
+# able NAME TARGET TOOL...: can containers start here? Else it says why not, and ends. TARGET installs the
+# tools.
 able() {
     who=$1 target=$2 lacking=
     shift 2
@@ -17,10 +18,10 @@ able() {
         { echo "$who: unshare --mount --pid is not allowed here"; exit 1; }
 }
 
-# inside ROOT COMMAND [OPTION of unshare]: /dev, /proc and /sys are mounted for it alone, and gone when it ends,
-# whichever way.
+# inside ROOT COMMAND [OPTION of unshare]: /dev, /proc and /sys are mounted for it alone, and gone when it
+# ends, whichever way.
 inside() {
-    unshare --mount --pid --fork --kill-child $3 sh -c '
+    unshare --mount --pid --fork --kill-child ${3:-} sh -c '
         mount --rbind /dev "$1/dev" && mount -t proc proc "$1/proc" && mount --rbind /sys "$1/sys" &&
             mount -t tmpfs tmpfs "$1/dev/shm" || exit 1
         exec chroot "$1" env -i HOME=/root TERM=dumb PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -c "$2"' \
@@ -38,8 +39,8 @@ hand_on() {
     done
 }
 
-# container ROOT RELEASE PACKAGES: is there afterwards, with what `debootstrap --variant=minbase` puts there, and
-# these packages. KEEP=1: as it is, if it is there.
+# container ROOT RELEASE PACKAGES: is there afterwards, with what `debootstrap --variant=minbase` puts there,
+# and these packages. KEEP=1: as it is, if it is there.
 container() {
     if [ "$KEEP" = 1 ] && [ -e "$1/ready" ]; then return 0; fi
     rm -rf --one-file-system "$1" && mkdir -p "$1" &&

@@ -37,8 +37,8 @@ run_make() { make -C "$root" -s B="$build" DESTDIR="$stage" PREFIX="$prefix" "$@
 installs() {
     run_make install
     for f in bin/qkv bin/qkv-double lib/libqkv.a lib/libqkv-double.a lib/pkgconfig/qkv.pc \
-        lib/pkgconfig/qkv-double.pc share/man/man1/qkv.1 include/qkv/train/config/plugin.h include/qkv/qkv.h \
-        include/qkv/autograd/ops.def; do
+        lib/libqkv.so lib/pkgconfig/qkv-double.pc share/man/man1/qkv.1 include/qkv/train/config/plugin.h \
+        include/qkv/qkv.h include/qkv/autograd/ops.def; do
         [ -s "$at/$f" ] || { echo "$f is not there"; return 1; }
     done
     : >"$dir/installed"
@@ -172,6 +172,51 @@ example_checks_gradients() {
     grep -q '^square  *WRONG: .*analytic .*, numeric ' "$dir/out"
 }
 
+# Programs find it by its soname; it exports no names but those with the prefix of a room.
+shared_library_has_a_version() {
+    need readelf
+    version=$("$at/bin/qkv" --version | cut -d ' ' -f 2)
+    readelf -d "$at/lib/libqkv.so" | grep -qF "soname: [libqkv.so.${version%.*}]"
+    [ "$(readlink -f "$at/lib/libqkv.so.${version%.*}")" = "$(readlink -f "$at")/lib/libqkv.so.$version" ]
+    nm -D --defined-only "$at/lib/libqkv.so" | awk '{ print $3 }' | sort >"$dir/exported"
+    [ "$(wc -l <"$dir/exported")" -gt 330 ]
+    ! grep -v -E '^(ag|data|gemm|nn|qkv|rng|tensor)_' "$dir/exported"
+}
+
+# Every function of the installed headers is there for C++, in the shared library; and a program in C++ that
+# was linked with it prints what one prints that was linked with the archive.
+shared_library_has_every_function() {
+    need "${CXX:-c++}"
+    "${CC:-cc}" -E -P -I"$at/include/qkv" -x c -std=gnu11 "$at/include/qkv/qkv.h" |
+        awk -f "$root/tests/null/prototypes.awk" | cut -d '|' -f 1 | sort -u >"$dir/functions"
+    [ "$(wc -l <"$dir/functions")" -gt 330 ]
+    {
+        printf '#include "qkv.h"\n#include <cstdio>\ntypedef void (*function)();\n'
+        printf 'static const function all[] = {\n'
+        sed 's/.*/    reinterpret_cast<function>(\&&),/' "$dir/functions"
+        printf '};\nint main() {\n    int n = 0;\n    for (function f : all) n += f != nullptr;\n'
+        printf '    std::printf("%%d\\n", n);\n}\n'
+    } >"$dir/all.cc"
+    for source in "$dir/all.cc" "$root/examples/from_cpp.cc"; do
+        # shellcheck disable=SC2086
+        "${CXX:-c++}" -std=c++11 -O1 -Wall -Wextra -Wno-address $sanitize -I"$at/include/qkv" \
+            -o "$dir/$(basename "$source" .cc)-shared" "$source" -L"$at/lib" -lqkv -lm
+    done
+    export LD_LIBRARY_PATH="$at/lib"
+    [ "$("$dir/all-shared")" -eq "$(wc -l <"$dir/functions")" ]
+    mv "$at/lib/libqkv.so" "$dir/away" # it is the soname that is looked for
+    "$dir/from_cpp-shared" >"$dir/shared" || { mv "$dir/away" "$at/lib/libqkv.so"; return 1; }
+    mv "$dir/away" "$at/lib/libqkv.so"
+    "$dir/examples/from_cpp" | cmp - "$dir/shared"
+    readelf -d "$dir/all-shared" | grep -q 'NEEDED.*libqkv\.so\.'
+    # One that is not in it is missed.
+    sed -i 's/&ag_sum)/\&ag_no_such)/; 2s/$/\nextern "C" void ag_no_such();/' "$dir/all.cc"
+    # shellcheck disable=SC2086
+    ! "${CXX:-c++}" -std=c++11 $sanitize -I"$at/include/qkv" -o "$dir/none" "$dir/all.cc" -L"$at/lib" -lqkv \
+        -lm 2>"$dir/why"
+    grep -q 'ag_no_such' "$dir/why"
+}
+
 program_runs() {
     cd "$dir"
     "$at/bin/qkv" train --steps 2 --out "$dir/run" --quiet
@@ -233,6 +278,8 @@ try example_trains
 try example_keeps_parameters
 try example_in_cxx_trains
 try example_checks_gradients
+try shared_library_has_a_version
+try shared_library_has_every_function
 try program_runs
 try plugin_as_source
 try plugin_as_shared_object
