@@ -144,6 +144,8 @@ const qkvSession = (page) => {
         page.maps.build(page.run);
         if (beside && beside.from > page.run.steps) state.beside = null;
         state.step = 0;
+        const guessed = state.guess ? page.course.changes() : {};
+        if (state.guess) state.undo();
         await change();
         const second = JSON.stringify(state.beside) !== pair || options() !== open;
         if (second && (state.beside || page.pair.on)) {
@@ -156,6 +158,10 @@ const qkvSession = (page) => {
         const said = by("trouble").textContent;
         if (step || open) page.player.goTo(step);
         if (misfit && !said) page.trouble(misfit);
+        if (!state.guess) return;
+        await page.player.rest();
+        Object.assign(state, guessed);
+        await change();
     }
 
     /* A checkpoint that was opened, or one that came with the page. */
