@@ -102,7 +102,7 @@ WASM_CALLS := ${shell sed -n 's/.*[ *]\(qkv_page_[a-z_]*\)(.*;.*/\1/p' train/pag
 PAGE_SRC   := $(wildcard train/page/*.html train/page/*.css train/page/*.js train/page/strings/*.json)
 
 page: $(B)/qkv.html
-$(B)/qkv.html: train/page/assemble.awk $(PAGE_SRC) docs/findings.md $(wildcard examples/*.txt) $(B)/wasm/engine.wasm
+$(B)/qkv.html: train/page/assemble.awk $(PAGE_SRC) docs/findings.md docs/findings.zh-CN.md $(wildcard examples/*.txt) $(B)/wasm/engine.wasm
 	$(call say,PAGE)
 	$(Q)awk -v engine=$(B)/wasm/engine.wasm -f train/page/assemble.awk train/page/page.html > $@.tmp && mv $@.tmp $@
 $(B)/wasm/engine.wasm: $(WASM_OBJ)
