@@ -236,10 +236,10 @@ const qkvCourse = (page) => {
         if (e) e.classList.add("framed");
     }
     const panels = () => !lesson ? [] :
-        ["lesson", ...(card().inside ? ["step"] : lesson.show || ["cards"]), ...(card().frame ? [card().frame] : [])];
+        !card().inside && lesson.show && !lesson.show.length ? [] : ["lesson", ...(card().inside ? ["step"] : lesson.show || ["cards"]), ...(card().frame ? [card().frame] : [])];
 
     function render() {
-        const last = at === lesson.cards.length - 1, mark = marks[at], own = lesson.number ? t("learn.number", {n: lesson.number}) : t(lesson.guess ? "learn.guess" : "learn.own");
+        const last = at === lesson.cards.length - 1, mark = marks[at], own = lesson.number ? t("learn.number", {n: lesson.number}) : t(lesson.guess ? "learn.guess" : lesson.name ? "learn.story" : "learn.own");
         const known = page.shown ? facts() : {};
         by("lesson-box").hidden = false;
         setText(by("lesson-kicker"), own);
@@ -253,20 +253,23 @@ const qkvCourse = (page) => {
         by("lesson-show").hidden = Boolean(asked && asked.done);
         setText(by("lesson-result"), mark && asked ? mark.text + told(card().after, known) : "");
         by("lesson-result").className = mark ? (mark.right ? "hit" : "miss") : "";
-        const careful = last && (!asked || asked.done) && lesson.careful;
-        by("lesson-end").hidden = !careful;
-        setText(by("lesson-careful"), careful ? told(lesson.careful, known) : "");
+        const ended = last && (!asked || asked.done), {careful, short} = lesson;
+        by("lesson-end").hidden = !ended || !(careful || short);
+        setText(by("lesson-end"), !ended ? "" : careful ? t("learn.careful") + told(careful, known) : short ? t("story.short", {answer: pick(short)}) : "");
         setText(by("lesson-score"), marks.some((m) => m) ? score() : "");
         by("lesson-back").disabled = at === 0;
         by("lesson-next").hidden = last && !following();
         setText(by("lesson-next"), last ? t("learn.following") : t("learn.next"));
         by("lesson-back").hidden = by("lesson-print").hidden = Boolean(lesson.guess);
-        by("lesson-choice").parentElement.hidden = !lesson.number;
+        by("lesson-choice").parentElement.hidden = Boolean(lesson.guess);
         by("lesson-study").hidden = !lesson.study;
-        by("lesson-choice").value = lesson.number ? String(lesson.number) : "";
+        by("lesson-choice").value = lesson.name || "";
         frame();
     }
-    const following = () => lesson.number && lessons[lesson.number];
+    const following = () => {
+        const next = lessons[lessons.indexOf(lesson) + 1];
+        return lesson.number && next && next.number ? next : null;
+    };
 
     /* Says the right focus: to what is to be done next. */
     function focus() {
@@ -299,7 +302,7 @@ const qkvCourse = (page) => {
         const {cards} = lesson;
         at = Math.max(0, Math.min(cards.length - 1, i));
         asked = held = null;
-        state.lesson = (lesson.number || "own") + (at ? "." + (at + 1) : "");
+        state.lesson = (lesson.name || "own") + (at ? "." + (at + 1) : "");
         if (lesson.guess) state.lesson = "";
         shown = "";
         page.show.apply();
@@ -366,7 +369,7 @@ const qkvCourse = (page) => {
     /* A question about a change that somebody made, or that the address holds. */
     async function guess() {
         const waiting = held, old = shown;
-        lesson = {guess: true, title: {en: "What will this change do?", zh: "这个改动会带来什么？"}, cards: [{text: {en: page.example.told(held)}, question: "effect"}], show: state.show.length ? state.show : []};
+        lesson = {guess: true, title: {en: "What will this change do?", zh: "这个改动会带来什么？"}, cards: [{text: {en: page.example.told(held)}, question: "effect"}], show: []};
         at = 0;
         marks = [];
         await ask("effect", null);
@@ -380,7 +383,7 @@ const qkvCourse = (page) => {
 
     const find = (text) => {
         const [which, c] = text.split("."), i = Number(c || 1) - 1;
-        const found = which === "own" ? page.brought && page.brought.lesson : lessons[Number(which) - 1];
+        const found = which === "own" ? page.brought && page.brought.lesson : lessons.find((l) => l.name === which);
         return found && found.cards[i] ? {found, i} : null;
     };
     /* "3", "3.2", "own": a lesson, at a card. */
@@ -401,7 +404,7 @@ const qkvCourse = (page) => {
     }
     function step(by_) {
         if (at + by_ < lesson.cards.length) return then(() => show(at + by_));
-        return open(String(lesson.number + 1));
+        return open(following().name);
     }
 
     /* An option that is chosen by hand holds for the cards that follow, too, unless it is refused. */
@@ -429,15 +432,20 @@ const qkvCourse = (page) => {
         };
         by("lesson-sheet").replaceChildren(
             make("h2", {text: pick(lesson.title)}), make("ol", {}, ...lesson.cards.map(one)),
-            lesson.careful ? make("p", {text: t("learn.careful") + " " + told(lesson.careful, {})}) : "");
+            lesson.careful ? make("p", {text: t("learn.careful") + told(lesson.careful, {})}) : "");
     }
 
+    /* The lessons and the stories in the present language. */
+    function list() {
+        const group = (label, all) => make("optgroup", {label}, ...all.map((l) => make("option", {value: l.name, text: (l.number ? l.number + " " : "") + pick(l.title)})));
+        setText(by("learn"), t("learn.begin", {n: lessons.filter((l) => l.number).length}));
+        by("lesson-choice").replaceChildren(group(t("learn.course"), lessons.filter((l) => l.number)), group(t("learn.stories"), lessons.filter((l) => !l.number)));
+    }
     function build() {
-        lessons = [...page.root.querySelectorAll("script.course")].map((e, i) => ({...JSON.parse(e.textContent), number: i + 1}));
-        setText(by("learn"), t("learn.begin", {n: lessons.length}));
+        const course = [...page.root.querySelectorAll("script.course")].map((e, i) => ({...JSON.parse(e.textContent), number: i + 1, name: String(i + 1)}));
+        lessons = [...course, ...page.stories.lessons().map((l) => ({...l, name: l.study}))];
+        list();
         by("learn").addEventListener("click", () => open("1"));
-        by("lesson-choice").replaceChildren(
-            ...lessons.map((l) => make("option", {value: String(l.number), text: l.number + " " + pick(l.title)})));
         by("lesson-choice").addEventListener("change", (e) => open(e.target.value));
         by("lesson-form").addEventListener("submit", submit);
         by("lesson-back").addEventListener("click", () => step(-1));
@@ -458,6 +466,7 @@ const qkvCourse = (page) => {
         has: (text) => find(text) !== null,
         keeps,
         retell() {
+            list();
             if (lesson && !lesson.guess) then(() => show(at));
         },
         get lesson() { return lesson; },
