@@ -122,7 +122,7 @@ PAGE_SRC   := $(wildcard train/page/*.html train/page/*.css train/page/*.js trai
 LESSONS    := $(sort $(wildcard train/page/lessons/*.json))
 
 page: $(B)/qkv.html
-$(B)/qkv.html: train/page/assemble.awk $(PAGE_SRC) $(LESSONS) docs/findings.md $(wildcard examples/*.txt) $(B)/wasm/engine.wasm
+$(B)/qkv.html: train/page/assemble.awk $(PAGE_SRC) $(LESSONS) docs/findings.md docs/findings.zh-CN.md $(wildcard examples/*.txt) $(B)/wasm/engine.wasm
 	$(call say,PAGE)
 	$(Q)awk -v engine=$(B)/wasm/engine.wasm -v lessons="$(LESSONS)" -f train/page/assemble.awk train/page/page.html > $@.tmp && mv $@.tmp $@
 $(B)/wasm/engine.wasm: $(WASM_OBJ)

@@ -103,6 +103,12 @@ check_javascript() {
     done
 }
 
+# Its words stand in the tables, of which each has the same keys and places. What is planted is found.
+check_strings() {
+    need node || return
+    node tests/checks/strings.js train/page
+}
+
 check_shellcheck() {
     need shellcheck || return
     scripts | xargs shellcheck
@@ -275,6 +281,7 @@ check format 'as clang-format would lay it out (clang-format -i FILE)'
 check lines 'at most 110 columns, no tabs, no blanks at the end, no marks of unfinished work'
 check scripts 'shell scripts parse'
 check javascript 'the page'\''s scripts parse'
+check strings 'the page'\''s words stand in its tables, in each language'
 check shellcheck 'shell scripts have no known pitfalls'
 check numbers 'a real number becomes words, or JSON, where 0/0 has a name'
 check includes 'nobody includes up the list of rooms, or what is internal to another'

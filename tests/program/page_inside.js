@@ -10,7 +10,9 @@ const source = ["strings", "text", "engine", "inside", "effect", "ledger"]
                    .join("\n");
 const {qkvStrings, qkvEngine, qkvInside, qkvEffect, qkvLedger} = vm.runInThisContext(
     "(() => {" + source + "\nreturn {qkvStrings, qkvEngine, qkvInside, qkvEffect, qkvLedger};})()");
-qkvStrings.add("en", JSON.parse(fs.readFileSync(folder + "/strings/en.json", "utf8")));
+const table = (name) => JSON.parse(fs.readFileSync(folder + "/strings/" + name + ".json", "utf8"));
+qkvStrings.add("en", table("en"));
+qkvStrings.add("zh", table("zh"), table("engine.zh"));
 const {sum} = qkvInside;
 
 const MODELS = [
@@ -104,7 +106,8 @@ function oneCard(engine, run, of, c, name) {
         for (const [data, phase] of [[back, "backward"], [ahead, "forward"]]) {
             assert.equal(data.cards[c.key].x.length, c.rows * c.cols);
             assert.ok(qkvInside.first(data, c.key, phase) >= 0);
-            assert.ok(qkvInside.tell(data, c.key, phase, (k, i) => k + i).length > 10);
+            const told = qkvInside.tell(data, c.key, phase, (k, i) => k + i);
+            assert.ok(told.length > 10 && !/^(tell|push)|undefined|[{}]/.test(told), told);
         }
     }
 }
@@ -312,6 +315,25 @@ tests.the_update_adds_up = async (engine) => {
     assert.match(
         qkvEffect.taught(u),
         /^This step (raised|lowered) the score of the right entry by [\d.e-]+ \(.*together/);
+};
+
+/* Options with their help, tasks, streams and readouts: all that the page shows of the engine's words. */
+tests.what_can_be_chosen_is_said_in_chinese = (engine) => {
+    const {said} = qkvStrings, table = engine.table(), left = new Set();
+    qkvStrings.use("zh");
+    const say = (text) => text && said(text) === text && left.add(text);
+    for (const {name, summary} of table.tasks) {
+        [name, summary].forEach(say);
+        const own = Object.keys(FILES).find((key) => key.startsWith("task=" + name));
+        if (own) engine.lend(...FILES[own]);
+        engine.start(own || "task=" + name);
+        const run = engine.describe();
+        for (const o of run.table) say(o.kind === "section" ? o.name : o.help);
+        for (const s of [...run.sides.flatMap((side) => side.streams), ...run.readouts])
+            say(s.name);
+    }
+    qkvStrings.use("en");
+    assert.deepEqual([...left], []);
 };
 
 async function main() {

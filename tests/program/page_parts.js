@@ -226,6 +226,80 @@ tests.a_score_without_answers_is_not_said = () => {
         /Over 9 other examples, right answers: 100 % before, 50\.0 % now\.$/);
 };
 
+/* ---- languages ---- */
+
+const inChinese = (act) => {
+    qkvStrings.use("zh");
+    try {
+        return act();
+    } finally { qkvStrings.use("en"); }
+};
+
+tests.places_are_filled_and_plurals_chosen = () => {
+    qkvStrings.add("en", {"test.steps": "{a}: {n} {n|step|steps} of {n}, {a}"});
+    assert.equal(qkvStrings.t("test.steps", {n: 1, a: "{n}"}), "{n}: 1 step of 1, {n}");
+    assert.equal(qkvStrings.t("test.steps", {n: 2, a: "$&"}), "$&: 2 steps of 2, $&");
+    assert.equal(qkvStrings.t("test.none"), "test.none");
+    assert.equal(inChinese(() => qkvStrings.t("test.steps", {n: 3, a: "a"})), "a: 3 steps of 3, a");
+    assert.equal(qkvStrings.either(["a"]), "a");
+    assert.equal(qkvStrings.either(["a", "b", "c"]), "a, b or c");
+    assert.equal(inChinese(() => qkvStrings.either(["a", "b", "c"])), "a、b或c");
+};
+
+tests.a_browsers_language_is_one_of_ours_or_none = () => {
+    for (const [tag, name] of [
+             ["zh", "zh"], ["zh-Hans-CN", "zh"], ["ZH_tw", "zh"], ["en-GB", "en"], ["fr", ""],
+             ["zhx", ""], ["__proto__", ""], ["", ""], [null, ""]])
+        assert.equal(qkvStrings.known(tag), name);
+    refuses("lang=fr", /lang=fr, but it can be en or zh/);
+    assert.equal(qkvAddress.read("lang=zh").lang, "zh");
+    same(qkvAddress.shape("step=x&lang=zh"), {show: [], bar: "", lang: "zh"});
+};
+
+tests.what_the_engine_says_is_said_in_chinese = () => {
+    const said = (text) => inChinese(() => qkvStrings.said(text));
+    assert.equal(said("training steps"), "训练步数");
+    assert.equal(said("--d-model: 'a{b}$&' is not a whole number"), "--d-model：“a{b}$&”不是整数");
+    assert.equal(said("--lr: 7 is not between 0 and 1"), "--lr：7 不在 0 与 1 之间");
+    assert.equal(said("nobody has translated this"), "nobody has translated this");
+    assert.equal(qkvStrings.said("training steps"), "training steps");
+};
+
+/* Of what is computed nothing is left in English but names. */
+tests.sentences_are_told_in_chinese = () => inChinese(() => {
+    const names = /[kv]\d|\b(B|A|OV|QK|[QKVO])\b|W\^[QKVO]/g;
+    const f = {task: "7", summary: "。", entries: 8, steps: 20, pairs: true, row: null};
+    const told = [];
+    for (const step of [0, 10, 20])
+        for (const accuracy of [null, 0.5])
+            for (const [val_loss, qk_diag] of [[0.25, 0.5], [null, null]])
+                for (const pairs of [true, false])
+                    told.push(qkvNarrate.course(
+                        {...f, step, pairs, row: {accuracy, val_loss, qk_diag, ov_diag: 0.25}}));
+    const looks = [look([0.9, 0.1], 1, 1), look([0.1, 0.9], 2, 2), look([0.9, 0.1], 2, 2)];
+    for (const after of looks) {
+        const both = {before: looks[0], after};
+        told.push(
+            qkvNarrate.compare(both, () => "k1 v1"), qkvNarrate.wordsLesson(both, () => "v2"));
+        for (const what of ["keys", "values", "asked"])
+            told.push(qkvNarrate.lesson({keys: 0, values: 0, asked: 0, other: 0, [what]: 1}, both));
+    }
+    const score = (accuracy) => ({examples: 9, accuracy, attention: accuracy});
+    told.push(qkvNarrate.changed(
+        {words: true, lesson: "", hide: 3, silent: 1, random: "W^Q", score: [score(1), score(0)]}));
+    for (const row of [null, {accuracy: 0.9}, {val_loss: 1}])
+        for (const first of [-1, 5])
+            told.push(qkvNarrate.pair(
+                {name: "A", step: 5, row, first}, {name: "B", step: 6, row, first}));
+    told.push(qkvSize.warning({"d-model": "4096"}), qkvSize.warning({"d-model": "16384"}));
+    assert.ok(told.length > 40);
+    for (const text of told) {
+        assert.match(text, /[\u4e00-\u9fff]/);
+        assert.doesNotMatch(
+            text.replace(names, "").replace(/ (MB|GB)/g, ""), /[A-Za-z]|undefined|NaN|[{}]/);
+    }
+});
+
 /* ---- numbers ---- */
 
 tests.rows_are_merged_by_their_steps = () => {

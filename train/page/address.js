@@ -6,7 +6,7 @@ const qkvAddress = (() => {
     const {t, either} = qkvStrings;
     const MOST_TEXT = 4000;  // characters of somebody's own sentences that an address can hold
     const PANELS = [
-        "say", "own", "cards", "attention", "qk", "ov", "shares", "loss", "norms", "story", "step", "lesson"
+        "say", "own", "cards", "attention", "qk", "ov", "shares", "loss", "norms", "step", "lesson"
     ];
     const BARS = ["all", "play", "none"];
 
@@ -18,7 +18,6 @@ const qkvAddress = (() => {
         ask: -1,
         head: -1,
         map: "",
-        story: "",
         lesson: "",
         extra: {},
         guess: 0,
@@ -123,7 +122,8 @@ const qkvAddress = (() => {
                 }
             }
         ],
-        text("story"), text("lesson"), number("guess", 0, 1), number("words", 0, 1),
+        text("lesson"), ["story", {to: () => "", from: (s, v) => { s.lesson = v; }}],  // as links once said it
+        number("guess", 0, 1), number("words", 0, 1),
         [
             "beside", {
                 to: (s) => (s.beside ? besideTo(s.beside) : ""),

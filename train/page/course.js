@@ -57,9 +57,10 @@ const qkvCourse = (page) => {
     /* ---- what can be asked ---- */
 
     const now = () => {
-        const f = page.shown, {pair, curves} = page;
+        const f = page.shown, {pair, curves} = page, {look} = f.after || f.before;
         return {
-            look: (f.after || f.before).look,
+            look,
+            names: (look.at || []).map((_, p) => name(p)),
             other: f.pair && (f.pair.after || f.pair.before).look,
             inside: f.extra && f.extra.inside,
             row: curves.at(state.step),
@@ -69,16 +70,16 @@ const qkvCourse = (page) => {
     };
     const name = (p) => page.example.text(page.run.store, p);
     const said = (look) => look.answers.map((a) => a.top[0][0]).join(" ");
-    const chipsOf = (values, rest) => [...values, rest].map((value) => ({value, text: t("course." + value)}));
+    const chipsOf = (values, rest) => [...values, rest].map((value) => ({value, text: t("learn." + value)}));
     /* Places that may be looked at: those of now, of the answer, those that a change touches, and others. */
-    function places({look}) {
-        const all = look.at.map((_, p) => p).filter((p) => look.at[p].visible && name(p)),
+    function places({look, names}) {
+        const all = look.at.map((_, p) => p).filter((p) => look.at[p].visible && names[p]),
               touched = (held ? held.set : []).filter((s) => s[0] === page.run.store).map((s) => s[2]);
         const some = [most(look), look.source, look.distractor, ...touched, ...all.filter((p) => p % 3 === 1), ...all];
         return [...new Set(some)].filter((p) => all.includes(p)).slice(0, 4).sort((a, b) => a - b);
     }
-    const listed = (all) => t("course.whole", {
-        all: all.map(([what, value]) => t("course.item", {what, value})).join(t("course.between"))
+    const listed = (all) => t("learn.whole", {
+        all: all.map(([what, value]) => t("learn.item", {what, value})).join(t("learn.between"))
     });
     const share = (x) => x === null || x === undefined ? -1 : x < 0.25 ? "few" : x < 0.75 ? "half" : "most";
 
@@ -98,7 +99,7 @@ const qkvCourse = (page) => {
         return Math.hypot(...rows.names.filter((n) => n.startsWith(kind + ".") && n.endsWith("." + of)).map((n) => row[n] || 0));
     }
     function measured(what, x) {
-        if (what.startsWith("first.")) return x === Infinity ? t("course.never") : t("course.at", {step: x});
+        if (what.startsWith("first.")) return x === Infinity ? t("learn.never") : t("learn.at", {step: x});
         return /^(grad|norm|pushed)\./.test(what) ? qkvInside.num(x) : percent(x);
     }
     function labelOf(what) {
@@ -107,7 +108,7 @@ const qkvCourse = (page) => {
             of === "a"                             ? "A" :
             kind === "grad" || kind === "norm"     ? "W^" + of[1].toUpperCase() :
             kind === "pushed"                      ? of :
-                                                     t("course.measure." + (of || what));
+                                                     t("learn.measure." + (of || what));
     }
     /* The index of the greatest (of steps: the least), or -1: two are nearly alike. */
     function greatest(values, least) {
@@ -119,11 +120,11 @@ const qkvCourse = (page) => {
     /* Each: chips, of what is before the change; right, the value of the chip that is; say, a sentence of what came out. */
     const kinds = {
         looks: {
-            chips: (q, was) => [...places(was).map((p) => ({value: String(p), text: name(p)})), ...chipsOf([], "elsewhere")],
+            chips: (q, was) => [...places(was).map((p) => ({value: String(p), text: was.names[p]})), ...chipsOf([], "elsewhere")],
             right: (q, was, is) => String(most(is.look)),
             say(q, was, is) {
-                const p = most(is.look), values = {place: name(p), weight: percent(is.look.at[p].weight)};
-                return t(p === most(was.look) ? "course.looks.stayed" : "course.looks.moved", values);
+                const p = most(is.look), values = {place: is.names[p], weight: percent(is.look.at[p].weight)};
+                return t(p === most(was.look) ? "learn.looks.stayed" : "learn.looks.moved", values);
             }
         },
         says: {
@@ -137,7 +138,7 @@ const qkvCourse = (page) => {
             right: (q, was, is) => is.look.answers[0].top[0][0],
             say(q, was, is) {
                 const [word, p] = is.look.answers[0].top[0];
-                return t("course.says.now", {word, sure: percent(p), before: was.look.answers[0].top[0][0]});
+                return t("learn.says.now", {word, sure: percent(p), before: was.look.answers[0].top[0][0]});
             }
         },
         effect: {
@@ -146,9 +147,9 @@ const qkvCourse = (page) => {
                 const looks = most(was.look) !== most(is.look), answer = said(was.look) !== said(is.look);
                 return "effect." + (looks ? (answer ? "both" : "looks") : answer ? "answer" : "none");
             },
-            say: (q, was, is) => t("course.effect.now", {
-                from: name(most(was.look)),
-                to: name(most(is.look)),
+            say: (q, was, is) => t("learn.effect.now", {
+                from: was.names[most(was.look)],
+                to: is.names[most(is.look)],
                 was: said(was.look),
                 is: said(is.look)
             })
@@ -224,7 +225,7 @@ const qkvCourse = (page) => {
     const card = () => lesson.cards[at];
     const radio = (chip) => make(
         "label", {class: "choice"}, make("input", {type: "radio", name: "choice", value: chip.value}), " " + chip.text);
-    const score = () => t("course.score", {
+    const score = () => t("learn.score", {
         right: marks.filter((m) => m && m.right).length,
         all: marks.filter((m) => m).length
     });
@@ -235,15 +236,15 @@ const qkvCourse = (page) => {
         if (e) e.classList.add("framed");
     }
     const panels = () => !lesson ? [] :
-        ["lesson", ...(card().inside ? ["step"] : lesson.show || ["cards"]), ...(card().frame ? [card().frame] : [])];
+        !card().inside && lesson.show && !lesson.show.length ? [] : ["lesson", ...(card().inside ? ["step"] : lesson.show || ["cards"]), ...(card().frame ? [card().frame] : [])];
 
     function render() {
-        const last = at === lesson.cards.length - 1, mark = marks[at], own = lesson.number ? t("course.number", {n: lesson.number}) : t(lesson.guess ? "course.guess" : "course.own");
+        const last = at === lesson.cards.length - 1, mark = marks[at], own = lesson.number ? t("learn.number", {n: lesson.number}) : t(lesson.guess ? "learn.guess" : lesson.name ? "learn.story" : "learn.own");
         const known = page.shown ? facts() : {};
         by("lesson-box").hidden = false;
         setText(by("lesson-kicker"), own);
         setText(by("lesson-title"), pick(lesson.title));
-        setText(by("lesson-count"), lesson.cards.length > 1 ? t("course.count", {n: at + 1, all: lesson.cards.length}) : "");
+        setText(by("lesson-count"), lesson.cards.length > 1 ? t("learn.count", {n: at + 1, all: lesson.cards.length}) : "");
         setText(by("lesson-text"), told(card().text, known));
         by("lesson-form").hidden = !asked;
         if (asked && !asked.done)
@@ -252,18 +253,23 @@ const qkvCourse = (page) => {
         by("lesson-show").hidden = Boolean(asked && asked.done);
         setText(by("lesson-result"), mark && asked ? mark.text + told(card().after, known) : "");
         by("lesson-result").className = mark ? (mark.right ? "hit" : "miss") : "";
-        const careful = last && (!asked || asked.done) && lesson.careful;
-        by("lesson-end").hidden = !careful;
-        setText(by("lesson-careful"), careful ? told(lesson.careful, known) : "");
+        const ended = last && (!asked || asked.done), {careful, short} = lesson;
+        by("lesson-end").hidden = !ended || !(careful || short);
+        setText(by("lesson-end"), !ended ? "" : careful ? t("learn.careful") + told(careful, known) : short ? t("story.short", {answer: pick(short)}) : "");
         setText(by("lesson-score"), marks.some((m) => m) ? score() : "");
         by("lesson-back").disabled = at === 0;
         by("lesson-next").hidden = last && !following();
-        setText(by("lesson-next"), last ? t("course.following") : t("course.next"));
+        setText(by("lesson-next"), last ? t("learn.following") : t("learn.next"));
+        by("lesson-back").hidden = by("lesson-print").hidden = Boolean(lesson.guess);
+        by("lesson-choice").parentElement.hidden = Boolean(lesson.guess);
         by("lesson-study").hidden = !lesson.study;
-        by("lesson-choice").value = lesson.number ? String(lesson.number) : "";
+        by("lesson-choice").value = lesson.name || "";
         frame();
     }
-    const following = () => lesson.number && lessons[lesson.number];
+    const following = () => {
+        const next = lessons[lessons.indexOf(lesson) + 1];
+        return lesson.number && next && next.number ? next : null;
+    };
 
     /* Says the right focus: to what is to be done next. */
     function focus() {
@@ -296,7 +302,7 @@ const qkvCourse = (page) => {
         const {cards} = lesson;
         at = Math.max(0, Math.min(cards.length - 1, i));
         asked = held = null;
-        state.lesson = (lesson.number || "own") + (at ? "." + (at + 1) : "");
+        state.lesson = (lesson.name || "own") + (at ? "." + (at + 1) : "");
         if (lesson.guess) state.lesson = "";
         shown = "";
         page.show.apply();
@@ -325,7 +331,7 @@ const qkvCourse = (page) => {
         asked.done = true;
         if (!marks[at]) marks[at] = {picked: by("lesson-form").elements.choice.value};
         Object.assign(marks[at], {right: marks[at].picked === chip.value});
-        marks[at].text = t(marks[at].right ? "course.right" : "course.wrong") + kinds[kind].say(q, was, is);
+        marks[at].text = t(marks[at].right ? "learn.right" : "learn.wrong") + kinds[kind].say(q, was, is);
         for (const e of by("lesson-choices").querySelectorAll("label"))
             e.classList.toggle("is", e.firstChild.value === chip.value);
     }
@@ -363,7 +369,7 @@ const qkvCourse = (page) => {
     /* A question about a change that somebody made, or that the address holds. */
     async function guess() {
         const waiting = held, old = shown;
-        lesson = {guess: true, title: {en: "What will this change do?", zh: "这个改动会带来什么？"}, cards: [{text: {en: page.example.told(held)}, question: "effect"}], show: state.show.length ? state.show : []};
+        lesson = {guess: true, title: {en: "What will this change do?", zh: "这个改动会带来什么？"}, cards: [{text: {en: page.example.told(held)}, question: "effect"}], show: []};
         at = 0;
         marks = [];
         await ask("effect", null);
@@ -377,7 +383,7 @@ const qkvCourse = (page) => {
 
     const find = (text) => {
         const [which, c] = text.split("."), i = Number(c || 1) - 1;
-        const found = which === "own" ? page.brought && page.brought.lesson : lessons[Number(which) - 1];
+        const found = which === "own" ? page.brought && page.brought.lesson : lessons.find((l) => l.name === which);
         return found && found.cards[i] ? {found, i} : null;
     };
     /* "3", "3.2", "own": a lesson, at a card. */
@@ -398,7 +404,7 @@ const qkvCourse = (page) => {
     }
     function step(by_) {
         if (at + by_ < lesson.cards.length) return then(() => show(at + by_));
-        return open(String(lesson.number + 1));
+        return open(following().name);
     }
 
     /* An option that is chosen by hand holds for the cards that follow, too, unless it is refused. */
@@ -422,19 +428,24 @@ const qkvCourse = (page) => {
             return make(
                 "li", {}, make("p", {text: told(c.text, c === card() && page.shown ? facts() : {})}),
                 kind ? (chips ? make("ul", {class: "boxes"}, ...chips.map((chip) => box(chip.text))) : make("p", {class: "gap"})) : null,
-                kind ? make("p", {class: "gap", text: t("course.came")}) : null);
+                kind ? make("p", {class: "gap", text: t("learn.came")}) : null);
         };
         by("lesson-sheet").replaceChildren(
             make("h2", {text: pick(lesson.title)}), make("ol", {}, ...lesson.cards.map(one)),
-            lesson.careful ? make("p", {text: t("course.careful") + " " + told(lesson.careful, {})}) : "");
+            lesson.careful ? make("p", {text: t("learn.careful") + told(lesson.careful, {})}) : "");
     }
 
+    /* The lessons and the stories in the present language. */
+    function list() {
+        const group = (label, all) => make("optgroup", {label}, ...all.map((l) => make("option", {value: l.name, text: (l.number ? l.number + " " : "") + pick(l.title)})));
+        setText(by("learn"), t("learn.begin", {n: lessons.filter((l) => l.number).length}));
+        by("lesson-choice").replaceChildren(group(t("learn.course"), lessons.filter((l) => l.number)), group(t("learn.stories"), lessons.filter((l) => !l.number)));
+    }
     function build() {
-        lessons = [...page.root.querySelectorAll("script.course")].map((e, i) => ({...JSON.parse(e.textContent), number: i + 1}));
-        setText(by("learn"), t("course.learn", {n: lessons.length}));
+        const course = [...page.root.querySelectorAll("script.course")].map((e, i) => ({...JSON.parse(e.textContent), number: i + 1, name: String(i + 1)}));
+        lessons = [...course, ...page.stories.lessons().map((l) => ({...l, name: l.study}))];
+        list();
         by("learn").addEventListener("click", () => open("1"));
-        by("lesson-choice").replaceChildren(
-            ...lessons.map((l) => make("option", {value: String(l.number), text: l.number + " " + pick(l.title)})));
         by("lesson-choice").addEventListener("change", (e) => open(e.target.value));
         by("lesson-form").addEventListener("submit", submit);
         by("lesson-back").addEventListener("click", () => step(-1));
@@ -450,10 +461,12 @@ const qkvCourse = (page) => {
         open,
         close,
         holds,
+        changes,
         panels,
         has: (text) => find(text) !== null,
         keeps,
         retell() {
+            list();
             if (lesson && !lesson.guess) then(() => show(at));
         },
         get lesson() { return lesson; },

@@ -478,7 +478,7 @@ const qkvExample = (page) => {
     /* Asks for the key of another entry than the one that is asked for. */
     function askAt(position, source) {
         const stream = run.roles.key;
-        if (stream < 0) throw new Error(t("course.keyless"));
+        if (stream < 0) throw new Error(t("learn.keyless"));
         return ask({side: run.store, stream, position: (position + (position === source)) % run.entries});
     }
     /* A word in the place of one that stands at a position, of itself at the question's. */
@@ -491,15 +491,15 @@ const qkvExample = (page) => {
     }
     /* What a change does, in words. */
     const told = ({set, hide, silent, random}) => [
-        ...set.map(([side, stream, position, id]) => t("course.change.words", {
+        ...set.map(([side, stream, position, id]) => t("learn.change.words", {
             before: symbol(side, stream, words.drawn[side][stream][position]) || "–",
             after: symbol(side, stream, id) || "–"
         })),
-        ...(hide & 2 ? [t("course.change.hide.values")] : []),
-        ...(hide & 1 ? [t("course.change.hide.keys")] : []),
-        ...(silent >= 0 ? [t("course.change.off", {head: silent})] : []),
-        ...(random ? [t("course.change.random", {matrix: random})] : [])
-    ].join(t("course.between"));
+        ...(hide & 2 ? [t("learn.change.hide.values")] : []),
+        ...(hide & 1 ? [t("learn.change.hide.keys")] : []),
+        ...(silent >= 0 ? [t("learn.change.off", {head: silent})] : []),
+        ...(random ? [t("learn.change.random", {matrix: random})] : [])
+    ].join(t("learn.between"));
 
     window.addEventListener("pointermove", onMove);
     window.addEventListener("pointerup", onUp);

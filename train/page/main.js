@@ -107,7 +107,6 @@ const qkvPage = (root) => {
         if (!page.run) return;
         page.options.show(page.run);
         page.own.show(page.run);
-        page.stories.retell();
         page.course.retell();
         page.pair.retell();
         for (const panel of page.panels)
@@ -188,7 +187,7 @@ const qkvPage = (root) => {
         }
         page.options.build(page.table, (given) => page.session.start(given));
         page.own.build((given) => page.session.start(given), () => state.given);
-        page.stories.build(page.touch.act);
+        page.stories.build();
         page.course.build();
         page.player.controls();
         page.touch.listen();

@@ -76,8 +76,7 @@ const qkvOptions = (page) => {
         all = table;
         change = changed;
         form.addEventListener("submit", (e) => e.preventDefault());
-        for (const {name} of all.tasks)
-            by("task").append(make("option", {value: name, text: name}));
+        for (const {name} of all.tasks) by("task").append(make("option", {value: name}));
         by("task").addEventListener("change", (e) => give("task", e.target.value));
         by("seed").addEventListener("change", (e) => give("seed", e.target.value.trim()));
         by("more").addEventListener("click", () => {
@@ -91,8 +90,10 @@ const qkvOptions = (page) => {
     function show(described) {
         run = described;
         fill();
-        for (const o of by("task").options)
+        for (const o of by("task").options) {
+            o.text = said(o.value);
             o.title = said(all.tasks.find(({name}) => name === o.value).summary);
+        }
         by("task").value = run.options.task;
         by("seed").value = run.options.seed;
         for (const o of run.table) {

@@ -103,7 +103,7 @@ const qkvPair = (page) => {
             const f = await mine.call(
                 "frame", {...asked, to, rows: rows.taken, view: {head, map}, wants: {}});
             if (mine !== rpc) return null;
-            if (f.trouble) page.trouble(t("named", {name, what: f.trouble}));
+            if (f.trouble) page.trouble(t("named", {name, what: said(f.trouble)}));
             if (f.end < run.steps) run.steps = f.end;
             rows.add(f.rows, from);
             return {...f, late: !f.trouble && f.step !== Math.min(to, run.steps)};

@@ -2,7 +2,7 @@
 "use strict";
 
 const qkvPlayer = (page) => {
-    const {by, state} = page, {setText} = qkvText, {t} = qkvStrings;
+    const {by, state} = page, {setText} = qkvText, {t, said} = qkvStrings;
     let playing = false, busy = false, wanted = -1, position = 0, before = 0, score = null,
         scored = "", since = 0, goal = null;
     const resting = [];  // who waits until nothing is asked any more
@@ -40,7 +40,7 @@ const qkvPlayer = (page) => {
         if (frame.trouble) {
             pause();
             wanted = -1;
-            page.trouble(frame.trouble);
+            page.trouble(said(frame.trouble));
         } else if (!playing && wanted < 0 && isOnTheWay(frame, to)) {
             wanted = to;  // a long way: in parts, so that it can be seen
             if (performance.now() - since > 300)

@@ -8,7 +8,7 @@ class qkvFault extends Error {}
 /* code: the worker's source; bytes(): the engine; slow(call or null): what takes longer than 300 ms; fault(error): the
  * worker has ended; make(code): a worker, for tests; read(value): what an answer is read as. */
 const qkvRpc = ({code, bytes, slow, fault, make, read}) => {
-    const SOON = 300, {t} = qkvStrings;
+    const SOON = 300, {t, said} = qkvStrings;
     let worker = null, next = 1, shown = null;
     const waiting = new Map();
     /* The calls that made the run which is open: given to another worker they make it again. */
@@ -44,7 +44,7 @@ const qkvRpc = ({code, bytes, slow, fault, make, read}) => {
         if (data.fault)
             end(new qkvFault(data.error));
         else if (data.error !== undefined)
-            settle(data.id).failed(new Error(data.error));
+            settle(data.id).failed(new Error(said(data.error)));
         else {
             const entry = settle(data.id);
             if (makes[entry.name]) made = makes[entry.name]({name: entry.name, data: entry.data});

@@ -131,7 +131,7 @@ const qkvSession = (page) => {
         }
         if (page.course.lesson) page.course.close();
         state.given = page.own.complete(state.given);
-        const {step, given, head, beside, map, story} = state,
+        const {step, given, head, beside, map} = state,
                                                again = () => fromAddress(address, true);
         if (options() !== open) {
             const wrong = await start({...given}, {keep: true, agreed, again});
@@ -140,10 +140,11 @@ const qkvSession = (page) => {
         }
         if (head >= page.run.heads) state.head = -1;
         if (!page.maps.has(state.map)) state.map = "";
-        page.stories.tell(state.story, false);
         page.maps.build(page.run);
         if (beside && beside.from > page.run.steps) state.beside = null;
         state.step = 0;
+        const guessed = state.guess ? page.course.changes() : {};
+        if (state.guess) state.undo();
         await change();
         const second = JSON.stringify(state.beside) !== pair || options() !== open;
         if (second && (state.beside || page.pair.on)) {
@@ -152,10 +153,14 @@ const qkvSession = (page) => {
         }
         const {run} = page, steps = Math.max(run.steps, page.pair.steps);
         const misfit = qkvAddress.misfit({step, head, beside}, {...run, steps}) ||
-            unknown("map", map, page.maps) || unknown("story", story, page.stories);
+            unknown("map", map, page.maps);
         const said = by("trouble").textContent;
         if (step || open) page.player.goTo(step);
         if (misfit && !said) page.trouble(misfit);
+        if (!state.guess) return;
+        await page.player.rest();
+        Object.assign(state, guessed);
+        await change();
     }
 
     /* A checkpoint that was opened, or one that came with the page. */

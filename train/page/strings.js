@@ -29,7 +29,7 @@ const qkvStrings = (() => {
     }
     const has = (key) => Object.hasOwn(tables.en, key);
 
-    /* A sentence of the engine's in this language, or as it is. */
+    /* A sentence of the engine's in this language, or as it is; what stands in the place {why} is one, too. */
     function said(english) {
         for (const s of sentences[lang] || []) {
             if (s.english === english) return s.own;
@@ -42,7 +42,10 @@ const qkvStrings = (() => {
                            "s");
             const found = s.pattern.exec(english);
             if (found)
-                return fill(s.own, Object.fromEntries(s.places.map((p, i) => [p, found[i + 1]])));
+                return fill(
+                    s.own,
+                    Object.fromEntries(s.places.map(
+                        (p, i) => [p, p === "why" ? said(found[i + 1]) : found[i + 1]])));
         }
         return english;
     }

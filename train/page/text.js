@@ -88,7 +88,10 @@ const qkvText = (() => {
             else if (m[4])
                 to.append(make("em", {text: "(picture: " + m[4] + ")"}));
             else if (m[5])
-                to.append(m[6].startsWith("#") ? make("a", {href: m[6], text: m[5]}) : m[5]);
+                to.append(
+                    /^(findings\.md)?#/.test(m[6]) ?
+                        make("a", {href: m[6].replace("findings.md", ""), text: m[5]}) :
+                        m[5]);
         }
         to.append(text.slice(at));
         return to;
@@ -142,8 +145,8 @@ const qkvText = (() => {
         const out = {};
         for (const line of text.split("\n")) {
             const cells = line.split("|").map((c) => c.trim());
-            if (cells.length < 5 || !/\]\(#/.test(cells[3])) continue;
-            for (const m of cells[3].matchAll(/\[[^\]]+\]\(#([a-z-]+)\)/g))
+            if (cells.length < 5) continue;
+            for (const m of cells[3].matchAll(/\[[^\]]+\]\((?:findings\.md)?#([a-z-]+)\)/g))
                 out[m[1]] = {question: cells[1], answer: cells[2]};
         }
         return out;

@@ -1,4 +1,4 @@
-/* touch.js - what a person does to the example and the model, what a story's step does, and what is said of it. */
+/* touch.js - what a person does to the example and the model, and what is said of it. */
 "use strict";
 
 const qkvTouch = (page) => {
@@ -144,26 +144,6 @@ const qkvTouch = (page) => {
         on("help", "click", help);
     }
 
-    /* What a story's step does. */
-    async function act(step) {
-        const a = step.act || {}, {run, session, player} = page;
-        page.trouble("");
-        if (step.set) state.beside = step.beside ? {from: -1, given: {...step.beside}} : null;
-        if (step.set && (await session.start({...step.set}))) return;
-        if (a.fresh) {
-            state.undo();
-            await session.change();
-        }
-        if (a.speed) by("speed").value = a.speed;
-        if (a.step !== undefined) return player.goTo(a.step);
-        if (a.swap) return swap(a.swap, true);
-        if (a.hide) state.hide = a.hide;
-        if (a.silent !== undefined) state.silent = a.silent;
-        if (a.random) state.random = run.matrices.find((m) => m.endsWith("." + a.random)) || "";
-        if (a.hide || a.silent !== undefined || a.random) return session.change();
-        if (a.play) player.play();
-    }
-
     /* ---- help ---- */
 
     function help() {
@@ -183,5 +163,5 @@ const qkvTouch = (page) => {
         page.stories.dialog(t("help.title"), body);
     }
 
-    return {say, listen, act};
+    return {say, listen};
 };
