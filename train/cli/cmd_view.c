@@ -1,4 +1,4 @@
-/* cmd_view.c - qkv view: a run, the map of a sweep or a lesson, as one HTML file: the page with that in it. */
+/* cmd_view.c - qkv view: a run, the map of a sweep or a lesson, as one HTML file, the page with it inside. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static int read_page(const request *r, char **text, char **at) {
         if (r->page) snprintf(path, sizeof path, "%s", r->page);
         if (qkv_io_read_file(&cli_files, NULL, path, MOST_PAGE, &data, &n, error) != QKV_IO_OK)
             return cli_error(CLI_FAILED, "view", "%s", error);
-    } else if (!(data = strdup(inside)))
+    } else if (!(data = inside ? strdup(inside) : NULL))
         return cli_error(CLI_FAILED, "view", "out of memory");
     *text = data;
     *at = strstr(*text, mark);
