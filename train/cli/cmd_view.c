@@ -27,7 +27,7 @@ __asm__(".pushsection .rodata\n.global cli_page\ncli_page: .incbin \"" QKV_PAGE
 static const char *const inside = cli_page;
 #else
 #define PAGE_PLACE "beside the program"
-static const char *const inside = NULL;
+static const char *const inside = "";
 #endif
 
 static const cli_option options[] = {
@@ -63,15 +63,15 @@ static int read_page(const request *r, char **text, char **at) {
     char path[QKV_IO_PATH], error[QKV_IO_ERROR], shown[200];
     void *data = NULL;
     size_t n;
-    if (!r->page && !inside && !find_page(path))
+    if (!r->page && !*inside && !find_page(path))
         return cli_error(CLI_FAILED, "view",
                          "the page is not there: `make page` builds it beside the program, `make "
                          "install` puts it into share/qkv, --page names another");
-    if (r->page || !inside) {
+    if (r->page || !*inside) {
         if (r->page) snprintf(path, sizeof path, "%s", r->page);
         if (qkv_io_read_file(&cli_files, NULL, path, MOST_PAGE, &data, &n, error) != QKV_IO_OK)
             return cli_error(CLI_FAILED, "view", "%s", error);
-    } else if (!(data = inside ? strdup(inside) : NULL))
+    } else if (!(data = strdup(inside)))
         return cli_error(CLI_FAILED, "view", "out of memory");
     *text = data;
     *at = strstr(*text, mark);
