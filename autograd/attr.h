@@ -30,11 +30,6 @@ typedef struct {
     const int *ids[AG_EMBED_MAX];  // the caller's, read again at every replay
 } ag_embedding_attr;
 
-/* The row of table i for position n; -1: none. And whether there are such rows; else the node has
- * failed. */
-int ag_embedding_row(const ag_node *node, int i, size_t n);
-bool ag_ids_in_range(ag_node *node);
-
 typedef struct {
     const int *targets;  // the caller's, [rows]
     const real *weight;

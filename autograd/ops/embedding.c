@@ -28,15 +28,16 @@ static bool shape(ag_node *node) {
     return true;
 }
 
-int ag_embedding_row(const ag_node *node, int i, size_t n) {
+/* The row of table i for position n; -1: none. */
+static int row_of(const ag_node *node, int i, size_t n) {
     const ag_embedding_attr *a = node->attr;
     return a->ids[i] ? a->ids[i][n] : (int)(n % (size_t)tensor_width(a->s));
 }
 
-bool ag_ids_in_range(ag_node *node) {
+static bool ids_in_range(ag_node *node) {
     for (int i = 0; i < node->n_in; i++)
         for (size_t n = 0; n < tensor_rows(node->val.shape); n++) {
-            const int id = ag_embedding_row(node, i, n), V = node->in[i]->val.shape.dim[0];
+            const int id = row_of(node, i, n), V = node->in[i]->val.shape.dim[0];
             if (id < -1 || id >= V)
                 return ag_fail(node, "id %d of table '%s' is outside 0..%d", id, node->in[i]->name,
                                V - 1);
@@ -46,12 +47,12 @@ bool ag_ids_in_range(ag_node *node) {
 
 static void forward(ag_node *node) {
     const int D = tensor_width(node->val.shape);
-    if (!ag_ids_in_range(node)) return;
+    if (!ids_in_range(node)) return;
     for (size_t n = 0; n < tensor_rows(node->val.shape); n++) {
         real *y = node->val.x + n * (size_t)D;
         for (int d = 0; d < D; d++) y[d] = 0;
         for (int i = 0; i < node->n_in; i++) {
-            const int id = ag_embedding_row(node, i, n);
+            const int id = row_of(node, i, n);
             const real *row = node->in[i]->val.x + (id < 0 ? 0 : id) * (ptrdiff_t)D;
             for (int d = 0; id >= 0 && d < D; d++) y[d] += row[d];
         }
@@ -63,7 +64,7 @@ static void backward(ag_node *node) {
     for (int i = 0; i < node->n_in; i++) {
         real *dtable = ag_grad(node->in[i]);
         for (size_t n = 0; dtable && n < tensor_rows(node->val.shape); n++) {
-            const int id = ag_embedding_row(node, i, n);
+            const int id = row_of(node, i, n);
             const real *dy = node->grad + n * (size_t)D;
             real *drow = dtable + (id < 0 ? 0 : id) * (ptrdiff_t)D;
             for (int d = 0; id >= 0 && d < D; d++) drow[d] += dy[d];  // y[d] += row[d]

@@ -229,7 +229,7 @@ static real *copy_of(const real *x, size_t n) {
 static double loss_with_held(qkv_trainer *t, const real *to, ag_node *node) {
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     real *held = copy_of(node->val.x, node->val.n);
-    qkv_probe_ledger_copy(qkv_trainer_params(t), (real *)(size_t)to, true);
+    qkv_probe_params_copy(qkv_trainer_params(t), (real *)(size_t)to, true);
     assert_true(ag_hook(node, put_back, held));
     assert_true(qkv_probe_replay(w));
     ag_unhook(node, put_back, held);
@@ -240,7 +240,7 @@ static double loss_with_held(qkv_trainer *t, const real *to, ag_node *node) {
 static void load(qkv_trainer *t, const real *at) {
     qkv_trainer_worker *w = qkv_trainer_any_worker(t);
     qkv_trainer_load(t, w, "valid", 0, w->B, w->B);
-    qkv_probe_ledger_copy(qkv_trainer_params(t), (real *)(size_t)at, true);
+    qkv_probe_params_copy(qkv_trainer_params(t), (real *)(size_t)at, true);
     assert_true(qkv_probe_replay(w));
 }
 
@@ -270,7 +270,7 @@ static void finite_differences_confirm_ways(void **state) {
         qkv_probe_ledger_new(t, &(qkv_probe_ledger_options){n, "layer0.attn", NULL}, error);
     real *from = calloc(size, sizeof *from), *to = calloc(size, sizeof *to);
     assert_true(l && from && to);
-    qkv_probe_ledger_copy(p, from, false);
+    qkv_probe_params_copy(p, from, false);
     for (size_t i = 0; i < size; i++) to[i] = from[i] + (real)1e-6 * (real)sin((double)i);
     load(t, from);
     const double before = (double)qkv_trainer_any_worker(t)->out.loss->val.x[0];
@@ -335,7 +335,7 @@ static void what_is_known_is_used(void **state) {
     for (int i = 0; i < 3; i++) {
         qkv_trainer_step s;
         assert_non_null(x[i] = calloc(size, sizeof(real)));
-        qkv_probe_ledger_copy(p, x[i], false);
+        qkv_probe_params_copy(p, x[i], false);
         assert_true(qkv_trainer_gradient(t, i, &s, error));
         qkv_trainer_update(t, i, &s);
     }

@@ -5,6 +5,7 @@
 
 #include "train/cli/info.h"
 #include "train/cli/open.h"
+#include "train/probe/look.h"
 
 enum { WIDTH = 80, CELL = 25, VALUE = QKV_CONFIG_TEXT_SIZE + 8 };
 
@@ -111,12 +112,6 @@ static void print_config(const qkv_config *c) {
 
 /* ---- the parameters ---- */
 
-double info_norm(const tensor *x) {
-    double sum = 0;
-    for (size_t i = 0; i < x->n; i++) sum += (double)x->x[i] * (double)x->x[i];
-    return sqrt(sum);
-}
-
 bool info_decays(const ag_param_entry *p) { return p->val.shape.rank >= 2 && !p->frozen; }
 
 static void print_parameters(const info *i) {
@@ -128,11 +123,12 @@ static void print_parameters(const info *i) {
         const ag_param_entry *p = ag_params_at(params, k);
         char name[256], shape[TENSOR_SHAPE_TEXT];
         qkv_io_printable(p->name, name, sizeof name);
-        finite = finite && isfinite(info_norm(&p->val));
+        finite = finite && isfinite(qkv_probe_norm(p->val.x, p->val.n));
         printf("  %-28s ", name);
         if (strlen(name) > 28) printf("\n%31s", "");
         cli_print("%-12s %8zu %9.4g  %-6s  %s\n", tensor_shape_text(p->val.shape, shape), p->val.n,
-                  info_norm(&p->val), info_decays(p) ? "yes" : "no", p->frozen ? "yes" : "no");
+                  qkv_probe_norm(p->val.x, p->val.n), info_decays(p) ? "yes" : "no",
+                  p->frozen ? "yes" : "no");
     }
     if (!finite) printf("  (norm -: the parameter has numbers that are not finite)\n");
     printf("  %-28s %-12s %8zu   %zu learn, %zu frozen\n", "all", "", a->total, a->learned,

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "data/visible.h"
 #include "train/cli/open.h"
 #include "train/cli/progress.h"
 #include "train/cli/show.h"
@@ -39,24 +38,6 @@ const char *cli_show_position(const cli_shown *v, data_side_name side, int p, ch
 const char *cli_show_answer(const cli_shown *v, int id, char out[DATA_SYMBOL]) {
     if (id < 0) return strcpy(out, "-");
     return data_answer(&v->spec->readout[v->readout], id, out);
-}
-
-static void print_tokens(const cli_shown *v) {
-    static const char *const names[DATA_SIDES] = {"sequence", "memory"};
-    char text[128];
-    for (int side = DATA_SIDES - 1; side >= 0; side--) {
-        int column = 0;
-        if (v->spec->side[side].T == 0) continue;
-        printf("%-10s", names[side]);
-        for (int p = 0; p < data_length(&v->w->data, (data_side_name)side, 0); p++) {
-            cli_show_position(v, (data_side_name)side, p, text, sizeof text);
-            int n = data_visible_width(text) + 3;
-            if (column && column + n > 68) printf("\n%-10s", ""), column = 0;
-            printf("%s%s", column ? " | " : "", text);
-            column += n;
-        }
-        printf("\n");
-    }
 }
 
 enum { PLACE = CLI_SHOW_PLACE, SAID = 10 };  // columns; of what a value says
@@ -130,7 +111,7 @@ static int show(cli_shown *v, const request *r) {
     printf("Held-out example %ld of %s", r->example, v->spec->task->name);
     print_other_answers(v);
     printf("\n\n");
-    print_tokens(v);
+    cli_print_positions(v->spec, v->w);
     cli_show_position(v, DATA_SEQUENCE, e.question, text, sizeof text);
     printf(
         "\nThe question stands at %d: %s%s%s. Layer %d, head %d: q is its query; k and v are each "

@@ -15,8 +15,6 @@ typedef struct {
 /* Would the run be another one if this option were left at its default? */
 bool info_differs(const qkv_config *c, const data_option *o);
 
-double info_norm(const tensor *x);
-
 /* Is this parameter one that weight decay shrinks, if it is on? */
 bool info_decays(const ag_param_entry *p);
 

@@ -5,6 +5,7 @@
 
 #include "train/cli/info.h"
 #include "train/cli/json.h"
+#include "train/probe/look.h"
 
 static json_t *count(size_t n) { return json_integer((json_int_t)n); }
 
@@ -33,7 +34,7 @@ static json_t *parameters_of(ag_params *params) {
         json_object_set_new(one, "name", cli_json_text(p->name));
         json_object_set_new(one, "shape", shape);
         json_object_set_new(one, "count", count(p->val.n));
-        json_object_set_new(one, "norm", cli_json_number(info_norm(&p->val)));
+        json_object_set_new(one, "norm", cli_json_number(qkv_probe_norm(p->val.x, p->val.n)));
         json_object_set_new(one, "decays", json_boolean(info_decays(p)));
         json_object_set_new(one, "frozen", json_boolean(p->frozen));
         json_object_set_new(one, "part",

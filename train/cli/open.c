@@ -2,8 +2,10 @@
 #include "train/cli/open.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "data/visible.h"
 #include "train/cli/progress.h"
 #include "train/probe/interventions.h"
 #include "train/trainer/anomaly.h"
@@ -58,6 +60,23 @@ int cli_look_at(const char *command, const char *run, const cli_state *s,
     tensor_arena_free(o.arena);
     qkv_trainer_free(t);
     return code;
+}
+
+void cli_print_positions(const data_spec *s, const qkv_trainer_worker *w) {
+    char text[128];
+    for (int side = DATA_SIDES - 1; side >= 0; side--) {
+        int column = 0;
+        if (s->side[side].T == 0) continue;
+        printf("%-10s", side == DATA_MEMORY ? "memory" : "sequence");
+        for (int p = 0; p < data_length(&w->data, (data_side_name)side, 0); p++) {
+            data_position(&w->data, (data_side_name)side, 0, p, text, sizeof text);
+            const int n = data_visible_width(text) + 3;
+            if (column && column + n > 68) printf("\n%-10s", ""), column = 0;
+            printf("%s%s", column ? " | " : "", text);
+            column += n;
+        }
+        printf("\n");
+    }
 }
 
 int cli_has_example(const char *command, const char *option, const qkv_trainer *t, long example) {

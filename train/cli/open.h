@@ -52,6 +52,9 @@ typedef struct {
 int cli_look_at(const char *command, const char *run, const cli_state *s,
                 int (*look)(void *request, const cli_opened *o), void *request);
 
+/* What stands at each position of the worker's first example, memory first, wrapped. */
+void cli_print_positions(const data_spec *s, const qkv_trainer_worker *w);
+
 /* Has the run a held-out example of this number? If not, an exit code, and a message about --OPTION. */
 int cli_has_example(const char *command, const char *option, const qkv_trainer *t, long example);
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "train/cli/cli.h"
+#include "train/cli/open.h"
 #include "train/cli/tape.h"
 #include "train/io/words.h"
 
@@ -15,21 +15,9 @@ void cli_tape_print_example(const cli_taped *v) {
     const qkv_probe_tape *t = &v->tape;
     const data_spec *s = qkv_trainer_spec(t->t);
     const int target = t->w->target[t->readout][t->row];
-    char text[128], symbol[DATA_SYMBOL];
+    char symbol[DATA_SYMBOL];
     printf("%s\n", v->head);
-    for (int side = DATA_SIDES - 1; side >= 0; side--) {
-        int column = 0;
-        if (s->side[side].T == 0) continue;
-        printf("%-10s", side == DATA_MEMORY ? "memory" : "sequence");
-        for (int p = 0; p < data_length(&t->w->data, (data_side_name)side, 0); p++) {
-            data_position(&t->w->data, (data_side_name)side, 0, p, text, sizeof text);
-            const int n = (int)strlen(text) + 3;
-            if (column && column + n > 68) printf("\n%-10s", ""), column = 0;
-            printf("%s%s", column ? " | " : "", text);
-            column += n;
-        }
-        printf("\n");
-    }
+    cli_print_positions(s, t->w);
     printf("Asked at %d", t->question);
     if (target >= 0) printf(", right is %s", data_answer(&s->readout[t->readout], target, symbol));
     cli_print(". The loss is %.6g.\n\n", (double)t->w->out.loss->val.x[0]);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "train/page/engine_internal.h"
+#include "train/probe/look.h"
 
 static void *grown(void *list, int n, int *room, size_t size) {
     if (n < *room) return list;
@@ -56,11 +57,7 @@ size_t qkv_page_state_size(const qkv_page_run *r) {
 void qkv_page_state_copy(qkv_page_run *r, real *x, bool out) {
     const qkv_optim *o = qkv_trainer_optim(r->t);
     size_t size = ag_params_size(o->params);
-    for (int i = 0; i < ag_params_count(o->params); i++) {
-        const ag_param_entry *e = ag_params_at(o->params, i);
-        real *at = x + e->offset;
-        memcpy(out ? at : e->val.x, out ? e->val.x : at, e->val.n * sizeof *x);
-    }
+    qkv_probe_params_copy(o->params, x, !out);
     for (int m = 0; m < QKV_OPTIM_MOMENTS; m++) {
         real *at = x + (size_t)(1 + m) * size;
         if (o->moment[m])

@@ -1,6 +1,7 @@
 /* ledger.c - what lowers the held-out loss: the parts of the next step, and of the steps trained so far. */
 #include "train/io/json.h"
 #include "train/page/engine_internal.h"
+#include "train/probe/look.h"
 
 enum { EXAMPLES = 128 };  // the default of qkv ledger
 
@@ -55,7 +56,7 @@ const char *qkv_page_ledger_next(qkv_page *p) {
     bool ok = qkv_trainer_gradient(r->t, r->step, &s, p->error);
     if (ok) {
         qkv_trainer_update(r->t, r->step, &s);
-        qkv_probe_ledger_copy(qkv_trainer_params(r->t), r->after, false);
+        qkv_probe_params_copy(qkv_trainer_params(r->t), r->after, false);
         ok = qkv_probe_ledger_step(r->ledger, r->beside, r->after, &row, p->error);
     }
     qkv_page_state_copy(r, r->beside, false);
@@ -87,7 +88,7 @@ const char *qkv_page_ledger_after(qkv_page *p, int from) {
                            "step once, then compute the ledger again",
                            opens),
                NULL;
-    if (!b) qkv_probe_ledger_copy(qkv_trainer_params(r->t), r->after, false);
+    if (!b) qkv_probe_params_copy(qkv_trainer_params(r->t), r->after, false);
     r->has_gradient = false;
     qkv_trainer_at_step(r->t, a->step);
     const bool ok = qkv_probe_ledger_step(r->ledger, a->x, b ? b->x : r->after, &row, p->error);

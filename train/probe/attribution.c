@@ -46,12 +46,6 @@ static bool direction(qkv_trainer *t, int r, int target, real *u) {
     return true;
 }
 
-static double dot(const real *a, const real *b, int n) {
-    double sum = 0;
-    for (int i = 0; i < n; i++) sum += (double)a[i] * (double)b[i];
-    return sum;
-}
-
 /* The final norm folded into u: what a writer's dot product with it is worth at this position. */
 static void through_norm(const tally *sum, nn_norm_kind kind, const real *x, int D) {
     if (!sum->gain) return;
@@ -78,9 +72,9 @@ static double add_site(qkv_trainer *t, tally *sum, int k, int b, int at) {
         const real *w = qkv_probe_row_of(site->weights, b, h, at);
         const real *v = site->v->val.x + (ptrdiff_t)b * S * width + h / (H / c->kv_heads) * E;
         qkv_probe_site_writes(t, site, h, sum->wo);
-        for (int e = 0; e < E; e++) sum->a[e] = (real)dot(sum->wo + e * D, sum->u, D);
+        for (int e = 0; e < E; e++) sum->a[e] = (real)qkv_probe_dot(sum->wo + e * D, sum->u, D);
         for (int s = 0; s < S; s++) {
-            const double x = (double)w[s] * dot(v + s * width, sum->a, E);
+            const double x = (double)w[s] * qkv_probe_dot(v + s * width, sum->a, E);
             sum->out->from_position[(k * H + h) * sum->out->columns + s] += x;
             sum->out->from_head[k * H + h] += x;
             all += x;
@@ -102,11 +96,11 @@ static bool add_row(qkv_trainer *t, qkv_trainer_worker *w, tally *sum, int n, in
     for (int k = 0; k < sum->out->n_sites; k++)
         if (sum->out->site[k].rows == DATA_SEQUENCE) said += add_site(t, sum, k, b, at);
     for (int l = 0; l < c->layers; l++) {
-        const double x = sum->mlp[l] ? dot(sum->mlp[l]->val.x + row, sum->u, D) : 0;
+        const double x = sum->mlp[l] ? qkv_probe_dot(sum->mlp[l]->val.x + row, sum->u, D) : 0;
         sum->out->from_mlp[l] += x;
         said += x;
     }
-    const double first = dot(sum->embed->val.x + row, sum->u, D);
+    const double first = qkv_probe_dot(sum->embed->val.x + row, sum->u, D);
     sum->out->from_embedding += first;
     sum->out->logit += (double)logits[target] - mean;
     sum->out->from_rest += (double)logits[target] - mean - said - first;

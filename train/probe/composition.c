@@ -9,13 +9,13 @@
  * in the ratio). Queries and keys that are turned by their position or normalised meet by no one
  * matrix; positions added to scores change nothing of theirs.
  * Source: Elhage et al., 2021, "A Mathematical Framework for Transformer Circuits". */
-#include <math.h>
 #include <string.h>
 
 #include "tensor/gemm.h"
 #include "tensor/rng.h"
 #include "train/io/given.h"
 #include "train/probe/heads.h"
+#include "train/probe/look.h"
 
 enum { Q, K, V, TRIALS = 16 };
 
@@ -33,16 +33,10 @@ typedef struct {
 static gemm_view rows(const real *x, int cols) { return (gemm_view){x, cols, 1}; }
 static gemm_view turned(const real *x, int cols) { return (gemm_view){x, 1, cols}; }
 
-static double norm(const real *x, size_t n) {
-    double squares = 0;
-    for (size_t i = 0; i < n; i++) squares += (double)x[i] * (double)x[i];
-    return sqrt(squares);
-}
-
 /* |a b^T| and |a b| of a [D,I], b [D,I] or [I,D]. */
 static double size_of(const sizes *s, const real *a, int I, gemm_view b, real *to) {
     gemm_mul(GEMM_SET, s->D, s->D, I, rows(a, I), b, to, s->D);
-    return norm(to, (size_t)s->D * (size_t)s->D);
+    return qkv_probe_norm(to, (size_t)s->D * (size_t)s->D);
 }
 
 static void measure(const sizes *s, head *h) {

@@ -31,12 +31,6 @@ static int says(qkv_trainer *t, tensor_arena *arena, const real *v, int head, in
     return qkv_trainer_argmax(logits, V);
 }
 
-static double dot(const real *a, const real *b, int n) {
-    double sum = 0;
-    for (int i = 0; i < n; i++) sum += (double)a[i] * (double)b[i];
-    return sum;
-}
-
 int qkv_probe_question_row(const qkv_trainer *t, const qkv_trainer_worker *w, int readout) {
     int first = -1, last = -1;
     bool stands = false;  // an answer does, in the example
@@ -90,10 +84,10 @@ bool qkv_probe_explain(qkv_trainer *t, tensor_arena *arena, int head, int readou
                    *value = v->val.x + ((ptrdiff_t)p * c->kv_heads + kv) * Ev;
         double weight = (double)weights->val.x[row + p];
         out->at[p] = (qkv_probe_step_of){.visible = qkv_probe_sees(t, w, 0, out->question, p),
-                                         .product = dot(query, key, Ek),
+                                         .product = qkv_probe_dot(query, key, Ek),
                                          .score = (double)scores->val.x[row + p],
                                          .weight = weight,
-                                         .length = weight * sqrt(dot(value, value, Ev)),
+                                         .length = weight * sqrt(qkv_probe_dot(value, value, Ev)),
                                          .says = says(t, arena, value, head, readout)};
     }
     return true;

@@ -38,14 +38,6 @@ typedef struct {
 
 /* ---- gradients ---- */
 
-void qkv_probe_ledger_copy(ag_params *p, real *flat, bool back) {
-    for (int i = 0; flat && i < ag_params_count(p); i++) {
-        const ag_param_entry *e = ag_params_at(p, i);
-        real *at = flat + e->offset;
-        memcpy(back ? e->val.x : at, back ? at : e->val.x, e->val.n * sizeof *at);
-    }
-}
-
 static void set_blocks(const qkv_probe_ledger *l, int pass) {
     for (int i = 0; i < l->sites; i++) {
         ag_block(l->scores[i], pass == QKV_PROBE_PASS_NO_SCORES || pass == QKV_PROBE_PASS_NEITHER);
@@ -142,13 +134,13 @@ static bool both_ends(walk *k) {
     double loss = l->last_loss;
     if (!is_known(l, k->from, gate)) {
         k->gradients++;
-        qkv_probe_ledger_copy(p, (real *)(size_t)k->from, true);
+        qkv_probe_params_copy(p, (real *)(size_t)k->from, true);
         if (!compute(l, l->start, &loss, k->error)) return false;
     }
     l->last_gate = -1;
     note(k, 0, loss, l->start);
     k->gradients++;
-    qkv_probe_ledger_copy(p, (real *)(size_t)k->to, true);
+    qkv_probe_params_copy(p, (real *)(size_t)k->to, true);
     if (!compute(l, l->end, &l->last_loss, k->error)) return false;
     note(k, 1, l->last_loss, l->end);
     memcpy(l->last, k->to, l->size * sizeof *l->last);
@@ -214,7 +206,7 @@ bool qkv_probe_ledger_step(qkv_probe_ledger *l, const real *from, const real *to
     if (!QKV_IO_GIVEN(error, l, from, to, out)) return false;
     ag_params *p = qkv_trainer_params(l->t);
     walk k = {.l = l, .from = from, .to = to, .stretches = 1, .error = error};
-    qkv_probe_ledger_copy(p, l->kept, false);
+    qkv_probe_params_copy(p, l->kept, false);
     for (int i = 0; i < ag_params_count(p); i++) {
         const ag_param_entry *e = ag_params_at(p, i);
         for (size_t j = e->offset; j < e->offset + e->val.n; j++)
@@ -229,7 +221,7 @@ bool qkv_probe_ledger_step(qkv_probe_ledger *l, const real *from, const real *to
         ok = halve(&k) && halve(&k);
         if (ok) conclude(&k, out);
     }
-    qkv_probe_ledger_copy(p, l->kept, true);
+    qkv_probe_params_copy(p, l->kept, true);
     return ok;
 }
 

@@ -68,9 +68,6 @@ typedef struct {
 bool qkv_probe_ledger_step(qkv_probe_ledger *l, const real *from, const real *to,
                            qkv_probe_ledger_row *out, char *error);
 
-/* Copies the parameters into such a vector, or (back) from it. */
-void qkv_probe_ledger_copy(ag_params *p, real *flat, bool back);
-
 /* Trains from *step up to `end` and hands over a row for each step, or for each straight line over `every`
  * steps; `first` is the step at which the row begins, `next` at which it ends. A row never goes over the
  * step at which --scores-from opens. The training is what it would be without. */

@@ -3,6 +3,7 @@
 
 #include "train/io/given.h"
 #include "train/probe/ledger_internal.h"
+#include "train/probe/look.h"
 
 typedef struct {
     qkv_probe_ledger *l;
@@ -27,7 +28,7 @@ static bool updated(void *ctx, int done, const qkv_trainer_step *s) {
     char why[QKV_IO_ERROR];
     (void)s;
     if (!is_full(b, done)) return true;
-    qkv_probe_ledger_copy(qkv_trainer_params(b->l->t), b->to, false);
+    qkv_probe_params_copy(qkv_trainer_params(b->l->t), b->to, false);
     if (!qkv_probe_ledger_step(b->l, b->from, b->to, &row, why)) {
         qkv_io_fail(b->error, "steps %d to %d: %.400s", b->first, done, why);
         b->failed = true;
@@ -59,7 +60,7 @@ qkv_trainer_outcome qkv_probe_ledger_train(qkv_probe_ledger *l, int *step, int e
     qkv_trainer_outcome outcome = QKV_TRAINER_FAILED;
     if (b.from && b.to) {
         const qkv_trainer_calls calls = {.updated = updated, .ctx = &b};
-        qkv_probe_ledger_copy(qkv_trainer_params(l->t), b.from, false);
+        qkv_probe_params_copy(qkv_trainer_params(l->t), b.from, false);
         outcome = qkv_trainer_train(l->t, step, end, NULL, &calls, error);
     } else {
         qkv_io_fail(error, "out of memory");

@@ -93,6 +93,26 @@ bool qkv_probe_sees(const qkv_trainer *t, const qkv_trainer_worker *w, int b, in
     return qkv_probe_side_sees(t, w, DATA_SEQUENCE, qkv_trainer_spec(t)->store, b, at, s);
 }
 
+double qkv_probe_dot(const real *a, const real *b, int n) {
+    double sum = 0;
+    for (int i = 0; i < n; i++) sum += (double)a[i] * (double)b[i];
+    return sum;
+}
+
+double qkv_probe_norm(const real *x, size_t n) {
+    double squares = 0;
+    for (size_t i = 0; i < n; i++) squares += (double)x[i] * (double)x[i];
+    return sqrt(squares);
+}
+
+void qkv_probe_params_copy(ag_params *p, real *flat, bool back) {
+    for (int i = 0; flat && i < ag_params_count(p); i++) {
+        const ag_param_entry *e = ag_params_at(p, i);
+        real *at = flat + e->offset;
+        if (e->val.n) memcpy(back ? e->val.x : at, back ? at : e->val.x, e->val.n * sizeof *at);
+    }
+}
+
 enum { NAME = 192 };
 
 ag_node *qkv_probe_find(const qkv_trainer_worker *w, const char *format, ...) {

@@ -52,6 +52,14 @@ ag_node *qkv_probe_find(const qkv_trainer_worker *w, const char *format, ...)
 ag_param_entry *qkv_probe_param(qkv_trainer *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The dot product of a and b [n], and the length of x [n], in double. */
+double qkv_probe_dot(const real *a, const real *b, int n);
+double qkv_probe_norm(const real *x, size_t n);
+
+/* Copies all parameters into a vector [ag_params_size()], each at its offset, or (back) from it; flat NULL:
+ * nothing. */
+void qkv_probe_params_copy(ag_params *p, real *flat, bool back);
+
 /* The node "layerL.attn.NAME" of a worker ("cross" where attention reads a memory), and the
  * parameter of that name; NULL if there is none. */
 ag_node *qkv_probe_node(qkv_trainer *t, qkv_trainer_worker *w, int layer, const char *name);

@@ -60,13 +60,6 @@ typedef struct {
     real *before, *after, *moment[QKV_OPTIM_MOMENTS];
 } kept;
 
-static void copy_params(ag_params *p, real *flat) {
-    for (int i = 0; i < ag_params_count(p); i++) {
-        const ag_param_entry *e = ag_params_at(p, i);
-        if (e->val.n) memcpy(flat + e->offset, e->val.x, e->val.n * sizeof(real));
-    }
-}
-
 static void put_param(const ag_param_entry *e, const real *flat) {
     if (e->val.n) memcpy(e->val.x, flat + e->offset, e->val.n * sizeof(real));
 }
@@ -82,13 +75,12 @@ static bool keep(kept *k, qkv_trainer *t, tensor_arena *arena) {
         ok = (k->moment[m] = tensor_arena_reals(arena, k->n));
         if (ok) memcpy(k->moment[m], k->optim->moment[m], k->n * sizeof(real));
     }
-    if (ok) copy_params(k->params, k->before);
+    if (ok) qkv_probe_params_copy(k->params, k->before, false);
     return ok;
 }
 
 static void put_back(const kept *k) {
-    for (int i = 0; i < ag_params_count(k->params); i++)
-        put_param(ag_params_at(k->params, i), k->before);
+    qkv_probe_params_copy(k->params, k->before, true);
     for (int m = 0; m < QKV_OPTIM_MOMENTS; m++)
         if (k->moment[m]) memcpy(k->optim->moment[m], k->moment[m], k->n * sizeof(real));
 }
@@ -141,7 +133,7 @@ static bool take_step(qkv_probe_tape *tape, int step, kept *k, qkv_probe_tape_up
     const qkv_optim_rule rule = qkv_optim_rule_at(&k->optim->settings, step, s.grad_norm);
     memcpy(u->grad, qkv_trainer_grads(tape->t), k->n * sizeof(real));
     qkv_trainer_update(tape->t, step, &s);
-    copy_params(k->params, k->after);
+    qkv_probe_params_copy(k->params, k->after, false);
     u->method = rule.method;
     u->loss = s.loss, u->grad_norm = s.grad_norm, u->rate = rule.lr, u->scale = rule.grad_scale;
     describe(k, u);

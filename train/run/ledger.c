@@ -6,6 +6,7 @@
 
 #include "train/io/given.h"
 #include "train/io/text.h"
+#include "train/probe/look.h"
 
 enum { MOST_NUMBERS = 1 << 27 };
 
@@ -90,7 +91,7 @@ static qkv_io_status look_ahead(const qkv_io *io, const qkv_run_opening *o, job 
     if (status == QKV_IO_OK && j->last == progress.step) {
         ag_params *p = qkv_trainer_params(t);
         real *then = tensor_arena_reals(j->arena, ag_params_size(p));
-        qkv_probe_ledger_copy(p, then, false);
+        qkv_probe_params_copy(p, then, false);
         j->then = then;
         if (!then) status = (qkv_io_fail(j->error, "out of memory"), QKV_IO_FAILED);
     }

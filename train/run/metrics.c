@@ -1,6 +1,7 @@
 /* metrics.c - the table of what is measured, and rows of it. */
 #include "train/run/metrics.h"
 #include "train/io/given.h"
+#include "train/probe/look.h"
 
 #include <math.h>
 
@@ -77,12 +78,6 @@ bool qkv_run_moment_look(qkv_trainer *t, const char *split, int count, int step,
 
 /* ---- rows ---- */
 
-static double norm(const real *x, size_t n) {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) sum += (double)x[i] * (double)x[i];
-    return sqrt(sum);
-}
-
 /* Calls each() for every matrix, first its weights, then its gradient. */
 typedef void each_fn(const char *prefix, const ag_param_entry *p, const real *x, qkv_io_text *out);
 
@@ -104,7 +99,7 @@ static void add_name(const char *prefix, const ag_param_entry *p, const real *x,
 
 static void add_norm(const char *prefix, const ag_param_entry *p, const real *x, qkv_io_text *out) {
     (void)prefix;
-    qkv_io_text_next_number(out, norm(x, p->val.n));
+    qkv_io_text_next_number(out, qkv_probe_norm(x, p->val.n));
 }
 
 /* Is it a column of the run's metrics.csv, before or behind the norms? */

@@ -75,16 +75,6 @@ static bool turn_all(qkv_trainer *t, tensor_arena *arena, const char *turned) {
     return ok;
 }
 
-static void copy(qkv_trainer *t, real *kept, bool back) {
-    for (int m = 0; m < MATRICES; m++) {
-        tensor *x = &qkv_probe_matrix(t, qkv_probe_last_layer(t),
-                                      (const char *[]){"wq", "wk", "wv", "wo"}[m])
-                         ->val;
-        memcpy(back ? x->x : kept, back ? kept : x->x, x->n * sizeof(real));
-        kept += x->n;
-    }
-}
-
 static const char *does_not_fit(qkv_trainer *t) {
     const qkv_config *c = qkv_trainer_config(t);
     for (int m = 0; m < MATRICES; m++)
@@ -103,12 +93,12 @@ bool qkv_study_probe_run_basis(qkv_trainer *t, qkv_probe_measures *out, char *er
     tensor_arena *arena = tensor_arena_new(NULL);
     real *kept = arena ? tensor_arena_reals(arena, ag_params_size(qkv_trainer_params(t))) : NULL;
     bool ok = kept != NULL;
-    if (kept) copy(t, kept, false);
+    qkv_probe_params_copy(qkv_trainer_params(t), kept, false);
     for (size_t i = 0; ok && i < sizeof cases / sizeof *cases; i++) {
         qkv_trainer_scores e;
         ok = turn_all(t, arena, cases[i].turned) &&
              qkv_trainer_evaluate(t, "test", 0, EXAMPLES, &e, error);
-        copy(t, kept, true);
+        qkv_probe_params_copy(qkv_trainer_params(t), kept, true);
         if (!ok) break;
         qkv_probe_measure_add(out, e.accuracy, "basis.%s.accuracy", cases[i].name);
         qkv_probe_measure_add(out, e.answer_attention, "basis.%s.answer_attention", cases[i].name);

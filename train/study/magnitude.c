@@ -8,12 +8,6 @@
 #include "train/probe/look.h"
 #include "train/study/probe.h"
 
-static double frobenius(const ag_param_entry *w) {
-    double squares = 0;
-    for (size_t i = 0; i < w->val.n; i++) squares += (double)w->val.x[i] * (double)w->val.x[i];
-    return sqrt(squares);
-}
-
 static void add_layer(qkv_trainer *t, int l, qkv_probe_measures *out) {
     static const char *const names[] = {"wq", "wk", "wv", "wo", "wd"};
     const qkv_config *c = qkv_trainer_config(t);
@@ -24,14 +18,18 @@ static void add_layer(qkv_trainer *t, int l, qkv_probe_measures *out) {
     if (l < qkv_probe_last_layer(t)) snprintf(where, sizeof where, "layer%d.", l);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const ag_param_entry *w = qkv_probe_matrix(t, l, names[i]);
-        if (w) qkv_probe_measure_add(out, frobenius(w) / width, "norms.%s%s", where, names[i]);
+        if (w)
+            qkv_probe_measure_add(out, qkv_probe_norm(w->val.x, w->val.n) / width, "norms.%s%s",
+                                  where, names[i]);
     }
     const ag_param_entry *q = q_name ? qkv_probe_matrix(t, l, q_name) : NULL;
     const ag_param_entry *k = k_name ? qkv_probe_matrix(t, l, k_name) : NULL;
     const ag_param_entry *temperature = qkv_probe_matrix(t, l, "temperature");
     if (q && k)
-        qkv_probe_measure_add(out, frobenius(q) * frobenius(k) / (width * width), "norms.%sqk",
-                              where);
+        qkv_probe_measure_add(out,
+                              qkv_probe_norm(q->val.x, q->val.n) *
+                                  qkv_probe_norm(k->val.x, k->val.n) / (width * width),
+                              "norms.%sqk", where);
     if (temperature)
         qkv_probe_measure_add(out, (double)temperature->val.x[0], "norms.%stemperature", where);
 }

@@ -74,15 +74,6 @@ static void set_by_hand(qkv_trainer *t, way how) {
     }
 }
 
-/* Copies all parameters out, or back. */
-static void copy(qkv_trainer *t, real *kept, bool back) {
-    for (int i = 0; i < ag_params_count(qkv_trainer_params(t)); i++) {
-        tensor *x = &ag_params_at(qkv_trainer_params(t), i)->val;
-        memcpy(back ? x->x : kept, back ? kept : x->x, x->n * sizeof(real));
-        kept += x->n;
-    }
-}
-
 static const char *does_not_fit(qkv_trainer *t) {
     const qkv_config *c = qkv_trainer_config(t);
     const data_spec *s = qkv_trainer_spec(t);
@@ -108,14 +99,14 @@ bool qkv_study_probe_run_partner(qkv_trainer *t, qkv_probe_measures *out, char *
     if (!kept) qkv_io_fail(error, "out of memory");
     const bool open = qkv_probe_gate_is_open(t);
     qkv_probe_set_gate(t, true);
-    if (kept) copy(t, kept, false);
+    qkv_probe_params_copy(qkv_trainer_params(t), kept, false);
     for (way how = 0; ok && how < WAYS; how++) {
         qkv_trainer_scores e;
         set_by_hand(t, how);
         ok = qkv_trainer_evaluate(t, "test", 0, EXAMPLES, &e, error);
         if (ok) qkv_probe_measure_add(out, e.accuracy, "partner.%s", way_name[how]);
     }
-    if (kept) copy(t, kept, true);
+    qkv_probe_params_copy(qkv_trainer_params(t), kept, true);
     qkv_probe_set_gate(t, open);
     tensor_arena_free(arena);
     return ok;

@@ -32,24 +32,6 @@ static bool has_matrices(qkv_trainer *t, char *error) {
     return true;
 }
 
-/* Copies one layer's matrix after the other, from the parameters or back. */
-static void copy(qkv_trainer *t, real *kept, bool back) {
-    for (int l = 0; l <= qkv_probe_last_layer(t); l++)
-        for (int m = 0; m < MATRICES; m++) {
-            ag_param_entry *w = qkv_probe_matrix(t, l, matrices[m]);
-            if (!w) continue;
-            memcpy(back ? w->val.x : kept, back ? kept : w->val.x, w->val.n * sizeof(real));
-            kept += w->val.n;
-        }
-}
-
-static size_t total(qkv_trainer *t) {
-    size_t n = 0;
-    for (int l = 0; l <= qkv_probe_last_layer(t); l++)
-        for (int m = 0; m < MATRICES; m++) n += qkv_probe_matrix(t, l, matrices[m])->val.n;
-    return n;
-}
-
 static void set_zero(qkv_trainer *t, const char *roles) {
     for (; *roles; roles++)
         for (int l = 0; l <= qkv_probe_last_layer(t); l++) {
@@ -95,15 +77,15 @@ static bool try_case(qkv_trainer *t, int c, double norm[MATRICES], qkv_probe_mea
 bool qkv_study_probe_run_pressure(qkv_trainer *t, qkv_probe_measures *out, char *error) {
     if (!has_matrices(t, error)) return false;
     tensor_arena *arena = tensor_arena_new(NULL);
-    real *kept = arena ? tensor_arena_reals(arena, total(t)) : NULL;
+    real *kept = arena ? tensor_arena_reals(arena, ag_params_size(qkv_trainer_params(t))) : NULL;
     bool ok = kept != NULL;
     if (!kept) qkv_io_fail(error, "out of memory");
     bool open = qkv_probe_gate_is_open(t);
-    if (kept) copy(t, kept, false);
+    qkv_probe_params_copy(qkv_trainer_params(t), kept, false);
     for (int c = 0; ok && c < CASES; c++) {
         double norm[MATRICES];
         ok = try_case(t, c, norm, out, error);
-        copy(t, kept, true);
+        qkv_probe_params_copy(qkv_trainer_params(t), kept, true);
         if (ok && c == 0)
             qkv_probe_measure_add(out, hypot(norm[2], norm[3]) / hypot(norm[0], norm[1]),
                                   "pressure.ratio");

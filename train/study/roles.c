@@ -23,26 +23,20 @@ typedef struct {
     double tests, inside, width;
 } tally;
 
-static double dot(const real *a, const real *b, int n) {
-    double sum = 0;
-    for (int i = 0; i < n; i++) sum += (double)a[i] * (double)b[i];
-    return sum;
-}
-
 /* One direction, for one head at one position; o [E], v [S, row apart]. */
 static void test(const qkv_trainer *t, const qkv_trainer_worker *w, int b, int at, const real *u,
                  int E, const real *o, const real *v, int S, int row, tally *sum) {
     double least = INFINITY, greatest = -INFINITY, size = 0;
     for (int s = 0; s < S; s++) {
         if (!qkv_probe_sees(t, w, b, at, s)) continue;
-        double x = dot(u, v + (ptrdiff_t)s * row, E);
+        double x = qkv_probe_dot(u, v + (ptrdiff_t)s * row, E);
         least = fmin(least, x);
         greatest = fmax(greatest, x);
-        size =
-            fmax(size, sqrt(dot(v + (ptrdiff_t)s * row, v + (ptrdiff_t)s * row, E) * dot(u, u, E)));
+        size = fmax(size, sqrt(qkv_probe_dot(v + (ptrdiff_t)s * row, v + (ptrdiff_t)s * row, E) *
+                               qkv_probe_dot(u, u, E)));
     }
     if (least > greatest) return;  // nothing is seen
-    double x = dot(u, o, E), rounding = 16 * (double)REAL_EPSILON * size;
+    double x = qkv_probe_dot(u, o, E), rounding = 16 * (double)REAL_EPSILON * size;
     sum->tests++;
     sum->inside += x >= least - rounding && x <= greatest + rounding;
     if (greatest > least) sum->width += fabs(2 * (x - least) / (greatest - least) - 1);

@@ -1,57 +1,10 @@
 /* study.h - a claim put to a test: variants of a configuration, each trained with several seeds,
  * measured and judged.
  *
- * A study is data, a JSON file (the built-in ones are the .json files of this directory):
- *
- *   {"name": "partner", "claim": "one sentence", "seeds": 5,
- *    "base": {"task": "partner", "steps": 1500},
- *    "groups": [{"name": "...", "set": {...}}],
- *    "variants": [{"name": "tied Q=K", "set": {"tie": "qk"}, "in": ["group", ...]},
- *                 {"grid": {"lr": [0.1, 0.01], "d_k": [1, 2]}}],
- *    "probes": ["interventions"],
- *    "columns": ["steps99", {"measure": "answer_attention", "as": "attention on the answer"}],
- *    "bands": [{"variant": "tied Q=K", "group": "...", "measure": "accuracy", "most": 0.55,
- *               "tests": "a part of the claim"}],
- *    "bands_set": "before", "clauses": ["a part of the claim", ...],
- *    "picture": {"kind": "bars", "measures": ["accuracy"], "title": "...", "label": "..."},
- *    "seen": "text with {variant|measure|format}", "holds": "...", "fails": "..."}
- *
- * "base" and "set" hold options as in config.json. There may be groups: then every variant is in
- * each of them, or in those it names. A variant or a group with a "grid" is one for each combination
- * (grid.h), named "lr = 0.1, d_k = 1", or as its name says with {lr} in it; a "grid" of the study is such a
- * variant. Probes are those of probes.def; groups and variants may add
- * some. "columns" are those of the table.
- *
- * Measures are accuracy, loss, answer_attention, distractor, in_context, all_right (of 2048 fresh
- * test examples), steps99, seconds, cached (the numbers kept for each token: its keys and values, or
- * their latent), qk_* and ov_*, whatever the probes find, and MEASURE@STEP for what was evaluated on
- * the way. "A + B" and "A - B" are measures, too.
- * qk90, ov90: the first evaluated step at which 90 % of the keys match themselves, of the values say
- * themselves. Probes that run DURING training add NAME@STEP at each evaluation.
- *
- * All that a study names is looked for before it is trained. "base" and "set" hold no "seed", which is
- * each training's own, and no "from".
- *
- * A column with "least" or "most" counts: of how many seeds the measure is inside, and between which
- * shares that number puts the true one, with 95 % confidence (Wilson, "Probable Inference", 1927,
- * equation 5). That is for outcomes of two kinds, learned or not, of which a mean says little. A band
- * holds if every seed is inside; with "seeds_least", "seeds_most": if that share of them is. "set"
- * ("before" or "after") says of one band, "bands_set" of all others, whether it was written down before
- * its numbers were seen: only such a band could have refuted what it says.
- *
- * "clauses" says what the claim consists of, and "tests" which of them a band is about. A clause that no band
- * tests is named before the study is trained, and in its verdict. The verdict itself is of the bands, not of
- * the claim: "holds" and "fails" are what you make of it.
- *
- * A format is the number of decimals, "%", or a limit (">= 0.95"): then the seeds inside it are counted.
- *
- * Pictures: "bars" has a bar for each variant (several measures: for each of them, under the
- * variant's name). "lines" is over "x": an option or a measure (a curve for each group), or
- * whatever stands for the # in the measures, as in accuracy@# or lengths.n#.answer_attention (a
- * curve for each measure and variant). "groups" lists the groups or variants to be shown (both: these of
- * those), "x_label"
- * and "label" are written at the axes. "axis": "log" makes that of bars logarithmic; "seeds": true
- * draws every seed of lines, where a mean says little. */
+ * A study is data, a JSON file: docs/studies.md says what its members are; the built-in ones are the .json
+ * files of this directory. All that a study names is looked for before it is trained. "base" and "set" hold
+ * no "seed", which is each training's own, and no "from". The interval of a share, of how many seeds are
+ * inside a limit, is Wilson's ("Probable Inference", 1927, equation 5), with 95 % confidence. */
 #pragma once
 
 #include "train/io/io.h"
