@@ -287,7 +287,8 @@ END
 
 # Whatever a study may say stands in the page on it.
 the_page_names_every_member() {
-    sed -n '/members\[\] *=/,/;/p' "$root"/train/study/parse*.c | grep -o '"[a-z_]*"' | tr -d '"' | sort -u >members
+    sed -n '/members\[\] *=/,/;/p' "$root"/train/study/parse*.c | grep -o '"[a-z_]*"' |
+        tr -d '"' | sort -u >members
     [ "$(wc -l <members)" -gt 30 ] || { say "only $(wc -l <members) members"; return 1; }
     while read -r member; do
         grep -qE "[\`\"]$member[\`\":]" "$root/docs/studies.md" || say "no $member"

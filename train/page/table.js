@@ -18,15 +18,17 @@ const qkvTable = (() => {
     function read(text) {
         const [names, ...lines] = fields(text), seed = names.indexOf("seed");
         const options = names.slice(1, seed + 1), measures = names.slice(seed + 1, -1);
-        const rows = lines.map((line) => ({
-                                   cell: line[0],
-                                   of: Object.fromEntries(options.map((o, i) => [o, line[i + 1]])),
-                                   got: Object.fromEntries(measures.map((m, i) => {
-                                       const field = line[seed + 1 + i];
-                                       return [m, field === "" ? NaN : Number(field)];
-                                   })),
-                                   failed: line[names.length - 1]
-                               }));
+        const rows = lines.map((line) => {
+            const of = {}, got = {};
+            options.forEach((o, i) => {
+                of[o] = line[i + 1];
+            });
+            measures.forEach((m, i) => {
+                const field = line[seed + 1 + i];
+                got[m] = field === "" ? NaN : Number(field);
+            });
+            return {cell: line[0], of, got, failed: line[names.length - 1]};
+        });
         return {options, measures, rows};
     }
 
