@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_python.sh - the Python package on the program that was built; PYTHON is a python3 that has numpy. Reports
-# in cmocka's words, for run.sh.
+# test_python.sh - the Python package on the program that was built; PYTHON is a python3 that has numpy.
+# Reports in cmocka's words, for run.sh.
 . "$(dirname "$0")/../lib/program.sh" || exit 1
 PYTHON=${PYTHON:-python3}
 
