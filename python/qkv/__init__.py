@@ -1,8 +1,7 @@
 """qkv: see how attention learns. Train small attention models, and read every number of them, from Python.
 
-The package runs the program qkv and reads its files, so it has the program's bits, and its errors: QkvError with the
-program's sentence. It needs numpy; pandas and transformer_lens are used where they are there. docs/python.md is the
-guide, and `qkv train --help` lists the options.
+The package runs the program qkv and reads its files, so it has the program's bits and its errors (QkvError). It needs
+numpy; pandas and transformer_lens are used where they are there. docs/python.md is the guide.
 """
 from .program import DamagedError, DivergedError, QkvError, UsageError, program
 from .run import Example, Run, open, train

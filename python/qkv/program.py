@@ -60,8 +60,8 @@ def _check(path: str) -> None:
         raise QkvError(f"'{path}' is {theirs}, and this package is for qkv {mine}")
 
 
-def call(*words: Any, watch: Optional[Callable[[], None]] = None) -> str:
-    """Runs `qkv WORDS...` and returns what it printed; `watch` is called twice a second while it runs.
+def call(*words: Any, watch: Optional[Callable[[bool], None]] = None) -> str:
+    """Runs `qkv WORDS...` and returns what it printed; `watch` is called twice a second, at the end with True.
 
     A note of the program becomes a warning. QkvError: it failed. Interrupted, it may end its step and save."""
     child = subprocess.Popen([program(), *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -73,11 +73,13 @@ def call(*words: Any, watch: Optional[Callable[[], None]] = None) -> str:
                 break
             except subprocess.TimeoutExpired:
                 if watch:
-                    watch()
+                    watch(False)
     except BaseException:
         child.send_signal(signal.SIGINT)
         child.communicate()
         raise
+    if watch:
+        watch(True)
     code, notes = child.returncode, err.strip().splitlines()
     if code:  # below 0: a signal ended it
         raise _CLASSES.get(code, QkvError)(notes[-1] if notes else f"qkv ended with exit code {code}", code)
@@ -105,18 +107,19 @@ def flags(options: dict, one: bool) -> List[str]:
     return words
 
 
-def progress(directory: str) -> Callable[[], None]:
+def progress(directory: str) -> Callable[[bool], None]:
     """A watch for call(): after two seconds a line on stderr says how far a training is, by its metrics.csv."""
     begun = time.monotonic()
+    shown: List[None] = []
 
-    def watch() -> None:
+    def watch(done: bool) -> None:
         try:
             with open(os.path.join(directory, "metrics.csv"), encoding="utf-8") as file:
                 names, *rows = [line.rstrip("\n").split(",") for line in file if line.endswith("\n")]
             row = dict(zip(names, rows[-1]))
         except (OSError, ValueError, IndexError):
             return  # it has not begun
-        if time.monotonic() - begun > 2:
-            print(f"\rstep {row['step']}  loss {row['loss']:.7}  accuracy {row['accuracy']:.5} ", end="",
-                  file=sys.stderr, flush=True)
+        if shown or time.monotonic() - begun > 2:
+            shown.append(print(f"\rstep {row['step']}  loss {row['loss']:.7}  accuracy {row['accuracy']:.5} ",
+                               end="\n" if done else "", file=sys.stderr, flush=True))
     return watch

@@ -198,18 +198,20 @@ class _Export:
     """What `qkv export` wrote of a state and an example: files[kind][name], and the words of each side."""
 
     def __init__(self, state: Run, example: int, change: Optional[str]):
-        self.files: Dict[str, Dict[str, np.ndarray]] = {}
+        self.files: Dict[str, Dict[str, np.ndarray]] = {
+            kind: {} for kind in ("weights", "attention", "logits", "circuits")}
         self.labels: Dict[str, List[str]] = {"sequence": [], "memory": []}
         with tempfile.TemporaryDirectory() as out:
             call("export", state.directory, "--npy", out, "--csv", f"{out}/csv", "--example", example,
                  *flags({"change": change}, one=True), *state._more)
-            for kind in ("weights", "attention", "logits", "circuits"):
-                self.files[kind] = {_name(path): np.load(path) for path in sorted(glob.glob(f"{out}/{kind}/*.npy"))}
+            for kind in self.files:
+                for path in glob.glob(f"{out}/{kind}/*.npy"):
+                    name = re.sub("%(..)", lambda m: chr(int(m[1], 16)), os.path.basename(path)[:-4])
+                    self.files[kind][name] = np.load(path)
             for path in glob.glob(f"{out}/csv/attention/*.csv"):
                 table = list(csv.reader(_read(path).splitlines()))
-                kind = os.path.basename(path)
-                for cross, labels in ((False, [row[0] for row in table[1:]]), (".cross." in kind, table[0][1:])):
-                    side = "memory" if cross or kind.startswith("encoder") else "sequence"
+                for cross, labels in ((False, [row[0] for row in table[1:]]), (".cross." in path, table[0][1:])):
+                    side = "memory" if cross or "/encoder" in path else "sequence"
                     self.labels[side] = [label.partition(" ")[2] for label in labels]
 
 
@@ -220,10 +222,6 @@ def _read(*path: str) -> str:
 
 def _rows(text: str) -> List[Dict[str, str]]:
     return list(csv.DictReader(text.splitlines()))
-
-
-def _name(path: str) -> str:
-    return re.sub("%(..)", lambda m: chr(int(m[1], 16)), os.path.basename(path)[:-4])
 
 
 def _numbers(name: str) -> List[Any]:  # head10 comes after head9

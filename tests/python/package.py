@@ -1,6 +1,5 @@
-"""Tests of the package qkv (python/qkv): package.py NAME runs test_NAME in the directory it is called in.
-
-Without a name all of them, under pytest as well. Exit status 77: it cannot run here; the reason is printed."""
+"""Tests of the package qkv (python/qkv), in the directory it is called in; QKV is the program's path. Reports in
+cmocka's words, for run.sh; pytest runs them, too."""
 import concurrent.futures
 import contextlib
 import csv
@@ -16,6 +15,8 @@ import struct
 import subprocess
 import sys
 import tempfile
+import traceback
+import unittest
 import warnings
 
 import numpy as np
@@ -42,6 +43,11 @@ def raises(kind, words, function, *args, **options):
         assert words in str(error), error
         return error
     raise AssertionError(f"no {kind.__name__}")
+
+
+def test_small():
+    """The package has 500 lines at most."""
+    assert sum(len(open(path).readlines()) for path in glob.glob(ROOT + "/python/qkv/*.py")) <= 500
 
 
 def test_metrics_are_the_files():
@@ -154,8 +160,7 @@ def test_frames_where_pandas_is_there():
         import pandas
     except ImportError:
         raises(ImportError, "pandas", trained().frame)
-        print("    cannot run: no pandas")
-        sys.exit(77)
+        raise unittest.SkipTest("no pandas")
     frame = trained().frame()
     assert isinstance(frame, pandas.DataFrame) and list(frame["step"]) == [0, 10, 20, 30]
     cells = qkv.sweep(lr=[0.1, 0.2], steps=1)
@@ -243,8 +248,7 @@ def test_notebooks_show_the_page():
     run = trained()
     assert "the page is not there" in with_program(os.path.abspath("alone/qkv"), run._repr_html_)
     if not os.path.exists(os.path.dirname(PROGRAM) + "/qkv.html"):
-        print("    cannot run: no page beside the program (make page)")
-        sys.exit(77)
+        raise unittest.SkipTest("no page beside the program (make page)")
     shown = run.at(20)._repr_html_()
     assert shown.startswith('<iframe srcdoc="') and len(shown) > 500000 and "http-equiv=&quot;refresh" not in shown
 
@@ -255,8 +259,7 @@ def test_transformer_lens_says_the_same():
         import transformer_lens  # noqa: F401
     except ImportError:
         raises(ImportError, "", trained(task="induction").to_transformer_lens)
-        print("    cannot run: no transformer_lens")
-        sys.exit(77)
+        raise unittest.SkipTest("no transformer_lens")
     for options in ({}, {"heads": 2, "kv_heads": 1, "norm": "rms", "d_ff": 16, "bias": True},
                     {"norm": "layer", "d_ff": 16, "activation": "gelu-tanh", "bias": True, "tie": "qk"}):
         run = trained(task="mqar", **options)
@@ -286,6 +289,30 @@ def test_what_the_page_shows_comes_out():
     assert blocks > 5
 
 
+def main():
+    tests = {name[5:]: function for name, function in globals().items() if name.startswith("test_")}
+    ended = {"OK": [], "SKIPPED": [], "FAILED": []}
+    print(f"registered {len(tests)}")
+    for name, function in tests.items():
+        print(f"[ RUN      ] {name}")
+        try:
+            function()
+            how = "OK"
+        except unittest.SkipTest as why:
+            print(f"    cannot run: {why}")
+            how = "SKIPPED"
+        except Exception:  # whatever it is
+            print("    " + traceback.format_exc().replace("\n", "\n    ").rstrip())
+            how = "FAILED"
+        ended[how].append(name)
+        print("[ %s ] %s" % (how.rjust(8) if how == "OK" else how.center(8), name), flush=True)
+    print(f"[==========] {len(tests)} test(s) run.\n[  PASSED  ] {len(ended['OK'])} test(s).")
+    for how in "SKIPPED", "FAILED":
+        if ended[how]:
+            print("[ %s ] %d test(s), listed below:" % (how.center(8), len(ended[how])))
+            print("".join("[ %s ] %s\n" % (how.center(8), name) for name in ended[how]), end="")
+    return bool(ended["FAILED"])
+
+
 if __name__ == "__main__":
-    for test in [sys.argv[1]] if len(sys.argv) > 1 else [n[5:] for n in list(globals()) if n.startswith("test_")]:
-        globals()["test_" + test]()
+    sys.exit(main())

@@ -101,8 +101,9 @@ typedef struct {
     int at, other;
 } qkv_probe_changed;
 
-/* "2,5" exchanges what stands at two positions, "key:2,5" their symbols of the stream "key"; "2=Ben" puts a symbol, of the first stream that has it,
- * at one. Where the right answer then stands is not told anew. False with a sentence in error. */
+/* "2,5" exchanges what stands at two positions, "key:2,5" their symbols of the stream "key"; "2=Ben" puts a
+ * symbol, of the first stream that has it, at one. Where the right answer then stands is not told anew. False
+ * with a sentence in error. */
 bool qkv_probe_change(qkv_trainer *t, const char *text, qkv_probe_changed *out, char *error);
 
 TENSOR_C_END
