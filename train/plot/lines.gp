@@ -12,7 +12,13 @@ curves = int(N_max)
 points = int(X_records)
 seeds = curves > 0 ? (X_columns - 4 - 3 * curves) / curves : 0    # of each curve
 SHADE = seeds ? "mark: a seed;  line: their mean" : "shade: from the least seed to the greatest"
-eval canvas("lines", 1100, 650 + 24 * ((curves + 1) / 2))
+# Long names stand one below the other.
+long = 0
+do for [i=0:curves-1] {
+    stats DATA every ::0::0 using (long = strlen(strcol(5 + 3 * i)) > 30 ? 1 : long, 0) nooutput
+}
+rows = long && curves > 6 ? curves : (curves + 1) / 2
+eval canvas("lines", 1100, 650 + 24 * rows)
 
 set title title_of font ",17" noenhanced
 set ylabel label_of noenhanced
@@ -32,7 +38,7 @@ do for [i=0:curves-1] {
     highest = got("S_max", 0) > highest ? S_max : highest
 }
 if (highest > 0.5 && highest <= 1.0001) set yrange [0:1.04]
-if (!TEXT) { set key maxcols 2; set bmargin 7.5 + (curves + 1) / 2 * 1.4 }
+if (!TEXT) { set key maxcols 2; set bmargin 7.5 + rows * 1.4 }
 set style fill transparent solid 0.18 noborder
 mean(i) = 5 + 3 * i
 if (TEXT) {

@@ -46,7 +46,7 @@ static bool read_pair(const qkv_trainer_worker *w, int r, int n, double bias, in
 }
 
 static void count_pair(const qkv_trainer_worker *w, int n, tally *sum) {
-    int plain[2], biased[2];
+    int plain[2] = {-1, -1}, biased[2] = {-1, -1};
     for (int r = 0; r < 2; r++) {
         sum->pair += read_pair(w, r, n, 0, &plain[r], &sum->loss);
         read_pair(w, r, n, a_little, &biased[r], &sum->biased_loss);
