@@ -196,6 +196,23 @@ check_words() {
     find README.md CONTRIBUTING.md docs -name '*.md' | sort | xargs awk -f tests/checks/words.awk
 }
 
+# alike ENGLISH CHINESE: both have the same commands, links and numbers.
+alike() {
+    for file; do awk -f tests/checks/facts.awk "$file" | sort >"$OUT/$(basename "$file").facts"; done
+    diff "$OUT/$(basename "$1").facts" "$OUT/$(basename "$2").facts"
+}
+# Of the findings, the table of questions is translated. One number that differs must be found.
+check_translations() {
+    mkdir -p $OUT
+    sed 's/3\.1/3.2/' README.md >$OUT/planted.md
+    [ "$(alike README.md $OUT/planted.md | grep -c '^[<>]')" -eq 2 ] || echo "facts.awk finds nothing"
+    alike README.md README.zh-CN.md
+    sed -n '/^| question | answer/,/^$/p' docs/findings.md >$OUT/table.md
+    sed -n '/^| 问题/,/^$/p' docs/findings.zh-CN.md | sed 's/](findings\.md#/](#/g' >$OUT/table.zh.md
+    [ "$(wc -l <$OUT/table.zh.md)" -gt 20 ] || echo "docs/findings.zh-CN.md has no table"
+    alike $OUT/table.md $OUT/table.zh.md
+}
+
 # Each C block of docs/library.md compiles, and prints the next text block. The first is examples/minimal.c.
 check_readme() {
     library && make -s B=$OUT $OUT/qkv.h >/dev/null || return
@@ -287,6 +304,7 @@ check symbols 'the library never prints or exits, has no writable globals, keeps
 check optimise 'no warning at -Os with link-time optimisation'
 check fast_math 'building with -ffast-math is refused'
 check words 'sentences of the pages are short, and plain'
+check translations 'README and the findings have the same commands, links and numbers in Chinese'
 check readme 'the programs in docs/library.md compile and print what it says'
 check cppcheck 'static analysis'
 check clang_tidy 'static analysis'

@@ -80,7 +80,8 @@ function scanHtml(name, source) {
         ...[...body.matchAll(/\b(?:title|alt|placeholder|aria-label)="([^"]*)"/g)].map((m) => m[1])
     ];
     return texts
-        .filter((text) => /[A-Za-z\u3400-\u9fff]{2,}/.test(text) && !/^\s*qkv\s*$/.test(text))
+        .filter(
+            (text) => /[A-Za-z\u3400-\u9fff]{2,}/.test(text) && !/^\s*(qkv|@\w+)\s*$/.test(text))
         .map((text) => name + ": '" + text.trim().slice(0, 60) + "' stands outside the tables");
 }
 

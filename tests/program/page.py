@@ -19,6 +19,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+import page_chinese
 import page_course
 import page_layout
 
@@ -103,7 +104,7 @@ class Browser:
         self.still()
 
     def step(self):
-        return int(self.text('where').split()[1])
+        return int(re.search(r'\d+', self.text('where')).group())
 
     def cards(self):
         return [c.text for c in self.driver.find_elements(By.CSS_SELECTOR, '.card')]
@@ -1210,7 +1211,7 @@ TESTS = [a_second_run_may_end, no_word_ends_or_swallows_the_page, nothing_piles_
 
 def main():
     wanted = sys.argv[5:]
-    tests = [t for t in TESTS + page_course.TESTS + page_layout.TESTS if not wanted or t.__name__ in wanted]
+    tests = [t for t in TESTS + page_course.TESTS + page_layout.TESTS + page_chinese.TESTS if not wanted or t.__name__ in wanted]
     print('registered %d' % len(tests), flush=True)
     failed = []
     browser = Browser()

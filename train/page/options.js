@@ -31,6 +31,13 @@ const qkvOptions = (page) => {
         help.classList.add("wrong");
     }
 
+    /* "whole_block rotary:self_attention", as the table of options has it, in words. */
+    const condition = (needs) => qkvStrings.list(needs.split(" ").map((need) => {
+        const [what, value] = need.split(":").reverse(), key = "needs." + what,
+                     words = qkvStrings.has(key) ? t(key) : what.replace(/_/g, "-");
+        return value ? t("needs.of", {value, words}) : words;
+    }));
+
     function control(o) {
         const id = "option-" + o.name,
               given = (e) => give(
@@ -108,10 +115,10 @@ const qkvOptions = (page) => {
             by("box-" + o.name).classList.toggle("set", state.given[o.name] !== undefined);
             e.removeAttribute("aria-invalid");
             by("option-" + o.name + "-help").classList.remove("wrong");
-            const now = run.options[o.name], needs = o.needs.replace(/_/g, "-");
+            const now = run.options[o.name];
             let help = said(o.help);
             if (asked === "0" && now !== "0") help = t("option.here", {help, now});
-            if (needs) help = t("option.needs", {help, needs});
+            if (o.needs) help = t("option.needs", {help, needs: condition(o.needs)});
             by("option-" + o.name + "-help").textContent = help;
         }
     }
