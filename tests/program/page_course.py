@@ -43,10 +43,10 @@ qkv.course.idle.then(async () => {
         measured: wanted.map((what) => measured(what, f, row)), seed: qkv.state.given.seed, lesson: qkv.state.lesson,
         framed: all(".framed").map((e) => e.dataset.panel), focus: document.activeElement.name || document.activeElement.id,
         chips: all("#lesson-choices input").map((e) => e.value), picked: value("#lesson-choices :checked"), marked: value("#lesson-choices .is input"),
-        text: text("lesson-text"), result: text("lesson-result"), hit: id("lesson-result").className, careful: id("lesson-end").hidden ? "" : text("lesson-careful"),
+        text: text("lesson-text"), result: text("lesson-result"), hit: id("lesson-result").className, careful: id("lesson-end").hidden ? "" : text("lesson-end"),
         score: (text("lesson-score").match(/\\d+/g) || []).map(Number), trouble: id("trouble").hidden ? "" : text("trouble")
     });
-});'''
+}).catch((e) => done({trouble: e.stack}));'''
 
 
 def seen(b, wanted=()):

@@ -316,6 +316,9 @@ tests.what_the_engine_says_is_said_in_chinese = () => {
     assert.equal(said("training steps"), "训练步数");
     assert.equal(said("--d-model: 'a{b}$&' is not a whole number"), "--d-model：“a{b}$&”不是整数");
     assert.equal(said("--lr: 7 is not between 0 and 1"), "--lr：7 不在 0 与 1 之间");
+    assert.equal(
+        said("sentences.txt, line 3, column 8: no answer; a line is: words => answer"),
+        "sentences.txt 第 3 行第 8 列：没有答案；每行的形式是：词语 => 答案");
     assert.equal(said("nobody has translated this"), "nobody has translated this");
     assert.equal(qkvStrings.said("training steps"), "training steps");
 };
