@@ -33,8 +33,10 @@ def speaks_chinese(b):
     assert '之前' in b.text('compare') and english(b) == [], english(b)
     stories = b.js('''const all = document.createElement("div");
         for (const l of qkv.course.lessons.filter((one) => !one.number)) all.append(l.title.zh, l.short.zh, ...l.cards.map((c) => c.text.zh));
+        document.body.append(all);
         return all''')
     assert len(b.js('return arguments[0].textContent', stories)) > 1000 and b.js(LEFT, stories) == [], b.js(LEFT, stories)
+    b.js('arguments[0].remove()', stories)
     b.click('help')
     assert english(b) == [], english(b)
     b.click('dialog-close')

@@ -111,6 +111,7 @@ const qkvPlayer = (page) => {
         button();
         if (goal) goal.done();
         goal = null;
+        page.rest();
     }
     const rest = () => new Promise((done) => (busy ? resting.push(done) : done()));
     /* Trains towards a step in about so many seconds, unless it is paused or motion is unwanted. */
