@@ -74,13 +74,14 @@ function scan(name, source) {
 }
 /* Text between tags, and attributes that are read out; noscript has no script that could fill it. */
 function scanHtml(name, source) {
-    const body = source.replace(/<(noscript|script|style|title)\b[^]*?<\/\1>|<!--[^]*?-->/g, "");
+    const body = source.replace(/<(noscript|script|style|title)\b[^]*?<\/\1>|<!--[^]*?-->|^@lessons$/gm, "");
     const texts = [
         ...[...body.matchAll(/>([^<]*)</g)].map((m) => m[1]),
         ...[...body.matchAll(/\b(?:title|alt|placeholder|aria-label)="([^"]*)"/g)].map((m) => m[1])
     ];
     return texts
-        .filter((text) => /[A-Za-z\u3400-\u9fff]{2,}/.test(text) && !/^\s*qkv\s*$/.test(text))
+        .filter(
+            (text) => /[A-Za-z\u3400-\u9fff]{2,}/.test(text) && !/^\s*(qkv|@\w+)\s*$/.test(text))
         .map((text) => name + ": '" + text.trim().slice(0, 60) + "' stands outside the tables");
 }
 

@@ -12,10 +12,6 @@ from selenium.webdriver.common.keys import Keys
 CHEAP = '&steps=%d&batch=4&eval-examples=32&eval-every=10'  # what is judged is the model that this makes
 
 
-def calm(b):
-    b.cdp('Emulation.setEmulatedMedia', features=[{'name': 'prefers-reduced-motion', 'value': 'reduce'}])
-
-
 def ready(b):
     assert b.driver.execute_async_script('const done = arguments[0]; qkv.course.idle.then(() => done(qkv.course.lesson !== null))')
     b.still()
@@ -47,10 +43,10 @@ qkv.course.idle.then(async () => {
         measured: wanted.map((what) => measured(what, f, row)), seed: qkv.state.given.seed, lesson: qkv.state.lesson,
         framed: all(".framed").map((e) => e.dataset.panel), focus: document.activeElement.name || document.activeElement.id,
         chips: all("#lesson-choices input").map((e) => e.value), picked: value("#lesson-choices :checked"), marked: value("#lesson-choices .is input"),
-        text: text("lesson-text"), result: text("lesson-result"), hit: id("lesson-result").className, careful: id("lesson-end").hidden ? "" : text("lesson-careful"),
+        text: text("lesson-text"), result: text("lesson-result"), hit: id("lesson-result").className, careful: id("lesson-end").hidden ? "" : text("lesson-end"),
         score: (text("lesson-score").match(/\\d+/g) || []).map(Number), trouble: id("trouble").hidden ? "" : text("trouble")
     });
-});'''
+}).catch((e) => done({trouble: e.stack}));'''
 
 
 def seen(b, wanted=()):
@@ -111,7 +107,6 @@ def do_lesson(b, n, seed):
 
 
 def every_lesson_is_done_by_keys_in_both_languages(b):
-    calm(b)
     marks = []
     for lang, seed, steps in (('en', 1, 20), ('zh', 5, 60)):
         b.open('lang=%s' % lang)
@@ -124,7 +119,6 @@ def every_lesson_is_done_by_keys_in_both_languages(b):
 
 
 def a_lesson_is_left_and_found_again(b):
-    calm(b)
     b.open('step=3')
     b.click('learn')
     ready(b)
@@ -188,7 +182,6 @@ def a_lesson_of_ones_own_is_put_into_the_page(b):
     out = os.path.join(b.dir, 'mine.html')
     said = subprocess.run([b.qkv, 'view', '--lesson', path, '--page', b.page, '--out', out], capture_output=True, text=True)
     assert said.returncode == 0, said.stderr
-    calm(b)
     b.open(page=out)
     ready(b)
     mine = json.load(open(path, encoding='utf-8'))
@@ -205,5 +198,26 @@ def a_lesson_of_ones_own_is_put_into_the_page(b):
     b.quiet()
 
 
-TESTS = [every_lesson_is_done_by_keys_in_both_languages, a_lesson_is_left_and_found_again, a_change_is_guessed_before_it_is_shown,
+def the_first_visit_begins_by_itself(b):
+    """Once, until it is paused; not where an address says something, and not where motion is unwanted, as in all other tests."""
+    b.open()
+    b.js('localStorage.clear()')
+    b.open()
+    assert b.step() == 0
+    b.cdp('Emulation.setEmulatedMedia', features=[])
+    b.js('localStorage.clear()')
+    for address, moves, step in (('step=2', False, 2), ('', True, 0), ('', False, 0)):
+        b.driver.get('about:blank')
+        b.driver.get('file://' + b.page + ('#' + address if address else ''))
+        b.until(lambda: b.js('return document.body.dataset.ready'), 'the page is ready')
+        if moves:
+            b.until(lambda: b.step() > 0, 'it trains by itself')
+            b.js('qkv.player.pause()')
+        b.still()
+        assert b.step() > 0 if moves else b.step() == step, (address, b.step())
+    b.screen(1400, 1000)
+    b.quiet()
+
+
+TESTS = [the_first_visit_begins_by_itself, every_lesson_is_done_by_keys_in_both_languages, a_lesson_is_left_and_found_again, a_change_is_guessed_before_it_is_shown,
          a_lesson_prints_as_a_work_sheet, a_lesson_of_ones_own_is_put_into_the_page]

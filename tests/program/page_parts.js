@@ -44,7 +44,7 @@ const refuses = (address, pattern) => assert.throws(
 tests.an_address_is_read_as_it_was_written = () => {
     const address =
         "task=partner&seed=3&step=150&example=2&ask=4&head=1&map=questions&set=0.1.2.3_1.0.0.-1" +
-        "&hide=3&silent=0&random=layer0.attn.wq&story=roles&beside=from:20,lr:0.01,rates:a%252Cb" +
+        "&hide=3&silent=0&random=layer0.attn.wq&beside=from:20,lr:0.01,rates:a%252Cb" +
         "&show=cards,qk&bar=play";
     const state = qkvAddress.read("#" + address);
     assert.equal(qkvAddress.write(state), address.replace("%252C", "%252C"));
@@ -53,6 +53,63 @@ tests.an_address_is_read_as_it_was_written = () => {
     same(state.beside, {from: 20, given: {lr: "0.01", rates: "a,b"}});
     same(state.show, ["cards", "qk"]);
     same(qkvAddress.read(""), qkvAddress.blank());
+};
+
+tests.of_a_lesson_only_what_was_added_is_in_the_address = () => {
+    const state = qkvState();
+    Object.assign(
+        state, {lesson: "3.2", extra: {seed: "7"}, given: {lr: "1", seed: "7"}, step: 9, hide: 3});
+    assert.equal(state.address(), "seed=7&lesson=3.2");
+    assert.equal(qkvAddress.read("story=roles").lesson, "roles");
+    refuses("guess=2", /guess is a whole number from 0 to 1/);
+};
+
+/* ---- lessons ---- */
+
+/* A text in each language, with the same places; no number in it that is not computed. */
+tests.lessons_have_their_texts_and_write_no_number = () => {
+    const files = fs.readdirSync(folder + "/lessons"),
+          places = (text) => (text.match(/\{\w+\}/g) || []).sort();
+    assert.equal(files.length, 10);
+    for (const file of files) {
+        let texts = 0;
+        const walk = (x) => {
+            if (!x || typeof x !== "object") return;
+            if (typeof x.en === "string") {
+                texts++;
+                assert.deepEqual(
+                    Object.keys(x).sort(), [...qkvStrings.names].sort(), file + ": " + x.en);
+                for (const lang of qkvStrings.names) {
+                    assert.deepEqual(places(x[lang]), places(x.en), file + ": " + x[lang]);
+                    assert.doesNotMatch(
+                        x[lang].replace(/\{\w+\}|1\/√/g, ""), /\d/, file + ": " + x[lang]);
+                }
+                assert.match(x.zh, /[\u4e00-\u9fff]/);
+            } else {
+                Object.values(x).forEach(walk);
+            }
+        };
+        const lesson = JSON.parse(fs.readFileSync(folder + "/lessons/" + file, "utf8"));
+        walk(lesson);
+        assert.ok(
+            lesson.cards.length >= 4 && lesson.cards.length <= 8 && texts > lesson.cards.length,
+            file);
+        assert.ok(lesson.careful && lesson.cards.some((c) => c.question), file);
+    }
+};
+
+tests.symbols_become_words_and_words_stay = () => {
+    same(
+        qkvStrings.named({a: ["k0", "v1", "kite"], b: [1, 2], c: "k99", d: null}),
+        {a: ["Anna", "ball", "kite"], b: [1, 2], c: "k99", d: null});
+    qkvStrings.use("zh");
+    same(
+        [
+            qkvStrings.named("k0"), qkvStrings.fill("问 {who} 吗", {who: "小明"}),
+            qkvStrings.fill("问 {who} 吗", {who: "k0"})
+        ],
+        ["小明", "问小明吗", "问 k0 吗"]);
+    qkvStrings.use("en");
 };
 
 tests.what_is_no_address_is_refused_in_words = () => {
@@ -261,6 +318,9 @@ tests.what_the_engine_says_is_said_in_chinese = () => {
     assert.equal(said("training steps"), "训练步数");
     assert.equal(said("--d-model: 'a{b}$&' is not a whole number"), "--d-model：“a{b}$&”不是整数");
     assert.equal(said("--lr: 7 is not between 0 and 1"), "--lr：7 不在 0 与 1 之间");
+    assert.equal(
+        said("sentences.txt, line 3, column 8: no answer; a line is: words => answer"),
+        "sentences.txt 第 3 行第 8 列：没有答案；每行的形式是：词语 => 答案");
     assert.equal(said("nobody has translated this"), "nobody has translated this");
     assert.equal(qkvStrings.said("training steps"), "training steps");
 };

@@ -3,6 +3,7 @@
 # lines stand for it. Reports in cmocka's words, for run.sh.
 qkv=${QKV:-$PWD/build/qkv}
 case $qkv in /*) ;; *) qkv=$PWD/$qkv ;; esac
+lessons=$PWD/train/page/lessons
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -109,5 +110,38 @@ END
         mv two.txt away && refused 1 two.txt S --page page.html
 }
 
-suite says_where_the_page_should_be refuses_what_is_no_page refuses_what_is_no_run puts_the_run_in \
+# The shipped ones, and each kind of what is none, with the place.
+lessons_are_read_strictly() {
+    for lesson in "$lessons"/*.json; do
+        "$qkv" view --lesson "$lesson" --page page.html --out lesson.html >out || return 1
+        sed -n 2p lesson.html | sed 's/^[^{]*//; s/<\/script>$//' |
+            python3 -c 'import json, sys
+assert json.load(sys.stdin)["lesson"] == json.load(open(sys.argv[1]))' "$lesson" || return 1
+    done
+    "$qkv" view run --lesson "$lesson" --page page.html --out both.html >out &&
+        grep -qF '"lesson"' both.html && grep -qF '"metrics"' both.html || return 1
+    card='"text": {"en": "x"}'
+    wrong() { # wrong TEXT LESSON: refused, for this reason
+        printf '%s\n' "$2" >bad.json
+        refused 1 "$1" --lesson bad.json --page page.html
+    }
+    of_cards() { wrong "$1" "{\"title\": {\"en\": \"x\"}, \"cards\": [$2]}"; }
+    wrong 'bad.json: line 2: ' '{
+"title" 3}' && wrong "there is no key 'titel'" '{"titel": {"en": "x"}}' &&
+        wrong "the key 'cards' is missing" '{"title": {"en": "x"}}' &&
+        wrong 'title: texts by language' '{"title": "x", "cards": []}' &&
+        of_cards 'a list of cards' '' && of_cards "card 2: the key 'text' is missing" "{$card}, {}" &&
+        of_cards "card 1, change: there is no key 'stpe'" "{$card, \"change\": {\"stpe\": 3}}" &&
+        of_cards "card 1, set: this task has no option 'lrr'" "{$card, \"set\": {\"lrr\": 3}}" &&
+        of_cards 'card 1, set: ' "{$card, \"set\": {\"lr\": \"fast\"}}" &&
+        of_cards 'there is no such task' "{$card, \"set\": {\"task\": \"none\"}}" &&
+        of_cards "'says!' is not one of: looks" "{$card, \"question\": \"says!\"}" &&
+        of_cards 'two tries' "{$card, \"question\": {\"best\": []}}" &&
+        of_cards "frame: 'wall'" "{$card, \"frame\": \"wall\"}" &&
+        of_cards 'whole number' "{$card, \"step\": -1}"
+    refused 1 none.json --lesson none.json --page page.html && [ ! -e lesson.html ] || rm lesson.html
+}
+
+suite lessons_are_read_strictly \
+    says_where_the_page_should_be refuses_what_is_no_page refuses_what_is_no_run puts_the_run_in \
     leaves_out_what_is_damaged keeps_names_harmless brings_the_files_of_a_task puts_a_sweep_in

@@ -68,13 +68,13 @@ static bool is_options(json_t *v, const char *where, const char *words, char *er
     (void)words;
     if (!json_is_object(v)) return qkv_io_fail(error, "%s: options by name are needed", where);
     qkv_config_default(&c);
-    bool ok = !task || (json_is_string(task) &&
-                        qkv_config_set(&c, qkv_config_option_find(&c, "task"),
-                                       json_string_value(task), why) &&
-                        qkv_config_recommend(&c, why));
-    if (!ok) return qkv_io_fail(error, "%s.task: there is no such task", where);
+    const char *named = task ? json_string_value(task) : "pairs";
+    bool ok = named && data_find(named) &&
+              qkv_config_set(&c, qkv_config_option_named(&c, "task"), named, why) &&
+              qkv_config_recommend(&c, why);
+    if (!ok) return qkv_io_fail(error, "%s, task: there is no such task", where);
     json_object_foreach(v, name, value) {
-        const data_option *o = qkv_config_option_find(&c, name);
+        const data_option *o = qkv_config_option_named(&c, name);
         char *text = json_is_string(value) ? strdup(json_string_value(value))
                                            : json_dumps(value, JSON_ENCODE_ANY);
         if (!o)

@@ -6,8 +6,8 @@
 
 #include "train/config/config.h"
 
-/* The lesson in a file; the caller owns it (json_decref()). NULL with a sentence in error (QKV_IO_ERROR bytes), which
- * names the line, or the card and the key. */
+/* The lesson in a file; the caller owns it (json_decref()). NULL with a sentence in error (QKV_IO_ERROR
+ * bytes), which names the line, or the card and the key. */
 json_t *cli_lesson_read(const char *path, char *error);
 
 #endif

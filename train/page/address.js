@@ -104,7 +104,11 @@ const qkvAddress = (() => {
         }
     }];
     const own = new Map([
-        number("step", 0), number("example", 0), number("ask", -1), number("head", -1), text("map"),
+        number("step", 0),
+        number("example", 0),
+        number("ask", -1),
+        number("head", -1),
+        text("map"),
         [
             "set", {
                 to: (s) => s.set.map((c) => c.join(".")).join("_"),
@@ -113,7 +117,9 @@ const qkvAddress = (() => {
                 }
             }
         ],
-        number("hide", 0, 3), number("silent", -1), text("random"),
+        number("hide", 0, 3),
+        number("silent", -1),
+        text("random"),
         [
             "text", {
                 to: (s) => (s.text.length <= MOST_TEXT ? s.text : ""),
@@ -122,8 +128,17 @@ const qkvAddress = (() => {
                 }
             }
         ],
-        text("lesson"), ["story", {to: () => "", from: (s, v) => { s.lesson = v; }}],  // as links once said it
-        number("guess", 0, 1), number("words", 0, 1),
+        text("lesson"),
+        [
+            "story", {
+                to: () => "",
+                from: (s, v) => {
+                    s.lesson = v;
+                }
+            }
+        ],  // as links once said it
+        number("guess", 0, 1),
+        number("words", 0, 1),
         [
             "beside", {
                 to: (s) => (s.beside ? besideTo(s.beside) : ""),
@@ -150,7 +165,14 @@ const qkvAddress = (() => {
                 }
             }
         ],
-        ["of", {to: (s) => (s.inside ? s.of : ""), from: (s, v) => { s.of = v; }}],
+        [
+            "of", {
+                to: (s) => (s.inside ? s.of : ""),
+                from: (s, v) => {
+                    s.of = v;
+                }
+            }
+        ],
         [
             "bar", {
                 to: (s) => s.bar,

@@ -1,6 +1,6 @@
-# assemble.awk - awk -v engine=FILE -v lessons=FILES -f assemble.awk page.html: the page as one file. A line
-# "@include FILE" stands for that file, "@engine" for the engine, compressed, in base64, "@lessons" for the lessons,
-# an element each.
+# assemble.awk - awk -v engine=FILE -v lessons=FILES -f assemble.awk page.html: the page as one file. A
+# line "@include FILE" stands for that file, "@engine" for the engine, compressed, in base64, "@lessons"
+# for the lessons, an element each.
 
 function put(file,   line, status) {
     while ((status = (getline line < file)) > 0) {

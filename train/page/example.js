@@ -474,32 +474,40 @@ const qkvExample = (page) => {
     }
 
     /* What is asked for: the word that looks for a key, or all that stands there. */
-    const asked = (position) => (run.roles.query >= 0 ? symbol(0, run.roles.query, now(0, run.roles.query, position)) : text(0, position).replace(/^\? /, ""));
+    const asked = (position) =>
+        (run.roles.query >= 0 ? symbol(0, run.roles.query, now(0, run.roles.query, position)) :
+                                text(0, position).replace(/^\? /, ""));
     /* Asks for the key of another entry than the one that is asked for. */
     function askAt(position, source) {
         const stream = run.roles.key;
         if (stream < 0) throw new Error(t("learn.keyless"));
-        return ask({side: run.store, stream, position: (position + (position === source)) % run.entries});
+        return ask(
+            {side: run.store, stream, position: (position + (position === source)) % run.entries});
     }
     /* A word in the place of one that stands at a position, of itself at the question's. */
     function putAt(position, word) {
         const {streams} = run.sides[0], at = position === undefined ? words.question : position,
-              k = streams.map((s, i) => s.symbols.includes(word) && words.drawn[0][i][at] >= 0).lastIndexOf(true);
-        if (k < 0) throw new Error("'" + word + "' cannot stand at position " + at);
+              k = streams.map((s, i) => s.symbols.includes(word) && words.drawn[0][i][at] >= 0)
+                      .lastIndexOf(true);
+        if (k < 0) throw new Error(t("learn.cannot", {word, position: at}));
         put(0, k, at, streams[k].symbols.indexOf(word));
         return page.session.change();
     }
     /* What a change does, in words. */
-    const told = ({set, hide, silent, random}) => [
-        ...set.map(([side, stream, position, id]) => t("learn.change.words", {
-            before: symbol(side, stream, words.drawn[side][stream][position]) || "–",
-            after: symbol(side, stream, id) || "–"
-        })),
-        ...(hide & 2 ? [t("learn.change.hide.values")] : []),
-        ...(hide & 1 ? [t("learn.change.hide.keys")] : []),
-        ...(silent >= 0 ? [t("learn.change.off", {head: silent})] : []),
-        ...(random ? [t("learn.change.random", {matrix: random})] : [])
-    ].join(t("learn.between"));
+    const told = ({
+        set,
+        hide,
+        silent,
+        random
+    }) => [...set.map(([side, stream, position, id]) => t("learn.change.words", {
+                          before: symbol(side, stream, words.drawn[side][stream][position]) || "–",
+                          after: symbol(side, stream, id) || "–"
+                      })),
+           ...(hide & 2 ? [t("learn.change.hide.values")] : []),
+           ...(hide & 1 ? [t("learn.change.hide.keys")] : []),
+           ...(silent >= 0 ? [t("learn.change.off", {head: silent})] : []),
+           ...(random ? [t("learn.change.random", {matrix: random})] : [])]
+              .join(t("learn.between"));
 
     window.addEventListener("pointermove", onMove);
     window.addEventListener("pointerup", onUp);

@@ -208,6 +208,15 @@ const qkvPage = (root) => {
                 await page.session.fromAddress(address || (lesson ? "lesson=own" : ""));
         } catch (e) { page.refused(e); }
         body.dataset.ready = "1";
+        if (!address && !page.brought && firstVisit()) page.player.watch(200, 10);
+    }
+    /* Nobody has been here yet, as far as this browser keeps it: then the page begins by itself. */
+    function firstVisit() {
+        try {
+            const first = localStorage.getItem("qkv-seen") === null;
+            localStorage.setItem("qkv-seen", "1");
+            return first;
+        } catch (e) { return false; }
     }
     page.begin = begin;
     return page;

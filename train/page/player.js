@@ -111,18 +111,23 @@ const qkvPlayer = (page) => {
         button();
         if (goal) goal.done();
         goal = null;
+        page.rest();
     }
     const rest = () => new Promise((done) => (busy ? resting.push(done) : done()));
-    /* Goes to a step; seconds: training towards it is watched for so long, unless it is paused or motion is unwanted. */
+    /* Trains towards a step in about so many seconds, unless it is paused or motion is unwanted. */
+    async function watch(step, seconds) {
+        if (step <= state.step || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+        await new Promise((done) => {
+            pause();
+            goal = {to: step, speed: (step - state.step) / seconds, done};
+            play();
+        });
+    }
+    /* Goes to a step; seconds: in which training towards it is watched; a pause skips the rest. */
     async function reach(step, seconds = 0) {
         if (!page.run) return;
         const to = Math.min(lastStep(), step);
-        if (seconds && to > state.step && !matchMedia("(prefers-reduced-motion: reduce)").matches)
-            await new Promise((done) => {
-                pause();
-                goal = {to, speed: (to - state.step) / seconds, done};
-                play();
-            });
+        if (seconds) await watch(to, seconds);
         goTo(to);
         await rest();
     }
@@ -203,6 +208,7 @@ const qkvPlayer = (page) => {
         pause,
         goTo,
         reach,
+        watch,
         rest,
         controls,
         /* Another run, or another example: what was measured of the last one is of no use. */

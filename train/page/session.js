@@ -123,7 +123,7 @@ const qkvSession = (page) => {
         page.show.apply();
         page.language.follow();
         if (state.lesson && !page.course.has(state.lesson))
-            return fallBack("the address says lesson=" + state.lesson + ", but there is no such lesson or card");
+            return fallBack(t("address.lesson", {value: state.lesson}));
         if (state.lesson) {
             Object.assign(state, {extra: state.given, given: {}});
             await page.course.open(state.lesson);
@@ -131,8 +131,7 @@ const qkvSession = (page) => {
         }
         if (page.course.lesson) page.course.close();
         state.given = page.own.complete(state.given);
-        const {step, given, head, beside, map} = state,
-                                               again = () => fromAddress(address, true);
+        const {step, given, head, beside, map} = state, again = () => fromAddress(address, true);
         if (options() !== open) {
             const wrong = await start({...given}, {keep: true, agreed, again});
             if (wrong && !agreed && qkvSize.warning(given, page.baseOf(given))) return;

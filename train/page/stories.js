@@ -16,10 +16,7 @@ const qkvStories = (page) => {
             {change: {random: "wq"}},
         ],
         staged: [
-            {
-                set: {mask: "memory", "scores-from": "1000", steps: "1200"},
-                change: train
-            },
+            {set: {mask: "memory", "scores-from": "1000", steps: "1200"}, change: train},
             {change: {step: 1000}},
             {change: {step: 1080}},
         ],
@@ -51,14 +48,8 @@ const qkvStories = (page) => {
             {set: {batch: "32", steps: "1200"}, beside: {tie: "kv"}, change: train},
         ],
         magnitude: [
-            {
-                set: {task: "recall", tie: "qkv", steps: "1500", "eval-every": "50"},
-                change: train
-            },
-            {
-                set: {task: "recall", steps: "1500", "eval-every": "50"},
-                change: train
-            },
+            {set: {task: "recall", tie: "qkv", steps: "1500", "eval-every": "50"}, change: train},
+            {set: {task: "recall", steps: "1500", "eval-every": "50"}, change: train},
         ],
         scale: [
             {
@@ -88,10 +79,7 @@ const qkvStories = (page) => {
                 beside: {wo: "false"},
                 change: train
             },
-            {
-                set: {task: "set3", heads: "3", wo: "false", steps: "1000"},
-                change: train
-            },
+            {set: {task: "set3", heads: "3", wo: "false", steps: "1000"}, change: train},
         ],
         "kv-budget": [
             {
@@ -112,24 +100,29 @@ const qkvStories = (page) => {
             {set: {task: "coref"}, change: train},
             {},
             {set: {task: "coref", form: "11"}, change: train},
-            {
-                set: {task: "coref", form: "11", layers: "2", steps: "1200"},
-                change: train
-            },
+            {set: {task: "coref", form: "11", layers: "2", steps: "1200"}, change: train},
         ],
     };
 
     /* In each language that has it: {en: ..., zh: ...}. */
-    const each = (of) => Object.fromEntries(qkvStrings.names.map((lang) => [lang, of(lang)]).filter((e) => e[1]));
-    const claimOf = (study, what) => each((lang) => (claims(by("findings-" + lang).textContent)[study] || {})[what]);
+    const each = (of) =>
+        Object.fromEntries(qkvStrings.names.map((lang) => [lang, of(lang)]).filter((e) => e[1]));
+    const claimOf = (study, what) =>
+        each((lang) => (claims(by("findings-" + lang).textContent)[study] || {})[what]);
 
-    const lessons = () => Object.entries(stories).map(([study, cards]) => ({
-        study,
-        title: study === "pressure" ? each((lang) => tables[lang]["story.pressure"]) : claimOf(study, "question"),
-        short: claimOf(study, "answer"),
-        show: [],
-        cards: cards.map((card, i) => ({...card, text: each((lang) => tables[lang]["story." + study + "." + (i + 1)])}))
-    }));
+    const lessons = () => Object.entries(stories).map(
+        ([study, cards]) => ({
+            study,
+            title: study === "pressure" ? each((lang) => tables[lang]["story.pressure"]) :
+                                          claimOf(study, "question"),
+            short: claimOf(study, "answer"),
+            show: [],
+            cards:
+                cards.map((card, i) => ({
+                              ...card,
+                              text: each((lang) => tables[lang]["story." + study + "." + (i + 1)])
+                          }))
+        }));
 
     function build() {
         by("dialog-close").addEventListener("click", () => by("dialog").close());

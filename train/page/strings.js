@@ -55,7 +55,8 @@ const qkvStrings = (() => {
         if (typeof x === "string")
             return x.replace(
                 /^([kqv])(\d+)$/,
-                (all, kind, i) => t(kind === "v" ? "words.values" : "words.keys").split(" ")[i] || all);
+                (all, kind, i) =>
+                    t(kind === "v" ? "words.values" : "words.keys").split(" ")[i] || all);
         if (!x || typeof x !== "object" || ArrayBuffer.isView(x)) return x;
         if (Array.isArray(x)) return typeof x[0] === "number" ? x : x.map(named);
         return Object.fromEntries(Object.entries(x).map(([name, value]) => [name, named(value)]));
