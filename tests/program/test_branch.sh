@@ -68,6 +68,24 @@ it_goes_on_between_its_steps() {
     ran 0 train --config h/config.json --quiet --out repeated && ran 0 diff h repeated && line equal
 }
 
+# One matrix is the other run's, all else the parent's; a branch of the branch does not swap again.
+a_matrix_is_swapped_at_the_beginning() {
+    parent && ran 0 train --steps 20 --seed 2 $few --out q && branch s 20 --swap-matrix wq=q@10 || return 1
+    ran 0 export s --at 20 --npy of-s && ran 0 export q --at 10 --npy of-q &&
+        ran 0 export p --at 20 --npy of-p20 || return 1
+    for name in of-s/weights/*; do
+        from=of-p20
+        case $name in *.wq.npy) from=of-q ;; esac
+        cmp "$name" "$from/weights/${name##*/}" || return 1
+    done
+    ran 0 train --config s/config.json --quiet --out s-again && ran 0 diff s s-again && line equal &&
+        ran 0 train --from s@30 --quiet --out s-later && ran 0 diff s s-later && line equal || return 1
+    refused 2 'belongs to --from, which is not given' train --swap-matrix wq=q --out x &&
+        refused 2 "no parameter is called 'wx'" train --from p@20 --swap-matrix wx=q --out x &&
+        refused 2 'is not NAME=RUN' train --from p@20 --swap-matrix wq --out x || return 1
+    [ ! -e x ] || say 'something was trained'
+}
+
 lines_of_words() {
     awk 'BEGIN {
         split("Anna Ben Cleo Dan Eva", name)
@@ -131,5 +149,5 @@ what_makes_no_sense_is_refused() {
 }
 
 suite without_a_change_it_is_its_parent a_difference_is_found_and_measured it_goes_on_between_its_steps \
-    what_no_batch_drew_changes_no_bit lines_teach_answers \
+    a_matrix_is_swapped_at_the_beginning what_no_batch_drew_changes_no_bit lines_teach_answers \
     what_makes_no_sense_is_refused
