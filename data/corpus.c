@@ -111,11 +111,12 @@ static void share_words(data_corpus *c) {
 static bool take_room(data_corpus *c, size_t words) {
     const size_t n = (size_t)c->n, asks = n * (size_t)c->asking;
     c->begin = tensor_arena_take(c->arena, n + 1, sizeof *c->begin);
+    c->line = tensor_arena_take(c->arena, n, sizeof *c->line);
     c->ids = tensor_arena_take(c->arena, words, (size_t)c->n_streams * sizeof *c->ids);
     c->ask = tensor_arena_take(c->arena, asks, sizeof *c->ask);
     c->target = tensor_arena_take(c->arena, asks, (size_t)c->n_readouts * sizeof *c->target);
     c->source = tensor_arena_take(c->arena, asks, (size_t)c->n_readouts * sizeof *c->source);
-    return c->begin && c->ids && c->ask && c->target && c->source;
+    return c->begin && c->line && c->ids && c->ask && c->target && c->source;
 }
 
 static bool fill(data_corpus *c, const data_source *sources, int n, data_line *line, char *error,
@@ -130,8 +131,10 @@ static bool fill(data_corpus *c, const data_source *sources, int n, data_line *l
                 !asks_well(c, e, &w))
                 return false;
             line[e] = (data_line){.source = i, .number = w.number, .hash = hash};
+            c->line[e] = i ? 0 : (int)w.number;
         }
     share_words(c);
+    c->lines = data_lines(sources[0].text, sources[0].n);
     return true;
 }
 

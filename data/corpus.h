@@ -43,6 +43,8 @@ typedef struct data_corpus {
     data_words stream[DATA_CORPUS_STREAMS];
     data_words answer[DATA_MAXREADOUTS];
     int n;          // examples
+    int lines;      // of the first source, with those that are no examples
+    int *line;      // [n] the line there, from 1; 0: of another source
     size_t *begin;  // [n+1] example e has the words begin[e] .. begin[e+1] - 1 of `ids`
     int *ids;       // [words, n_streams] -1: no such feature
     int *ask;       // [n, asking] positions

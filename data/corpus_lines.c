@@ -43,6 +43,12 @@ bool data_walk_line(data_walk *w) {
     return false;
 }
 
+int data_lines(const char *text, size_t n) {
+    data_walk w = data_walk_of(&(data_source){.text = text, .n = n}, NULL, 0);
+    while (w.rest < w.end) take_line(&w);
+    return (int)w.number;
+}
+
 bool data_next_word(data_span *rest, data_span *word) {
     while (rest->n && is_blank(*rest->at)) rest->at++, rest->n--;
     size_t n = 0;

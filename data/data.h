@@ -125,6 +125,7 @@ typedef struct {
     } asked[DATA_MAXREADOUTS];
     int scratch;                // ints of scratch that an example needs
     int examples[DATA_SPLITS];  // how many different ones there are; 0: without end
+    bool leaves_out;            // lines are left out of training: task->line says which
     double characters;          // of a text, for each scored position; 0: the task is none
     const data_files *files;    // NULL: files cannot be read
     data_own *own;              // NULL: nothing
@@ -175,6 +176,9 @@ struct data_task {
     /* How many entries would be a right answer to readout r at position t, judged by the finished
      * example alone. NULL: those whose key is asked for (spec->roles). */
     int (*right_entries)(const data_spec *spec, const data_example *e, int r, int t);
+    /* The line of a file, from 1, that example `index` of a split is (0: of another file); below 0: the
+     * same, left out of training's loss. NULL: examples are no lines. */
+    int (*line)(const data_spec *spec, const char *split, uint64_t seed, uint64_t index);
     /* Write what is known before training, and return how many. NULL: chance and in_context; none. */
     int (*levels)(const data_spec *spec, data_split split, data_level out[DATA_MAXLEVELS]);
     int (*facts)(const data_spec *spec, data_fact out[DATA_MAXFACTS]);
@@ -186,6 +190,9 @@ int data_facts(const data_spec *s, data_fact out[DATA_MAXFACTS]);
 
 /* The same for any task; -1 if there is no way to tell. */
 int data_right_entries(const data_spec *s, const data_example *e, int readout, int t);
+
+/* How many lines a text has, as a task that reads lines counts them: empty ones and comments, too. */
+int data_lines(const char *text, size_t n);
 
 /* How often `id` stands in x[0..n-1]. */
 static inline int data_count(const int *x, int n, int id) {

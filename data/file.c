@@ -13,7 +13,7 @@
 
 typedef struct {
     char data[DATA_TEXT_SIZE], valid[DATA_TEXT_SIZE], test[DATA_TEXT_SIZE];
-    char checksum[DATA_CHECKSUM], roles[64];
+    char checksum[DATA_CHECKSUM], roles[64], without[128];
     double share;
 } options;
 
@@ -26,6 +26,8 @@ static const data_option table[] = {
               "part of --data for each of these two"),
     DATA_TEXT(options, roles, "roles", "", "key=..,value=..",
               "which features are keys and values, and perhaps query=..: word, feature1, ..."),
+    DATA_TEXT(options, without, "without", "", "LINES",
+              "lines of --data that are left out of the loss when they are drawn: 17,40-49"),
     DATA_TEXT(options, checksum, "data-checksum", "", "HEX",
               "of all these files; another one is refused; empty: any"),
     DATA_END,
@@ -35,7 +37,8 @@ typedef struct {
     data_own own;
     tensor_arena *arena;  // holds this struct
     data_corpus corpus;
-    bool *keys;  // [words] NULL: there are no roles
+    bool *keys;     // [words] NULL: there are no roles
+    bool *without;  // [lines + 1] NULL: none is left out
     char feature[DATA_CORPUS_STREAMS][16], answer[DATA_MAXREADOUTS][16];  // names
 } file;
 
@@ -137,6 +140,36 @@ static void describe(data_spec *s, file *f) {
                            : "its words have no features that could be keys and values (--roles)";
 }
 
+/* A line's number at *text, which moves behind it; 0: there is none. */
+static long take_line_number(const char **text) {
+    long n = 0;
+    while (**text >= '0' && **text <= '9' && n < 1000000000) n = 10 * n + (*(*text)++ - '0');
+    return n;
+}
+
+/* "17,40-49": marks these lines. */
+static bool leave_out(file *f, const char *list, char *error, size_t size) {
+    const long lines = f->corpus.lines;
+    if (!*list) return true;
+    f->without = tensor_arena_take(f->arena, (size_t)lines + 1, 1);
+    if (!f->without) return snprintf(error, size, "out of memory"), false;
+    for (const char *at = list;; at++) {
+        const long first = take_line_number(&at);
+        if (*at == '-') at++;
+        const long last = at > list && at[-1] == '-' ? take_line_number(&at) : first;
+        if (first < 1 || last < first || (*at && *at != ','))
+            return snprintf(error, size,
+                            "file: --without '%.60s' is not lines as in 17,40-49, from 1 on", list),
+                   false;
+        if (last > lines)
+            return snprintf(error, size, "file: --without: there is no line %ld, the file has %ld",
+                            last, lines),
+                   false;
+        for (long k = first; k <= last; k++) f->without[k] = true;
+        if (!*at) return true;
+    }
+}
+
 static bool configure(data_spec *s, char *error, size_t size) {
     options *o = (options *)(void *)s->options.byte;
     if (!*o->data)
@@ -156,7 +189,9 @@ static bool configure(data_spec *s, char *error, size_t size) {
         if (!f->keys) return release(&f->own), snprintf(error, size, "out of memory"), false;
         find_keys(&f->corpus, f->keys);
     }
+    if (!leave_out(f, o->without, error, size)) return release(&f->own), false;
     describe(s, f);
+    s->leaves_out = f->without != NULL;
     s->own = &f->own;
     return true;
 }
@@ -165,11 +200,20 @@ static const data_corpus *corpus_of(const data_spec *s) {
     return &((const file *)(const void *)s->own)->corpus;
 }
 
+static int pick(const data_spec *s, const char *name, uint64_t seed, uint64_t index) {
+    const data_split split = data_split_of(name);
+    return data_corpus_pick(corpus_of(s), split == DATA_SPLITS ? DATA_TEST : split, seed, index);
+}
+
+static int line(const data_spec *s, const char *split, uint64_t seed, uint64_t index) {
+    const bool *without = ((const file *)(const void *)s->own)->without;
+    const int n = corpus_of(s)->line[pick(s, split, seed, index)];
+    return without && without[n] ? -n : n;
+}
+
 static void example(const data_spec *s, rng *r, const data_example *out) {
     const data_corpus *c = corpus_of(s);
-    const data_split split = data_split_of(out->split);
-    const int e =
-        data_corpus_pick(c, split == DATA_SPLITS ? DATA_TEST : split, out->seed, out->index);
+    const int e = pick(s, out->split, out->seed, out->index);
     (void)r;
     *out->length[DATA_SEQUENCE] = (int)(c->begin[e + 1] - c->begin[e]);
     for (size_t t = 0; t < c->begin[e + 1] - c->begin[e]; t++)
@@ -229,6 +273,7 @@ const data_task data_task_file = {
     .options = table,
     .configure = configure,
     .example = example,
+    .line = line,
     .levels = levels,
     .facts = facts,
 };

@@ -36,9 +36,11 @@ sizes task=mqar layers=3 d_model=16 pairs=4
 pointer task=pointer d_model=16
 capacity task=pairs d_model=4 embed_init=unit scale=none
 capacity_linear task=pairs d_model=8
+lines task=file data=it.txt d_model=16 layers=1
 ledger task=pairs d_model=16
 attribution task=induction d_model=16
 END
+cp "$root/examples/it.txt" . || exit 1
 
 # Options as JSON members, and as those of `qkv train`.
 members() { for o; do echo "$o"; done | sed 's/^/"/; s/=/": /; s/: \([a-z].*\)/: "\1"/; s/$/,/'; }

@@ -84,4 +84,10 @@ END
     done
 }
 
-suite the_module_gives_the_same_logits a_checkpoint_written_anew_is_read what_does_not_fit_is_named
+leaving_a_line_out_is_a_weight_of_zero() {
+    python3 -c 'import torch, numpy' 2>/dev/null || { cannot 'no python3 with torch and numpy'; return; }
+    mkdir leave && cd leave && python3 "$root/tests/referee/leave_out.py" "$QKV"
+}
+
+suite leaving_a_line_out_is_a_weight_of_zero the_module_gives_the_same_logits \
+    a_checkpoint_written_anew_is_read what_does_not_fit_is_named

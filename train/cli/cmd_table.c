@@ -34,7 +34,7 @@ static const cli_option options[] = {
     CLI_TEXT(
         request, show, "show", "NAMES",
         "what: a measure (its mean and deviation), accuracy>=0.95 (the share of trainings, and "
-        "its 95 % interval), or learned, which is that",
+        "its 95 % interval), or learned, which is that; loss:12 is that of line 12 (--without)",
         .def = "accuracy,learned,steps99"),
     CLI_TEXT(request, where, "where", "TEXT",
              "only rows for which this is true: \"optimizer=adam lr<=0.01\""),
@@ -77,6 +77,10 @@ static int add_shown(request *r, const char *text) {
     char error[QKV_IO_ERROR], name[80];
     const char *sign = strstr(text, ">=") ? strstr(text, ">=") : strstr(text, "<=");
     if (strcmp(text, "learned") == 0) return add_shown(r, "accuracy>=0.95");
+    if (strncmp(text, "loss:", 5) == 0) {  // of one line of a file, as the probe calls it
+        snprintf(name, sizeof name, "lines.%s", text + 5);
+        return add_shown(r, name);
+    }
     if (r->n_shown == MOST)
         return cli_error(CLI_USAGE, "table", "--show: more than %d names", MOST);
     snprintf(name, sizeof name, "%.*s", (int)(sign ? (size_t)(sign - text) : strlen(text)), text);

@@ -120,9 +120,9 @@ static int make_config(const request *r, const char *json, size_t n, const char 
                        qkv_config *c, data_spec *spec) {
     char error[QKV_IO_ERROR];
     // a run --from another is not itself from where that one was
-    qkv_config_setting given[CLI_MAXOPTIONS + 3] = {
-        {"from", ""}, {"from-checksum", ""}, {"moments", NULL}};
-    int anew = r->from != NULL ? 3 : 0;
+    qkv_config_setting given[CLI_MAXOPTIONS + 4] = {
+        {"from", ""}, {"from-checksum", ""}, {"moments", NULL}, {"swap-matrix", ""}};
+    int anew = r->from != NULL ? 4 : 0;
     memcpy(given + anew, r->settings.given, (size_t)r->settings.n_given * sizeof *given);
     qkv_config_parts parts = {.plugin = r->settings.plugin,
                               .json = json,

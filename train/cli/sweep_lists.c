@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/config/plugin.h"
+#include "train/io/number.h"
+
 static int out_of_memory(void) { return cli_error(CLI_FAILED, "sweep", "out of memory"); }
 
 /* "--task a,b" and "--task=a,b" with the first task alone: its options are those that are listed. A copy, or
@@ -99,6 +102,45 @@ static int choose_task(const cli_settings *s, qkv_config *c) {
     return CLI_OK;
 }
 
+/* How many lines the file has that is given. */
+static int count_lines(const cli_settings *s, long *n) {
+    char error[QKV_IO_ERROR];
+    const char *path = NULL;
+    void *text = NULL;
+    size_t bytes;
+    for (int i = 0; i < s->n_given; i++)
+        if (strcmp(s->given[i].name, "data") == 0) path = s->given[i].value;
+    if (!path) return cli_error(CLI_USAGE, "sweep", "--without: ..n needs --data FILE");
+    const qkv_io_status status =
+        qkv_io_read_file(&cli_files, NULL, path, (size_t)1 << 30, &text, &bytes, error);
+    if (status != QKV_IO_OK) return cli_error(cli_code(status), "sweep", "%s", error);
+    *n = data_lines(text, bytes);
+    tensor_malloc.release(NULL, text);
+    return CLI_OK;
+}
+
+/* --without: "1..20", or "1..n" to the last line of the file, leaves out one line after the other; another
+ * text is one value. */
+static int add_lines(const cli_settings *s, const char *text, json_t *list) {
+    char first[24];
+    const char *dots = strstr(text, "..");
+    long from, to;
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(text, "."), text);
+    const bool to_end = dots && strcmp(dots, "..n") == 0;
+    if (!dots) return json_array_append_new(list, json_string(text)) ? out_of_memory() : CLI_OK;
+    if (to_end) {
+        const int code = count_lines(s, &to);
+        if (code != CLI_OK) return code;
+    }
+    if (!qkv_io_parse_int(first, &from) || (!to_end && !qkv_io_parse_int(dots + 2, &to)) ||
+        from < 1 || to < from || to - from >= QKV_STUDY_CELLS)
+        return cli_error(CLI_USAGE, "sweep",
+                         "--without: '%s' is no range of lines, as 1..20 or 1..n", text);
+    for (; from <= to; from++)
+        if (json_array_append_new(list, json_sprintf("%ld", from))) return out_of_memory();
+    return CLI_OK;
+}
+
 /* {"lr": [0.1, 0.01], ...} of all that was given, in order. */
 static int list_values(const cli_settings *s, const qkv_config *c, json_t *lists) {
     char error[QKV_IO_ERROR];
@@ -112,8 +154,11 @@ static int list_values(const cli_settings *s, const qkv_config *c, json_t *lists
         json_t *list = json_object_get(lists, o->field);
         if (!list) json_object_set_new(lists, o->field, list = json_array());
         const bool flag = o->kind == DATA_KIND_FLAG;
-        if (!qkv_study_grid_add(list, o, flag ? NULL : s->given[i].value,
-                                strncmp(name, "no-", 3) != 0, error))
+        if (strcmp(o->field, "without") == 0) {
+            const int code = add_lines(s, s->given[i].value, list);
+            if (code != CLI_OK) return code;
+        } else if (!qkv_study_grid_add(list, o, flag ? NULL : s->given[i].value,
+                                       strncmp(name, "no-", 3) != 0, error))
             return cli_error(CLI_USAGE, "sweep", "--%s: %s", name, error);
     }
     return CLI_OK;
@@ -155,6 +200,16 @@ static int pair(json_t *lists, const char *names, json_t *grid) {
     return json_object_set_new(grid, key, rows) == 0 ? CLI_OK : out_of_memory();
 }
 
+/* What is measured, too; where lines are left out in turn, what that does to each. */
+static json_t *probes_of(const cli_sweep_lists *l, json_t *grid) {
+    json_t *probes = l->probes ? json_copy(l->probes) : json_array(), *list;
+    const char *field;
+    bool lines = false;
+    json_object_foreach(grid, field, list) lines = lines || strstr(field, "without");
+    if (lines) json_array_append_new(probes, json_string("lines"));
+    return probes;
+}
+
 static int divide(json_t *lists, const cli_sweep_lists *l, json_t *base, json_t *grid) {
     const char *field;
     json_t *list;
@@ -186,6 +241,6 @@ int cli_sweep_define(const cli_sweep_lists *l, const cli_settings *s, json_t **d
     *definition = json_object();
     json_object_set_new(*definition, "base", base);
     json_object_set_new(*definition, "grid", grid);
-    json_object_set_new(*definition, "probes", l->probes ? json_incref(l->probes) : json_array());
+    json_object_set_new(*definition, "probes", probes_of(l, grid));
     return CLI_OK;
 }

@@ -63,9 +63,12 @@ static bool option_holds(const qkv_config *c, const char *option, const char *ne
     const data_option *o = qkv_config_option_find(c, field);
     if (!o) return qkv_io_fail(error, "--%s needs '%s', which is no option", option, field);
     qkv_config_get(c, o, value, sizeof value);
-    if (words ? is_one_of(value, words + 1) : qkv_config_number(c, o) != 0) return true;
+    if (words                       ? is_one_of(value, words + 1)
+        : o->kind == DATA_KIND_TEXT ? *value != '\0'
+                                    : qkv_config_number(c, o) != 0)
+        return true;
     return qkv_io_fail(error, "--%s belongs to --%s%s%s, which is %s here", option, o->option,
-                       words ? " " : "", words ? words + 1 : "", value);
+                       words ? " " : "", words ? words + 1 : "", *value ? value : "not given");
 }
 
 static bool holds(const qkv_config *c, const data_spec *s, const data_option *of, const char *need,

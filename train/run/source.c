@@ -84,6 +84,62 @@ static qkv_io_status take_over(const char *name, const qkv_run_layout *from,
     return QKV_IO_OK;
 }
 
+/* "wq" is every layer's, too. */
+static bool is_named(const char *name, const char *pattern) {
+    char ending[QKV_CONFIG_TEXT_SIZE + 2];
+    snprintf(ending, sizeof ending, "*.%s", pattern);
+    return ag_matches(pattern, name) || ag_matches(ending, name);
+}
+
+/* Copies the parameters of that name; the moments stay. */
+static bool copy_named(ag_params *to, ag_params *from, const char *pattern, char *why) {
+    bool any = false;
+    for (int i = 0; i < ag_params_count(to); i++) {
+        ag_param_entry *p = ag_params_at(to, i);
+        if (!is_named(p->name, pattern)) continue;
+        const ag_param_entry *other = ag_params_find(from, p->name);
+        if (!other || !tensor_same_shape(other->val.shape, p->val.shape))
+            return qkv_io_fail(why, "its '%.100s' %s", p->name,
+                               other ? "has another shape" : "is not there");
+        memcpy(p->val.x, other->val.x, p->val.n * sizeof *p->val.x);
+        any = true;
+    }
+    return any || qkv_io_fail(why, "no parameter is called '%.100s'", pattern);
+}
+
+/* --swap-matrix: parameters of yet other runs. */
+static qkv_io_status swap_matrices(const qkv_io *io, qkv_trainer *t, int threads, char *error) {
+    const qkv_config *c = qkv_trainer_config(t);
+    const char *rest = c->swap_matrix;
+    char why[QKV_IO_ERROR], dir[QKV_IO_PATH], note[QKV_IO_ERROR];
+    qkv_config_part part;
+    qkv_io_status status = QKV_IO_OK;
+    while (qkv_config_next_part(&rest, &part, why)) {
+        size_t length;
+        qkv_run_progress progress;
+        if (!part.value || !*part.value || part.from >= 0)
+            return qkv_io_fail(error, "--swap-matrix: '%.100s' is not NAME=RUN or NAME=RUN@STEP",
+                               part.name),
+                   QKV_IO_USAGE;
+        const int at = qkv_config_from_step(part.value, &length);
+        qkv_run_opening o = {.dir = dir,
+                             .plugin = c->plugin,
+                             .threads = threads,
+                             .at = part.value[length] ? at : QKV_RUN_NEWEST};
+        snprintf(dir, sizeof dir, "%.*s", (int)length, part.value);
+        qkv_trainer *other = qkv_run_open_at(io, &o, &progress, &status, note);
+        if (!other) return qkv_io_fail(error, "--swap-matrix: %.400s", note), status;
+        const bool ok =
+            copy_named(qkv_trainer_params(t), qkv_trainer_params(other), part.name, why);
+        qkv_trainer_free(other);
+        if (!ok)
+            return qkv_io_fail(error, "--swap-matrix %.100s=%.100s: %.300s", part.name, part.value,
+                               why),
+                   QKV_IO_USAGE;
+    }
+    return !*why ? QKV_IO_OK : (qkv_io_fail(error, "--swap-matrix: %.400s", why), QKV_IO_USAGE);
+}
+
 /* The state of another run. */
 static qkv_io_status from_run(const qkv_io *io, qkv_trainer *t, int threads, int *step,
                               char *error) {
@@ -150,6 +206,8 @@ qkv_io_status qkv_run_begin_from(const qkv_io *io, qkv_trainer *t, int threads,
     *error = '\0';
     qkv_io_status s = qkv_config_from_is_file(c->from) ? qkv_run_load_weights(io, t, c->from, error)
                                                        : from_run(io, t, threads, &step, error);
+    snprintf(note, sizeof note, "%s", error);
+    if (s == QKV_IO_OK && *c->swap_matrix) s = swap_matrices(io, t, threads, error);
     if (s != QKV_IO_OK) return s;
     if (c->steps <= step)
         return qkv_io_fail(error, "--from begins at step %d: --steps %d is no more than that", step,
@@ -159,7 +217,6 @@ qkv_io_status qkv_run_begin_from(const qkv_io *io, qkv_trainer *t, int threads,
     if (bad)
         return qkv_io_fail(error, "--from: the parameter '%.100s' is not finite", bad->name),
                QKV_IO_DIVERGED;
-    snprintf(note, sizeof note, "%s", error);
     s = note_source(t, step, error);
     if (s == QKV_IO_OK) snprintf(error, QKV_IO_ERROR, "%s", note);
     *progress = qkv_run_progress_start();

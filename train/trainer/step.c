@@ -15,13 +15,25 @@ static int lanes_in_use(const qkv_trainer *t) {  // the others are empty
     return t->config.lanes < t->micro_batches ? t->config.lanes : t->micro_batches;
 }
 
+/* What is left out of training asks for nothing: it weighs 0 in the loss, and all else stays. */
+static void leave_out(qkv_trainer *t, qkv_trainer_worker *w, uint64_t first, int count) {
+    const data_spec *s = &t->spec;
+    const int T = s->side[DATA_SEQUENCE].T;
+    for (int b = 0; b < count; b++)
+        if (s->task->line(s, "train", (uint64_t)t->config.seed, first + (uint64_t)b) < 0)
+            for (int r = 0; r < s->n_readouts; r++)
+                for (int i = b * T; i < (b + 1) * T; i++) w->data.rows.target[r][i] = -1;
+    qkv_trainer_reload(t, w);
+}
+
 /* Loads one micro-batch of a step's training batch and runs it forwards and backwards. False on a
  * graph's error. */
 static bool run_micro_batch(qkv_trainer *t, qkv_trainer_worker *w, int step, int micro_batch) {
     int batch = t->config.batch, first = micro_batch * t->micro_batch,
         count = batch - first < t->micro_batch ? batch - first : t->micro_batch;
-    qkv_trainer_load(t, w, "train", (uint64_t)step * (uint64_t)batch + (uint64_t)first, count,
-                     batch);
+    const uint64_t at = (uint64_t)step * (uint64_t)batch + (uint64_t)first;
+    qkv_trainer_load(t, w, "train", at, count, batch);
+    if (t->spec.leaves_out) leave_out(t, w, at, count);
     ag_set_run(w->graph, (ag_run){.seed = (uint64_t)t->config.seed,
                                   .step = (uint64_t)step,
                                   .micro_batch = (uint64_t)micro_batch,
