@@ -252,6 +252,18 @@ a_full_disk_loses_nothing() {
         ran 0 sweep filled --keep-runs && [ "$(ls filled/runs/*/config.json | wc -l)" -eq 2 ]
 }
 
+# Two files differ in their checksums, too, which are no option that would be unequal between them.
+files_are_compared() {
+    awk 'BEGIN { for (i = 0; i < 40; i++) print "w" i % 7 " cup w" i % 5 " box cup? => w" i % 7 }' >one.txt
+    sed 's/cup/jug/g' one.txt >two.txt
+    ran 0 sweep --task file --data one.txt --data two.txt --seed 1,2 $few --out by --keep-runs --quiet ||
+        return 1
+    for folder in by by/runs; do
+        ran 0 table $folder --compare data --show loss --json && python 'assert o["loss_pairs"] == 2, o' ||
+            return 1
+    done
+}
+
 pandas_reads_the_table() {
     undisturbed || return 1
     needs python3 || return
@@ -274,5 +286,5 @@ suite every_combination_is_a_row a_cell_is_a_run a_longer_list_adds_cells \
     a_part_that_is_not_there_is_refused slurm_trains_parts_and_merges_them slurm_submits_what_is_left \
     kept_runs_are_those_of_single_cells a_failed_cell_is_a_row \
     a_plan_trains_nothing nonsense_is_refused_before_training somebody_elses_folder_is_refused \
-        a_full_disk_loses_nothing \
+        a_full_disk_loses_nothing files_are_compared \
     pandas_reads_the_table R_reads_the_table

@@ -148,7 +148,7 @@ static int list_values(const cli_settings *s, const qkv_config *c, json_t *lists
         const char *name = s->given[i].name;
         const data_option *o = option_of(c, name);
         if (!o) return cli_error(CLI_USAGE, "sweep", "--%s: there is no such option", name);
-        if (data_choice_index("from|from_checksum|moments|data_checksum", o->field) >= 0)
+        if (data_choice_index("from|from_checksum|moments", o->field) >= 0)
             return cli_error(CLI_USAGE, "sweep",
                              "--%s: the cells of a sweep begin at the start, not from a run", name);
         json_t *list = json_object_get(lists, o->field);

@@ -33,7 +33,8 @@ static void add_name(names *l, const char *name) {
 }
 
 static bool is_option_column(const char *field) {
-    return strcmp(field, "seed") != 0 && strcmp(field, "data_checksum") != 0;
+    return strcmp(field, "seed") != 0 &&
+           strcmp(field, "checksum") != 0;  // that of a file goes with its name
 }
 
 static void list_columns(const qkv_study *s, const qkv_study_cell *cells, int n,

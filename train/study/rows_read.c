@@ -106,7 +106,7 @@ static qkv_io_status read_run(const qkv_io *io, tensor_arena *arena, const char 
         return qkv_io_fail(error, "'%.200s/config.json' is no configuration", dir), QKV_IO_DAMAGED;
     }
     json_object_foreach(o, key, value) {
-        if (!qkv_config_is_remark(key) && strcmp(key, "seed") != 0)
+        if (!qkv_config_is_remark(key) && strcmp(key, "seed") != 0 && strcmp(key, "checksum") != 0)
             json_object_set(options, key, value);
     }
     json_object_set(options, "seed", json_object_get(o, "seed"));
