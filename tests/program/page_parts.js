@@ -5,9 +5,10 @@
 const assert = require("assert/strict"), fs = require("fs"), vm = require("vm");
 const folder = process.argv[2], seed = Number(process.argv[3] || 1);
 
-const PARTS =
-    ["strings", "draw", "text", "size", "address", "state", "rpc", "rows", "narrate", "curves",
-    "table"];
+const PARTS = [
+    "strings", "draw", "text", "size", "address", "state", "rpc", "rows", "narrate", "curves",
+    "table"
+];
 const NAMES = [
     "qkvStrings", "qkvDraw", "qkvText", "qkvSize", "qkvAddress", "qkvState", "qkvRpc", "qkvFault",
     "qkvNarrate", "qkvCurves", "qkvTable"
