@@ -109,6 +109,7 @@ const qkvPage = (root) => {
         page.own.show(page.run);
         page.course.retell();
         page.pair.retell();
+        page.sweep.retell();
         for (const panel of page.panels)
             if (panel.retell) panel.retell(page.run);
         page.session.foot();

@@ -2,43 +2,15 @@
 "use strict";
 
 const qkvSweep = (page) => {
-    const WORDS = {
-        title: (name) => "Sweep " + name,
-        cells: (n, all) => n + (n === all ? "" : " of " + all) + " cells",
-        across: "across",
-        down: "down",
-        colour: "colour",
-        only: (option) => "only " + option,
-        every: "all",
-        none: "–",
-        hint:
-            "Click a cell: its model is trained here, and what it reaches is shown beside the table's numbers.",
-        bits:
-            "With ARCH=portable the sweep has the bits of this page. Otherwise the model is trained anew, and the last digits may differ.",
-        mean: (n) => (n > 1 ? ", mean of " + n + " cells" : ""),
-        failed: (cell, why) => "Cell " + cell + " failed: " + why,
-        missing: "no number",
-        nothing: "no cell here",
-        place: (n) => n + " cells are here. Train another one:",
-        training: (cell) => "Cell " + cell + " is being trained here …",
-        refused: (cell, why) => "Cell " + cell + " cannot be trained here: " + why,
-        stopped: (cell) => "The training of cell " + cell + " was stopped.",
-        same: (cell) => "Cell " + cell + ", trained here: the table's numbers, digit by digit.",
-        differs: (cell) => "Cell " + cell +
-            ", trained anew: last digits differ from the table's, whose program was built otherwise than with ARCH=portable.",
-        measure: "measure",
-        here: "trained here",
-        table: "in the table"
-    };
     const EXAMPLES = 2048;  // test examples of a cell, as a sweep measures it
-    const {make, setText} = qkvText, {by} = page;
-    let brought = null, table = null, drawn = null, now = null, at = null, turn = 0;
+    const {make, setText} = qkvText, {by} = page, {t, said, list} = qkvStrings;
+    let brought = null, table = null, drawn = null, now = null, at = null, turn = 0, again = null;
     const chosen = {across: "", down: "", show: "", where: {}};
     const parts = {};
 
     /* ---- choosing ---- */
 
-    function select(label, values, value, changed, words = (v) => v || WORDS.none) {
+    function select(label, values, value, changed, none = "–") {
         const box = make(
             "select", {
                 onchange: (e) => {
@@ -46,9 +18,9 @@ const qkvSweep = (page) => {
                     draw();
                 }
             },
-            ...values.map((v) => make("option", {value: v, text: words(v)})));
+            ...values.map((v) => make("option", {value: v, text: v || none})));
         box.value = value;
-        return make("label", {class: "field", text: label + " "}, box);
+        return make("label", {class: "field", ...label}, box);
     }
 
     /* The options that are on no axis can be held at one value. */
@@ -59,19 +31,21 @@ const qkvSweep = (page) => {
             if (!free.includes(o)) delete chosen.where[o];
         parts.filters.replaceChildren(...free.map(
             (o) => select(
-                WORDS.only(o), ["", ...qkvTable.values(table.rows, o)],
+                {text: t("sweep.only", {option: o}) + " "}, ["", ...qkvTable.values(table.rows, o)],
                 chosen.where[o] || "", (v) => {
                     chosen.where[o] = v;
-                }, (v) => v || WORDS.every)));
+                }, t("sweep.every"))));
     }
     function axis(name) {
-        return select(WORDS[name], ["", ...qkvTable.varying(table)], chosen[name], (v) => {
-            chosen[name] = v;
-            filters();
-        });
+        return select(
+            {"data-t": "sweep." + name}, ["", ...qkvTable.varying(table)], chosen[name], (v) => {
+                chosen[name] = v;
+                filters();
+            });
     }
 
     function build() {
+        parts.title = make("span");
         parts.filters = make("span", {class: "choose"});
         parts.count = make("small");
         parts.canvas = make("canvas", {id: "sweep-map", tabindex: "0", role: "img"});
@@ -81,23 +55,30 @@ const qkvSweep = (page) => {
         chosen.across = chosen.across || "";
         chosen.show = table.measures.includes("accuracy") ? "accuracy" : table.measures[0];
         by("sweep").replaceChildren(
-            make(
-                "div", {class: "head"},
-                make("h2", {text: WORDS.title(brought.name) + " "}, parts.count)),
+            make("div", {class: "head"}, make("h2", {}, parts.title, " ", parts.count)),
             make(
                 "div", {class: "choose"}, axis("across"), axis("down"),
                 select(
-                    WORDS.colour, table.measures, chosen.show,
+                    {"data-t": "sweep.colour"}, table.measures, chosen.show,
                     (v) => {
                         chosen.show = v;
                     }),
                 parts.filters),
             parts.canvas, parts.note, parts.result);
-        by("sweep").setAttribute("aria-label", WORDS.title(brought.name));
         by("sweep").hidden = false;
-        filters();
         listen();
+        retell();
+    }
+    /* All that is computed of words. */
+    function retell() {
+        if (!brought) return;
+        const title = t("sweep.title", {name: brought.name});
+        document.title = t("title.run", {name: brought.name});
+        setText(parts.title, title);
+        by("sweep").setAttribute("aria-label", title);
+        filters();
         draw();
+        if (again) again();
     }
 
     /* ---- the map ---- */
@@ -129,27 +110,30 @@ const qkvSweep = (page) => {
         const height = Math.min(620, cell * m.rows + 36);
         drawn = qkvDraw.map(g, m, {x: 0, y: 1, w: Math.min(width, cell * m.cols + 100), h: height});
         at = null;
-        setText(parts.count, WORDS.cells(now.n, table.rows.length));
-        setText(parts.note, WORDS.hint);
+        const n = now.n, all = table.rows.length;
+        setText(parts.count, t(n === all ? "sweep.cells" : "sweep.cells.some", {n, all}));
+        setText(parts.note, t("sweep.hint"));
         parts.canvas.setAttribute(
-            "aria-label", [chosen.show, chosen.down, chosen.across].filter((s) => s).join(", "));
+            "aria-label", list([chosen.show, chosen.down, chosen.across].filter((s) => s)));
     }
 
     /* "lr 0.1, d_k 4: accuracy 0.98" */
     function words({row, col}) {
         const i = row * now.cols.length + col, here = now.at[i], value = now.mean[i];
-        const where = [[chosen.across, now.cols[col]], [chosen.down, now.rows[row]]]
-                          .filter(([option]) => option)
-                          .map((pair) => pair.join(" "))
-                          .join(", ");
-        const failed = here.find((r) => r.failed);
-        const what = !here.length ? WORDS.nothing :
-            !Number.isNaN(value)  ? chosen.show + " " + value.toPrecision(4) +
-                WORDS.mean(here.filter((r) => !Number.isNaN(r.got[chosen.show])).length) :
-            failed ? WORDS.failed(failed.cell, failed.failed) :
-                     WORDS.missing;
-        return where + ": " + what;
+        const where = list([[chosen.across, now.cols[col]], [chosen.down, now.rows[row]]]
+                               .filter(([option]) => option)
+                               .map((pair) => pair.join(" ")));
+        const failed = here.find((r) => r.failed),
+              measured = chosen.show + " " + value.toPrecision(4),
+              n = here.filter((r) => !Number.isNaN(r.got[chosen.show])).length;
+        const what = !here.length ? t("sweep.nothing") :
+            n > 1                 ? t("sweep.mean", {measured, n}) :
+            n                     ? measured :
+            failed                ? why("sweep.failed", failed, failed.failed) :
+                                    t("sweep.missing");
+        return t("named", {name: where, what});
     }
+    const why = (key, row, english) => t(key, {cell: row.cell, why: said(english)});
 
     function point(e) {
         const box = parts.canvas.getBoundingClientRect();
@@ -177,7 +161,7 @@ const qkvSweep = (page) => {
     function listen() {
         parts.canvas.addEventListener("pointermove", (e) => {
             const hit = point(e);
-            setText(parts.note, hit ? words(hit) : WORDS.hint);
+            setText(parts.note, hit ? words(hit) : t("sweep.hint"));
         });
         parts.canvas.addEventListener("click", (e) => choose(point(e)));
         parts.canvas.addEventListener("keydown", key);
@@ -190,13 +174,15 @@ const qkvSweep = (page) => {
                                                   .filter(([, value]) => value !== "")
                                                   .map(([o, v]) => [o.replace(/_/g, "-"), v]));
 
-    function say(text, numbers, row, here) {
+    function say([text, ...numbers], row, here) {
         const other = here.filter((r) => r !== row).slice(0, 200), own = Object.entries(row.of);
         const differs = (r) =>
-            own.filter(([o, v]) => r.of[o] !== v).map(([o]) => o + " " + r.of[o]).join(", ");
+            list(own.filter(([o, v]) => r.of[o] !== v).map(([o]) => o + " " + r.of[o]));
         parts.result.replaceChildren(
             make("p", {text}), ...numbers,
-            ...(other.length ? [make("p", {class: "note", text: WORDS.place(here.length)})] : []),
+            ...(other.length ?
+                    [make("p", {class: "note", text: t("sweep.place", {n: here.length})})] :
+                    []),
             make(
                 "div", {class: "cells"},
                 ...other.map(
@@ -204,18 +190,25 @@ const qkvSweep = (page) => {
     }
 
     async function train(row, here) {
-        const mine = ++turn, {state} = page;
-        const told = (text, ...numbers) => mine === turn && say(text, numbers, row, here);
-        if (row.failed) return told(WORDS.failed(row.cell, row.failed));
-        told(WORDS.training(row.cell), make("p", {class: "note", text: WORDS.bits}));
+        const mine = ++turn, {state} = page, {cell} = row;
+        /* What is told, a function: in another language it is told again. */
+        const told = (tell) => {
+            if (mine !== turn) return;
+            again = () => say(tell(), row, here);
+            again();
+        };
+        if (row.failed) return told(() => [why("sweep.failed", row, row.failed)]);
+        told(
+            () => [t("sweep.training", {cell}), make("p", {class: "note", text: t("sweep.bits")})]);
         page.own.bring(brought.files);
         const wrong = await page.session.start(given(row)), {run} = page;
         if (mine !== turn) return;
-        if (wrong) return told(WORDS.refused(row.cell, wrong));
+        if (wrong) return told(() => [why("sweep.refused", row, wrong)]);
         await page.player.request(run.steps);
         while (page.player.busy) await new Promise((done) => setTimeout(done, 30));
         if (mine !== turn) return;
-        if (run !== page.run || state.step !== run.steps) return told(WORDS.stopped(row.cell));
+        if (run !== page.run || state.step !== run.steps)
+            return told(() => [t("sweep.stopped", {cell})]);
         try {
             result(row, await page.call("test", {examples: EXAMPLES}), told);
         } catch (e) { page.refused(e); }
@@ -228,10 +221,11 @@ const qkvSweep = (page) => {
             make("tr", {}, ...cells.map((text, i) => make(i ? "td" : "th", {text: String(text)})));
         const same = both.every((m) => got[m] === row.got[m]);
         told(
-            same ? WORDS.same(row.cell) : WORDS.differs(row.cell),
-            make(
-                "table", {}, line(WORDS.measure, WORDS.table, WORDS.here),
-                ...both.map((m) => line(m, row.got[m], got[m]))));
+            () =>
+                [t(same ? "sweep.same" : "sweep.differs", {cell: row.cell}),
+                 make(
+                     "table", {}, line(t("effect.measure"), t("sweep.table"), t("sweep.here")),
+                     ...both.map((m) => line(m, row.got[m], got[m])))]);
     }
 
     /* What qkv view put in: a run goes on to who opens it, a sweep stays here. */
@@ -239,10 +233,9 @@ const qkvSweep = (page) => {
         if (!all || !all.sweep) return all;
         brought = all.sweep;
         table = qkvTable.read(brought.cells);
-        document.title = "qkv: " + brought.name;
         build();
         return null;
     }
 
-    return {taken};
+    return {taken, retell};
 };
