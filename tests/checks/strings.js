@@ -129,7 +129,8 @@ function cText(dirs) {
 const unsaid = (sentences, text) => sentences.filter((s) => {
     const pattern = s.replace(/[.*+?^$()|[\]\\]/g, "\\$&")
                         .replace(/\{\w+\}/g, "(?:--)?(?:%[-+ #.0-9]*[a-z]+)+");
-    return !new RegExp(s.includes("{") ? pattern : "\\b" + pattern.replace(/^(\W)/, "\\B$1"))
+    return !new RegExp(
+                s.includes("{") ? pattern : "\\b" + pattern.replace(/^(\W)/, "\\B$1") + "(?=[\"|])")
                 .test(text);
 });
 
@@ -160,8 +161,8 @@ const planted = [
     scan("", "x = \"撤销\";"), scanHtml("", "<button>Undo</button>"),
     scanHtml("", "<p title=\"Undo it\"></p>"), unused(["a.b"], ["t(\"a.c\")"], ""),
     unknown({}, ["t(\"a.b\", {n})"], ""),
-    unsaid(["no task {name}", "no task", "no run {n}"], "\"no task %.60s\" \"no run\""),
-    repeated("\"a\": 1,\n\"a\": 2")
+    unsaid(["no task {name}", "no run", "no run {n}"], "\"no task %.60s\" \"no run\""),
+    unsaid(["no task"], "\"no task %.60s\""), repeated("\"a\": 1,\n\"a\": 2")
 ];
 planted.forEach(
     (list, i) => list.length === 1 ||

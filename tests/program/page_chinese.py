@@ -3,7 +3,7 @@
 # What is written in Latin letters in Chinese, too: names of options, choices, tasks and files, keys, letters of the field.
 LEFT = '''
 const {run, table} = qkv, words = new Set(["qkv", "train", "English", "dy", "mix", "out", "tired", "hungry", "wide", "deep", "Softmax", "logit", "logits", "WebAssembly", "ARCH", "portable", "transformer", "recurrent", "positive-sum", "signed-sum", "Home", "End", "Enter",
-    "sqrt", "ln", "GQA", "MQA", "MLA", "QK", "OV", "NAME", "fan-in", "score", "tanh", "none", "UTF-8", "it", "animal", "street", "eval"]);
+    "sqrt", "ln", "GQA", "MQA", "MLA", "QK", "OV", "NAME", "RUN", "STEP", "runs", "fan-in", "score", "tanh", "none", "UTF-8", "it", "animal", "street", "eval"]);
 for (const o of run.table) [o.name, ...o.choices.split("|"), ...o.needs.split(/[ :=|]/)].forEach((w) => words.add(w));
 for (const t of table.tasks) words.add(t.name);
 for (const m of run.matrices) words.add(m);

@@ -71,6 +71,13 @@ def a_cell_is_trained_to_the_numbers_of_its_row(b):
     b.js(other + '[0].click()')
     said, shown = result(b)
     equals(rows['0.1', '8', '2'], shown)
+    b.click('lang')  # all is said again
+    for words in ('参数扫描 S', '24 格', '横轴', '只看 seed', '点击一格', '逐位相同', '这个位置有 2 格'):
+        assert words in b.text('sweep'), (words, b.text('sweep'))
+    assert result(b)[1] == shown and b.step() == 40 and b.js('return document.title') == 'qkv：S'
+    b.click('lang')
+    b.js('localStorage.clear()')
+    assert result(b) == (said, shown)
     point(b, '0.01', '5')  # says why, and trains nothing
     assert '2 heads do not divide the width 5' in b.text('sweep-result')
     b.quiet()
