@@ -130,11 +130,10 @@ const qkvPair = (page) => {
 
     function line() {
         by("pair").hidden = !run;
-        if (run) {
-            const [before, after] = t("pair.line", {name: "\n"}).split("\n");
-            by("pair-line")
-                .replaceChildren(before, make("b", {id: "pair-name", text: name}), after);
-        }
+        const [before, after] = t("pair.line", {name: "\n"}).split("\n");
+        setText(by("pair-before"), before);
+        setText(by("pair-name"), name);
+        setText(by("pair-after"), after);
         by("beside").open = false;
     }
     function value(option) {
