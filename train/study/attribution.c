@@ -76,7 +76,8 @@ static bool measure_pairs(qkv_trainer *t, tensor_arena *arena, tally *sum, char 
         if (!qkv_probe_replay(w)) return qkv_trainer_fail(t, error);
         add_weights(sum, &p);
     }
-    return sum->pairs > 0;  // else the error is that of the last pair
+    if (sum->pairs) *error = '\0';  // that of a pair that was left out
+    return sum->pairs > 0;
 }
 
 static void report(qkv_trainer *t, tally *sum, const char *sharpness, tensor_arena *arena,
