@@ -74,7 +74,8 @@ function scan(name, source) {
 }
 /* Text between tags, and attributes that are read out; noscript has no script that could fill it. */
 function scanHtml(name, source) {
-    const body = source.replace(/<(noscript|script|style|title)\b[^]*?<\/\1>|<!--[^]*?-->|^@lessons$/gm, "");
+    const body =
+        source.replace(/<(noscript|script|style|title)\b[^]*?<\/\1>|<!--[^]*?-->|^@lessons$/gm, "");
     const texts = [
         ...[...body.matchAll(/>([^<]*)</g)].map((m) => m[1]),
         ...[...body.matchAll(/\b(?:title|alt|placeholder|aria-label)="([^"]*)"/g)].map((m) => m[1])

@@ -140,7 +140,8 @@ static int write_csv(const char *path, const findings *all) {
     qkv_io_text_add(&text, "measure,value\n");
     for (int i = 0; i < all->found.n; i++) {
         qkv_io_text_label(&text, all->found.at[i].name);
-        qkv_io_text_next_number(&text, all->found.at[i].x);
+        qkv_io_text_add(&text, ",");
+        qkv_io_text_number(&text, all->found.at[i].x);
         qkv_io_text_add(&text, "\n");
     }
     if (text.failed) return cli_error(CLI_FAILED, "probe", "out of memory");

@@ -20,8 +20,10 @@ void cli_map_cell(cli_maps *m, int row, int col, double x, const char *row_label
     qkv_io_text_number(to, isnan(x) ? 0 : x);
     qkv_io_text_add(to, ",0,");
     qkv_io_text_label(to, row_label);
-    qkv_io_text_next_label(to, col_label);
-    qkv_io_text_next_label(to, title);
+    qkv_io_text_add(to, ",");
+    qkv_io_text_label(to, col_label);
+    qkv_io_text_add(to, ",");
+    qkv_io_text_label(to, title);
     qkv_io_text_add(to, "\n");
 }
 

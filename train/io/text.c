@@ -66,13 +66,3 @@ void qkv_io_text_label(qkv_io_text *t, const char *label) {
     }
     qkv_io_text_put(t, "\"", 1);
 }
-
-void qkv_io_text_next_number(qkv_io_text *t, double x) {
-    qkv_io_text_put(t, ",", 1);
-    qkv_io_text_number(t, x);
-}
-
-void qkv_io_text_next_label(qkv_io_text *t, const char *label) {
-    qkv_io_text_put(t, ",", 1);
-    qkv_io_text_label(t, label);
-}

@@ -33,10 +33,6 @@ void qkv_io_text_number(qkv_io_text *t, double x);
 /* A CSV field: in quotes, quotes doubled, control bytes as blanks. */
 void qkv_io_text_label(qkv_io_text *t, const char *label);
 
-/* The same after a comma. */
-void qkv_io_text_next_number(qkv_io_text *t, double x);
-void qkv_io_text_next_label(qkv_io_text *t, const char *label);
-
 #ifdef __cplusplus
 }
 #endif

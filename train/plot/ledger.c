@@ -113,10 +113,12 @@ static void add_rows(const book *b, int first, int end, double sum[GROUPS]) {
 static void put_row(const book *b, qkv_io_text *out, double step, double total,
                     const double sum[GROUPS], double divisor) {
     qkv_io_text_number(out, step);
-    qkv_io_text_next_number(out, total);
+    qkv_io_text_add(out, ",");
+    qkv_io_text_number(out, total);
     for (int g = 0; g < GROUPS; g++) {
         if (!b->there[g]) continue;
-        qkv_io_text_next_number(out, sum[g] / divisor);
+        qkv_io_text_add(out, ",");
+        qkv_io_text_number(out, sum[g] / divisor);
     }
     qkv_io_text_add(out, "\n");
 }

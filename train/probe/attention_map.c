@@ -85,7 +85,8 @@ static void add_cell(qkv_io_text *out, int row, int col, double x, bool target,
     qkv_io_text_number(out, x);
     qkv_io_text_add(out, ",%d,", target);
     qkv_io_text_label(out, row_name);
-    qkv_io_text_next_label(out, col_name);
+    qkv_io_text_put(out, ",", 1);
+    qkv_io_text_label(out, col_name);
 }
 
 /* What stands at position `col` of the store, whoever asks: at the position that asks without what

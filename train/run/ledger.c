@@ -151,11 +151,13 @@ qkv_io_status qkv_run_ledger_of(const qkv_io *io, const qkv_run_opening *o,
 /* ---- as a table ---- */
 
 static void put_name(qkv_io_text *t, const char *name) {
-    qkv_io_text_next_label(t, name);
+    qkv_io_text_add(t, ",");
+    qkv_io_text_label(t, name);
 }
 
 static void put_number(qkv_io_text *t, double x) {
-    qkv_io_text_next_number(t, x);
+    qkv_io_text_add(t, ",");
+    qkv_io_text_number(t, x);
 }
 
 bool qkv_run_ledger_write(const qkv_io *io, const qkv_run_ledger *l, const char *path,

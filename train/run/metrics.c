@@ -104,7 +104,8 @@ static void add_name(const char *prefix, const ag_param_entry *p, const real *x,
 
 static void add_norm(const char *prefix, const ag_param_entry *p, const real *x, qkv_io_text *out) {
     (void)prefix;
-    qkv_io_text_next_number(out, norm(x, p->val.n));
+    qkv_io_text_add(out, ",");
+    qkv_io_text_number(out, norm(x, p->val.n));
 }
 
 /* Is it a column of the run's metrics.csv, before or behind the norms? */
@@ -129,7 +130,8 @@ void qkv_run_metrics_row(qkv_trainer *t, const qkv_run_moment *m, qkv_io_text *o
         if (after) each_matrix(t, add_norm, out);
         for (const qkv_run_metric *k = qkv_run_metrics; k->of; k++) {
             if (!is_column(t, k, after)) continue;
-            qkv_io_text_next_number(out, k->of(m));
+            qkv_io_text_add(out, ",");
+            qkv_io_text_number(out, k->of(m));
             if (k->of == loss && isnan(k->of(m))) qkv_io_text_add(out, "nan");  // was measured
         }
     }

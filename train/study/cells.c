@@ -105,8 +105,10 @@ static void add_row(const qkv_study *s, const qkv_study_result *r, const char *o
     }
     qkv_io_text_put(out, options, strlen(options));
     qkv_io_text_add(out, ",%d", r->seed);
-    for (int k = 0; k < measures->n; k++)
-        qkv_io_text_next_number(out, qkv_probe_measure_get(&r->measures, measures->at[k]));
+    for (int k = 0; k < measures->n; k++) {
+        qkv_io_text_add(out, ",");
+        qkv_io_text_number(out, qkv_probe_measure_get(&r->measures, measures->at[k]));
+    }
     qkv_io_text_add(out, ",");
     if (r->error) qkv_io_text_label(out, r->error);
     qkv_io_text_add(out, "\n");

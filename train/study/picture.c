@@ -28,8 +28,10 @@ bool qkv_study_is_shown(const qkv_study *s, int variant) {
 
 static void add_title(const qkv_study *s, qkv_io_text *out) {
     const char *label = s->picture.label;
-    qkv_io_text_next_label(out, s->picture.title);
-    qkv_io_text_next_label(out, *label ? label : s->picture.shown[0].as);
+    qkv_io_text_add(out, ",");
+    qkv_io_text_label(out, s->picture.title);
+    qkv_io_text_add(out, ",");
+    qkv_io_text_label(out, *label ? label : s->picture.shown[0].as);
 }
 
 /* ---- bars: y,name,mean,sd,least,most,band_least,band_most,title,label[,axis] ---- */
@@ -48,7 +50,8 @@ static void band_of(const qkv_study *s, int variant, const char *measure, double
 
 static void add_heading(const qkv_study *s, double y, const char *name, qkv_io_text *out) {
     qkv_io_text_number(out, y);
-    qkv_io_text_next_label(out, name);
+    qkv_io_text_add(out, ",");
+    qkv_io_text_label(out, name);
     qkv_io_text_add(out, ",,,,,,,,%s\n", s->picture.log ? "," : "");
 }
 
@@ -65,9 +68,12 @@ static void add_bar(const qkv_study *s, const qkv_study_results *r, int variant,
     if (m.n && m.n < s->seeds)  // a mean over those that have it
         snprintf(full, sizeof full, "%.200s (%d of %d)", name, m.n, s->seeds);
     qkv_io_text_number(out, y);
-    qkv_io_text_next_label(out, full);
-    for (int i = 0; i < 6; i++)
-        qkv_io_text_next_number(out, i < 4 ? x[i] : i == 4 ? least : most);
+    qkv_io_text_add(out, ",");
+    qkv_io_text_label(out, full);
+    for (int i = 0; i < 6; i++) {
+        qkv_io_text_add(out, ",");
+        qkv_io_text_number(out, i < 4 ? x[i] : i == 4 ? least : most);
+    }
     add_title(s, out);
     qkv_io_text_add(out, "%s\n", s->picture.log ? ",log" : "");
 }
@@ -168,7 +174,8 @@ static void add_seeds(const qkv_study *s, const qkv_study_results *r, const curv
     for (int i = 0; i < s->seeds; i++) {
         const qkv_study_result *one =
             v < 0 ? NULL : qkv_study_results_find(r, v, s->first_seed + i);
-        qkv_io_text_next_number(out, one ? qkv_study_result_value(one, measure) : (double)NAN);
+        qkv_io_text_add(out, ",");
+        qkv_io_text_number(out, one ? qkv_study_result_value(one, measure) : (double)NAN);
     }
 }
 
@@ -247,7 +254,8 @@ static void add_lines(const qkv_study *s, const qkv_study_results *r, qkv_io_tex
     qkv_io_text_label(out, s->picture.x_label);
     qkv_io_text_add(out, ",title,label,curves");
     for (int i = 0; i < n; i++) {
-        qkv_io_text_next_label(out, curves[i].name);
+        qkv_io_text_add(out, ",");
+        qkv_io_text_label(out, curves[i].name);
         qkv_io_text_add(out, ",least,most");
     }
     for (int i = 0; i < n && s->picture.seeds; i++)
@@ -262,7 +270,8 @@ static void add_lines(const qkv_study *s, const qkv_study_results *r, qkv_io_tex
         qkv_io_text_add(out, ",%d", n);
         for (int i = 0; i < 3 * n; i++) {
             if (i % 3 == 0) point(s, r, &curves[i / 3], x, y);
-            qkv_io_text_next_number(out, y[i % 3]);
+            qkv_io_text_add(out, ",");
+            qkv_io_text_number(out, y[i % 3]);
         }
         for (int i = 0; i < n && s->picture.seeds; i++) add_seeds(s, r, &curves[i], x, out);
     }

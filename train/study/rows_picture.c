@@ -132,8 +132,10 @@ static void add_point(picture *p, const double x[5], const char *at_x, const cha
                       int series) {
     char name[200];
     qkv_io_text_add(p->out, "%d", 1 + panel * p->colour.n + series);
-    for (int k = 0; k < 5; k++)
-        qkv_io_text_next_number(p->out, x[k]);
+    for (int k = 0; k < 5; k++) {
+        qkv_io_text_add(p->out, ",");
+        qkv_io_text_number(p->out, x[k]);
+    }
     const char *text[] = {at_x, at_y, "", ""};
     char panel_name[200] = "";
     if (p->panel.column >= 0)
@@ -143,8 +145,10 @@ static void add_point(picture *p, const double x[5], const char *at_x, const cha
              name_at(&p->colour, series));
     text[2] = panel_name;
     text[3] = p->colour.column < 0 ? "" : name;
-    for (int k = 0; k < 4; k++)
-        qkv_io_text_next_label(p->out, text[k]);
+    for (int k = 0; k < 4; k++) {
+        qkv_io_text_add(p->out, ",");
+        qkv_io_text_label(p->out, text[k]);
+    }
     qkv_io_text_add(p->out, ",,\n");
 }
 
@@ -214,8 +218,10 @@ static void add_head(picture *p) {
         p->out, "block,x,y,low,high,value,at_x,at_y,panel,series,,\n0,%c,%d,%d,%d,%d,%d,%d,%d,",
         p->kind, p->panel.n, p->colour.n, is_wide(&p->x), is_wide(&p->y), p->x.n, p->y.n, scale);
     qkv_io_text_label(p->out, heading(p, p->x.column));
-    qkv_io_text_next_label(p->out, heading(p, p->y.column));
-    qkv_io_text_next_label(p->out, heading(p, p->value));
+    qkv_io_text_add(p->out, ",");
+    qkv_io_text_label(p->out, heading(p, p->y.column));
+    qkv_io_text_add(p->out, ",");
+    qkv_io_text_label(p->out, heading(p, p->value));
     qkv_io_text_add(p->out, "\n");
 }
 

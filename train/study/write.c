@@ -16,13 +16,16 @@ static bool write_text(const qkv_io *io, const char *dir, const char *name, cons
 }
 
 static void add_numbers(qkv_io_text *out, const double *x, int n) {
-    for (int i = 0; i < n; i++)
-        qkv_io_text_next_number(out, x[i]);
+    for (int i = 0; i < n; i++) {
+        qkv_io_text_add(out, ",");
+        qkv_io_text_number(out, x[i]);
+    }
 }
 
 static void add_names(qkv_io_text *out, const qkv_study_variant *v) {
     qkv_io_text_label(out, v->group);
-    qkv_io_text_next_label(out, v->name);
+    qkv_io_text_add(out, ",");
+    qkv_io_text_label(out, v->name);
 }
 
 static void add_means(const qkv_study *s, const qkv_study_results *r, qkv_io_text *out) {
@@ -31,7 +34,8 @@ static void add_means(const qkv_study *s, const qkv_study_results *r, qkv_io_tex
         for (int c = 0; c < s->n_columns; c++) {
             qkv_study_summary m = qkv_study_summarise(s, r, v, s->column[c].measure);
             add_names(out, &s->variant[v]);
-            qkv_io_text_next_label(out, s->column[c].measure);
+            qkv_io_text_add(out, ",");
+            qkv_io_text_label(out, s->column[c].measure);
             qkv_io_text_add(out, ",%d", m.n);
             add_numbers(
                 out,
