@@ -55,7 +55,7 @@ def speaks_chinese(b):
     assert len(english(b)) > 100 and b.js('return document.documentElement.lang') == 'en' and 'You changed values' in b.text('say')
     assert b.js('return location.hash') == address.replace('lang=zh', 'lang=en') and b.step() == step
     b.click('lang')
-    assert b.cards() == cards and b.step() == step and english(b) == []
+    assert (b.cards(), b.step(), english(b)) == (cards, step, []), (b.cards(), cards, b.step(), step, english(b))
     b.js('localStorage.clear()')
     b.quiet()
 

@@ -80,7 +80,7 @@ options_of_a_task() {
     offers train --task coref --fo && only --form --force && offers train --task = mqar --order '' &&
         only kv vk && offers train --task mqar --ord && only --order && offers train --form &&
         only && offers data coref --fo && only --form && offers data mqar --order v && only vk &&
-        offers train --task nonsense --hold && only --hold-out &&
+        offers train --task nonsense --hold- && only --hold-out &&
         offers train --task coref --pai && only
 }
 

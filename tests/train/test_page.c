@@ -440,6 +440,11 @@ static void says_what_cannot_be(void **state) {
         {"heads=3", "3 heads do not divide the width 32"},
         {"colour=red", "there is no option 'colour'"},
         {"lr", "'lr' is not NAME=VALUE"},
+        {"hold=*.wq@9..5",
+         "--hold: '*.wq@9..5' ends before it begins: write the earlier step first"},
+        {"from=runs/a@60",
+         "--from: the page has no other run; train the branch with qkv train, and open it with qkv "
+         "view"},
         {"task=pair", "there is no task 'pair' (qkv list tasks; a plugin's own need --plugin)"}};
     qkv_page *p = page_with("seed=7\nd-model=16");
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

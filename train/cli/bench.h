@@ -16,6 +16,19 @@ typedef struct {
 } bench_peak;
 bench_peak bench_measure_peak(void);
 
+/* What an op costs, and has to do at least. */
+typedef struct {
+    const char *name;
+    int nodes;
+    double forward, backward;              // seconds of one step, or of one call
+    double flops_forward, flops_backward;  // of matrix products; 0: memory is what counts
+    double bytes_forward, bytes_backward;
+} bench_cost;
+
+/* One call of an op alone, at those sizes, by its fast form or its plain loops. False with a sentence. */
+bool bench_alone(const ag_op *op, const ag_sizes *z, bool plain, double seconds, bench_cost *out,
+                 char *error);
+
 /* The tables, on stdout, one line of JSON a row if `json`; an exit code. `seconds` is for the
  * whole. */
 int bench_ops(qkv_trainer *t, double seconds, bool json);

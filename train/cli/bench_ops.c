@@ -45,15 +45,7 @@ static void attach(ag_node *node, meter *m) {
 
 /* ---- what an op has to do at least ---- */
 
-typedef struct {
-    const char *name;
-    int nodes;
-    double forward, backward;              // seconds of one step, or of one call
-    double flops_forward, flops_backward;  // of matrix products; 0: memory is what counts
-    double bytes_forward, bytes_backward;
-} cost;
-
-static void add_sizes(cost *c, const ag_node *node, double times) {
+static void add_sizes(bench_cost *c, const ag_node *node, double times) {
     double in = 0, wanted = 0, out = (double)node->val.n;
     const double f = node->op->flops ? node->op->flops(node) : 0;
     for (int i = 0; i < node->n_in; i++) {
@@ -70,15 +62,15 @@ static void add_sizes(cost *c, const ag_node *node, double times) {
 
 /* ---- within a step ---- */
 
-static cost *find(cost *costs, int *n, const char *name) {
+static bench_cost *find(bench_cost *costs, int *n, const char *name) {
     for (int i = 0; i < *n; i++)
         if (strcmp(costs[i].name, name) == 0) return &costs[i];
-    costs[*n] = (cost){.name = name};
+    costs[*n] = (bench_cost){.name = name};
     return &costs[(*n)++];
 }
 
 /* Runs steps for so many seconds with a meter in each node; `whole` is the time of one, update included. */
-static bool run_steps(qkv_trainer *t, meter *meters, double seconds, cost *costs, int *n,
+static bool run_steps(qkv_trainer *t, meter *meters, double seconds, bench_cost *costs, int *n,
                       double *whole, char *error) {
     ag_graph *g = qkv_trainer_training_worker(t)->graph;
     const qkv_config *c = qkv_trainer_config(t);
@@ -98,7 +90,7 @@ static bool run_steps(qkv_trainer *t, meter *meters, double seconds, cost *costs
     for (int i = 0; i < ag_count(g); i++) {
         ag_node *node = ag_at(g, i);
         if (!node->op) continue;
-        cost *to = find(costs, n, node->op->name);
+        bench_cost *to = find(costs, n, node->op->name);
         to->nodes++;
         to->forward += meters[i].forward / steps;
         to->backward += meters[i].backward / steps;
@@ -107,7 +99,7 @@ static bool run_steps(qkv_trainer *t, meter *meters, double seconds, cost *costs
     return true;
 }
 
-static bool measure_step(qkv_trainer *t, double seconds, cost *costs, int *n, double *whole,
+static bool measure_step(qkv_trainer *t, double seconds, bench_cost *costs, int *n, double *whole,
                          char *error) {
     ag_graph *g = qkv_trainer_training_worker(t)->graph;
     meter *meters = calloc((size_t)ag_count(g), sizeof *meters);
@@ -130,14 +122,15 @@ static void run_backward(void *ctx) {
     if (node->op->backward) ag_node_backward(node);
 }
 
-static bool measure_alone(const ag_op *op, const ag_sizes *z, double seconds, cost *out,
-                          char *error) {
+bool bench_alone(const ag_op *op, const ag_sizes *z, bool plain, double seconds, bench_cost *out,
+                 char *error) {
     ag_params *params = ag_params_new(NULL, 1);
     ag_graph *g = params ? ag_graph_new(params) : NULL;
+    ag_plain(g, plain);
     ag_node *node = g ? ag_sample_timed(g, op, z) : NULL;
     bool ok = node && ag_backward(node, NULL);
     if (ok) {
-        *out = (cost){.name = op->name};
+        *out = (bench_cost){.name = op->name};
         out->forward = bench_time(run_forward, node, seconds / 2);
         if (node->wants_grad && op->backward)  // nothing may learn through it
             out->backward = bench_time(run_backward, node, seconds / 2);
@@ -175,7 +168,7 @@ static void print_cell(double seconds, rate r) {
               100 * r.share);
 }
 
-static void print(const cost *c, double whole, bench_peak peak, bool json) {
+static void print(const bench_cost *c, double whole, bench_peak peak, bool json) {
     rate f = rate_of(c->forward, c->flops_forward, c->bytes_forward, peak),
          b = rate_of(c->backward, c->flops_backward, c->bytes_backward, peak);
     double share = c->nodes ? (c->forward + c->backward) / whole : 0;
@@ -200,14 +193,14 @@ static void print(const cost *c, double whole, bench_peak peak, bool json) {
 }
 
 static int dearest_first(const void *a, const void *b) {
-    const cost *x = a, *y = b;
+    const bench_cost *x = a, *y = b;
     double p = x->forward + x->backward, q = y->forward + y->backward;
     return (p < q) - (p > q);
 }
 
 int bench_ops(qkv_trainer *t, double seconds, bool json) {
     char error[QKV_IO_ERROR];
-    cost costs[256];
+    bench_cost costs[256];
     int n = 0, in_step;
     double whole = 0, sum = 0;
     const qkv_config *c = qkv_trainer_config(t);
@@ -223,7 +216,7 @@ int bench_ops(qkv_trainer *t, double seconds, bool json) {
         bool known = false;
         for (int k = 0; k < in_step; k++)
             known = known || strcmp(costs[k].name, ag_ops[i]->name) == 0;
-        if (!known && !measure_alone(ag_ops[i], &z, seconds / 60, &costs[n++], error))
+        if (!known && !bench_alone(ag_ops[i], &z, false, seconds / 60, &costs[n++], error))
             return cli_error(CLI_FAILED, "bench", "%s", error);
     }
     cli_progress_end();

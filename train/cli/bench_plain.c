@@ -2,43 +2,13 @@
  * of them over a step by plain loops. */
 #include <stdio.h>
 
-#include "autograd/sample.h"
 #include "train/cli/bench.h"
 #include "train/cli/cli.h"
 #include "train/cli/json.h"
 
 enum { FAST, PLAIN, FORMS };
 
-static void run_forward(void *node) { ag_node_forward(node); }
-static void run_backward(void *ctx) {
-    ag_node *node = ctx;
-    for (int i = 0; i < node->n_in; i++) node->in[i]->has_grad = false;
-    ag_node_backward(node);
-}
-
-/* Seconds of one call of each. */
-typedef struct {
-    double forward, backward;
-} cost;
-
-static bool measure(const ag_op *op, const ag_sizes *z, bool plain, double seconds, cost *out,
-                    char *error) {
-    ag_params *params = ag_params_new(NULL, 1);
-    ag_graph *g = params ? ag_graph_new(params) : NULL;
-    if (g) ag_plain(g, plain);
-    ag_node *node = g ? ag_sample_timed(g, op, z) : NULL;
-    const bool ok = node && ag_backward(node, NULL);
-    if (ok)
-        *out = (cost){bench_time(run_forward, node, seconds / 2),
-                      bench_time(run_backward, node, seconds / 2)};
-    else
-        qkv_io_fail(error, "%s: %s", op->name, g ? ag_error(g) : "out of memory");
-    ag_graph_free(g);
-    ag_params_free(params);
-    return ok;
-}
-
-static void print_op(const char *name, const cost c[FORMS], bool json) {
+static void print_op(const char *name, const bench_cost c[FORMS], bool json) {
     if (json)
         cli_print_json(json_pack("{s:s,s:o,s:o,s:o,s:o}", "op", name, "forward_us",
                                  cli_json_number(1e6 * c[FAST].forward), "plain_forward_us",
@@ -89,10 +59,10 @@ int bench_plain(qkv_trainer *t, double seconds, bool json) {
             1e6 * fast, 1e6 * plain, plain / fast, "op", "forward us", "plain", "times",
             "backward us", "plain", "times");
     for (int i = 0; ag_ops[i]; i++) {
-        cost each[FORMS];
+        bench_cost each[FORMS];
         if (!ag_has_fast(ag_ops[i])) continue;
         for (int form = FAST; form < FORMS; form++)
-            if (!measure(ag_ops[i], &z, form == PLAIN, seconds / 80, &each[form], error))
+            if (!bench_alone(ag_ops[i], &z, form == PLAIN, seconds / 80, &each[form], error))
                 return cli_error(CLI_FAILED, "bench", "%s", error);
         print_op(ag_ops[i]->name, each, json);
     }

@@ -15,7 +15,8 @@ typedef struct {
 } request;
 
 static const cli_option options[] = {
-    CLI_INT(request, every, "every", "N", 0, 1, 1000000000, "steps of a row", .def = "a tenth"),
+    CLI_INT(request, every, "every", "N", 0, 1, 1000000000, "steps of a row",
+            .def = "a tenth of all"),
     CLI_INT(request, examples, "examples", "N", 512, 1, 10000000,
             "held-out examples that both answer"),
     CLI_SHEET_FORMATS(request, format),

@@ -235,6 +235,11 @@ static bool configure(qkv_config *c, const char *options, char *error) {
         if (!qkv_config_task(c)) return qkv_config_no_task(c, error);
         if (pass == 0 && !qkv_config_recommend(c, error)) return false;
     }
+    if (*c->from || *c->swap_matrix)
+        return qkv_io_fail(error,
+                           "--%s: the page has no other run; train the branch with qkv train, and "
+                           "open it with qkv view",
+                           *c->from ? "from" : "swap-matrix");
     return true;
 }
 

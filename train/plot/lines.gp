@@ -24,7 +24,7 @@ set title title_of font ",17" noenhanced
 set ylabel label_of noenhanced
 set xlabel x_of.(TEXT ? "" : "\n".SHADE) noenhanced
 doubling = X_min > 0 && X_max / X_min >= 8
-if (doubling) set logscale x 2
+if (doubling) { if (X_max < 1) { set logscale x 10 } else { set logscale x 2 } }
 beside = 0.02 * (X_max - X_min)
 set xrange [doubling ? X_min * 0.93 : X_min - beside:doubling ? X_max * 1.07 : X_max + beside]
 set yrange [0:*]

@@ -76,7 +76,8 @@ static bool measure_pairs(qkv_trainer *t, tensor_arena *arena, tally *sum, char 
         if (!qkv_probe_replay(w)) return qkv_trainer_fail(t, error);
         add_weights(sum, &p);
     }
-    return sum->pairs > 0;  // else the error is that of the last pair
+    if (sum->pairs) *error = '\0';  // that of a pair that was left out
+    return sum->pairs > 0;
 }
 
 static void report(qkv_trainer *t, tally *sum, const char *sharpness, tensor_arena *arena,
@@ -84,7 +85,7 @@ static void report(qkv_trainer *t, tally *sum, const char *sharpness, tensor_are
     static const char *const parts[QKV_PROBE_PATCHES] = {"q", "k", "v", "result"};
     int n, numbers = PAIRS * sum->each;
     const qkv_probe_site *site = qkv_probe_sites(t, qkv_trainer_any_worker(t), arena, &n);
-    for (int i = 0; site && i < QKV_PROBE_PATCHES * n; i++) {
+    for (int i = 0; site && sum->weight && i < QKV_PROBE_PATCHES * n; i++) {
         double *exact = sum->exact + (ptrdiff_t)i * numbers,
                *linear = sum->linear + (ptrdiff_t)i * numbers, large = 0;
         for (int k = 0; k < numbers; k++) {
