@@ -128,7 +128,7 @@ def is_told_when_something_ends(b):
     b.until(lambda: b.js('return told.length'), 'a text', 10)
     time.sleep(1)
     told = b.js('return told')
-    assert b.js('return regions') == ['trouble', '', 'inside-cell', 'spoken'], b.js('return regions')  # two of the panel of a step
+    assert b.js('return regions') == ['trouble', 'lesson-result', '', 'inside-cell', 'spoken'], b.js('return regions')
     assert len(told) <= 2 and told[-1].startswith('spoken: step 600 of 600. '), told
     b.click('swap-keys')
     b.until(lambda: 'Attention moved' in b.text('spoken'), 'a text', 10)

@@ -21,15 +21,15 @@
 
 TENSOR_C_BEGIN
 
-/* What of a head is patched: q, k and v are the nodes of that name, as they are projected (before a
+/* What of a head is patched, an index of the effects: q, k and v are the nodes of that name, as they are projected (before a
  * norm of theirs and rotary positions); the result is "mix", what the head fetches. */
-typedef enum {
+enum {
     QKV_PROBE_PATCH_Q,
     QKV_PROBE_PATCH_K,
     QKV_PROBE_PATCH_V,
     QKV_PROBE_PATCH_RESULT,
     QKV_PROBE_PATCHES
-} qkv_probe_patch;
+};
 
 /* How far the answer comes back. NaN: it has no such node, or, by position, it stands at the memory's.
  * Heads that share keys and values have the same numbers there. */
