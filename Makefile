@@ -24,8 +24,11 @@ WARN  := -Werror=missing-prototypes -Werror=implicit-function-declaration -Wall 
 # PLAIN=1: ops by their plain loops alone, without autograd/fast/.
 FAST    := $(if $(call on,PLAIN),,autograd/fast/*.c)
 MACHINE = $(if $(call on,PLAIN),-DQKV_PLAIN )$(if $(filter portable,$(ARCH)),-DQKV_PORTABLE -ffp-contract=off,$(if $(ARCH),-march=$(ARCH)))
+# One sum, one way: for some processors gcc leaves out fused multiply-adds in some loops and not in others, by
+# their shape, and the bits of a row would depend on the rows beside it.
+FUSED := ${shell $(CC) --param=avoid-fma-max-bits=0 -Werror -fsyntax-only -x c /dev/null >/dev/null 2>&1 && echo --param=avoid-fma-max-bits=0}
 # Position-independent, so that libqkv.so is made of the same objects; nobody takes a function's place.
-FLAGS = -std=gnu11 $(WARN) $(if $(call on,WERROR),-Werror) $(MACHINE) -fno-math-errno -fno-trapping-math \
+FLAGS = -std=gnu11 $(WARN) $(if $(call on,WERROR),-Werror) $(MACHINE) $(FUSED) -fno-math-errno -fno-trapping-math \
          -fPIC -fno-semantic-interposition -pthread -I.
 # Without a number of jobs gcc warns at each link.
 LIBS  := $(if $(filter -flto,$(CFLAGS) $(LDFLAGS)),-flto=auto) -ljansson -lpthread -ldl -lm
