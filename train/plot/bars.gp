@@ -6,8 +6,9 @@ DATA = "bars.csv"       # y,name,mean,sd,least,most,band_least,band_most,title,l
                         # an eleventh column, "axis": it is logarithmic
 
 heading(row) = !strlen(strcol(9))
-title_of = ""; label_of = ""; headings = 0; longest = 0; far = 0; limits = 0; near = 1e300
+title_of = ""; label_of = ""; headings = 0; longest = 0; far = 0; low = 0; limits = 0; near = 1e300
 greater(a, b) = a > b ? a : b
+lesser(a, b) = a < b ? a : b
 stats DATA using 1 name "Y" nooutput
 LOG = Y_columns > 10
 rows = greater(int(Y_records), 1)
@@ -25,13 +26,14 @@ note(row) = heading(0) ? \
     (headings = headings + 1, HEAD[headings] = strcol(2), HEAD_Y[headings] = column(1)) : \
     (title_of = strcol(9), label_of = strcol(10), longest = greater(longest, strlen(strcol(2))), \
      far = greater(far, greater(number(6), greater(number(7), number(8)))), \
+     low = lesser(low, number(5)), \
      near = nearer(nearer(nearer(nearer(near, number(3)), number(5)), number(7)), number(8)), \
      limits = limits + known(strcol(7)) + known(strcol(8)), \
      said = said + 1, SAY[said] = shown(0), SAY_Y[said] = column(1))
 stats DATA every ::1 using (note(0), 0) name "T" nooutput
 top = far > 0.5 && far <= 1 ? 1 : far > 0 ? far * 1.04 : 1
 if (near > top) { LOG = 0 }    # nothing above 0
-bottom = LOG ? 10 ** floor(log10(near)) : 0
+bottom = LOG ? 10 ** floor(log10(near)) : low < 0 ? low * 1.04 : 0
 if (LOG) { top = far > 0.5 && far <= 1 ? 1 : far * 1.3 }
 inside(x) = x > bottom ? x : bottom
 
@@ -45,6 +47,7 @@ set xlabel label_of noenhanced
 set yrange [Y_max + 0.8:Y_min - 0.8]
 set xrange [bottom:top]
 if (LOG) { set logscale x 10 }
+if (bottom < 0) { set arrow from 0, graph 0 to 0, graph 1 nohead lw 1 lc rgb GREY }
 set border 1
 unset ytics
 set ytics scale 0 noenhanced
