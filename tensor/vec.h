@@ -13,8 +13,10 @@
 
 #include "tensor/real.h"
 
-#if defined(__AVX512F__) && !defined(QKV_PORTABLE)
+#if defined(__AVX__) && !defined(QKV_PORTABLE)
 #include <immintrin.h>
+#endif
+#if defined(__AVX512F__) && !defined(QKV_PORTABLE)
 #define VEC_AVX512 1
 #endif
 
@@ -172,11 +174,20 @@ VEC_INLINE vec_pair vec_added(vreal a, vreal b) {
 }
 
 /* a b exactly: both cut into halves, whose products are exact. Source: T. J. Dekker, "A Floating-Point
- * Technique for Extending the Available Precision", 1971. With a fused multiply-add it is one step. */
+ * Technique for Extending the Available Precision", 1971. With a fused multiply-add it is one step, and must
+ * be: a compiler would fuse the product with what is taken from it. */
 VEC_INLINE vec_pair vec_product(vreal a, vreal b) {
     const vreal high = a * b;
-#ifdef VEC_AVX512
+#if defined(VEC_AVX512)
     return (vec_pair){high, (vreal)VEC_512(fmsub)(a, b, high)};
+#elif defined(__FMA__) && !defined(QKV_PORTABLE) && defined(QKV_DOUBLE)
+    return (vec_pair){high, (vreal)_mm256_fmsub_pd(a, b, high)};
+#elif defined(__FMA__) && !defined(QKV_PORTABLE)
+    return (vec_pair){high, (vreal)_mm256_fmsub_ps(a, b, high)};
+#elif defined(__ARM_FEATURE_FMA) && !defined(QKV_PORTABLE)
+    vec_pair p = {high, high};
+    for (int i = 0; i < VEC; i++) p.low[i] = (real)__builtin_fma(a[i], b[i], -high[i]);
+    return p;
 #else
     const vreal a1 = (vreal)((vmask)a & VEC_HALF), b1 = (vreal)((vmask)b & VEC_HALF);
     const vreal a2 = a - a1, b2 = b - b1;

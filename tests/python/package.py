@@ -305,12 +305,12 @@ def main():
             print("    " + traceback.format_exc().replace("\n", "\n    ").rstrip())
             how = "FAILED"
         ended[how].append(name)
-        print("[ %s ] %s" % (how.rjust(8) if how == "OK" else how.center(8), name), flush=True)
+        print("[ %s ] %s" % (how.rjust(8) if how == "OK" else (" " + how).ljust(8), name), flush=True)
     print(f"[==========] {len(tests)} test(s) run.\n[  PASSED  ] {len(ended['OK'])} test(s).")
     for how in "SKIPPED", "FAILED":
         if ended[how]:
-            print("[ %s ] %d test(s), listed below:" % (how.center(8), len(ended[how])))
-            print("".join("[ %s ] %s\n" % (how.center(8), name) for name in ended[how]), end="")
+            print("[ %s ] %d test(s), listed below:" % ((" " + how).ljust(8), len(ended[how])))
+            print("".join("[ %s ] %s\n" % ((" " + how).ljust(8), name) for name in ended[how]), end="")
     return bool(ended["FAILED"])
 
 
