@@ -104,7 +104,8 @@ END
     for name in short long; do
         grep "\"$name\"" padded/seeds.csv | grep -v '"seconds' | sed "s/\"$name\"//" >$name.csv
     done
-    [ "$(wc -l <short.csv)" -gt 60 ] && paste -d, short.csv long.csv | awk -F, '
+    [ "$(wc -l <short.csv)" -gt 60 ] || return 1
+    paste -d, short.csv long.csv | awk -F, '
         { n = NF / 2; d = $n - $NF; far = (d < 0 ? -d : d) > 1e-6 }
         $(n - 1) != $(NF - 1) || far { print "    " $0; wrong = 1 }
         END { exit wrong }'

@@ -9,8 +9,8 @@ the_pictures_are_those_that_are_drawn() {
     OUT=$dir/out sh "$root/tests/project/pictures.sh" check
 }
 
-# copied WHICH: a copy of the pages, the scripts and the pictures, to be spoilt; of the list the lines of some:
-# studies are not trained again.
+# copied WHICH: a copy of the pages, the scripts and the pictures, to be spoilt; of the list only some lines,
+# as those of studies, which are not trained again.
 copied() {
     rm -rf "$dir/copy" && mkdir -p "$dir/copy/train/plot" "$dir/copy/tests/project" &&
         cp -r "$root/docs" "$root/README.md" "$dir/copy" &&

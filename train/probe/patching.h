@@ -21,8 +21,8 @@
 
 TENSOR_C_BEGIN
 
-/* What of a head is patched, an index of the effects: q, k and v are the nodes of that name, as they are projected (before a
- * norm of theirs and rotary positions); the result is "mix", what the head fetches. */
+/* What of a head is patched, an index of the effects: q, k and v are the nodes of that name, as they are
+ * projected (before a norm of theirs and rotary positions); the result is "mix", what the head fetches. */
 enum {
     QKV_PROBE_PATCH_Q,
     QKV_PROBE_PATCH_K,
