@@ -55,6 +55,6 @@ ag_node *nn_sample_linear_block(ag_graph *g, int i) {
                          .residual = i == 0,
                          .attention = {2, 2 - (i == 1), 3, 2, .mask = {.causal = true}},
                          .init = {.gain = 1}};
-    nn_block_fn *block = i < 2 ? nn_linear_block : i == 2 ? nn_positive_sum : nn_signed_sum;
-    return block(ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, 2, 3, 4)), NULL, "layer0", &c);
+    ag_node *x = ag_sample(g, AG_SAMPLE_NORMAL, tensor_dims(3, 2, 3, 4));
+    return sum_block(x, NULL, "layer0", &c, i < 3, i < 2);
 }

@@ -258,8 +258,11 @@ done
 
 check_cppcheck() {
     need cppcheck || return
-    mkdir -p $OUT # jansson's loop, which it does not know:
-    echo '#define json_object_foreach(o, k, v) for (k = (char *)(o); (v = (void *)(o)); k = 0)' >$OUT/loop.h
+    mkdir -p $OUT # jansson's loops, which it does not know:
+    cat >$OUT/loop.h <<'END'
+#define json_object_foreach(o, k, v) for (k = (char *)(o); (v = (void *)(o)); k = 0)
+#define json_array_foreach(a, i, v) for (i = 0; (v = (void *)(a)); i++)
+END
     # shellcheck disable=SC2086
     within 600 cppcheck -q -j2 --std=c11 --language=c -I. --error-exitcode=1 $CPPCHECK \
         --include=$OUT/loop.h \

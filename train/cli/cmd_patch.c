@@ -88,7 +88,7 @@ static void add_maps(const qkv_probe_patching *p, bool linear, char (*word)[96],
 
 /* A head's effect at all positions, and the position of the largest: "0.984 (8)". */
 static void print_effect(const qkv_probe_patching *p, int i) {
-    const double *at = &p->exact.head_at[i * p->T];
+    const double *at = p->exact.head_at + (ptrdiff_t)i * p->T;
     char cell[48];
     int most = 0;
     for (int t = 1; t < p->T; t++)

@@ -10,10 +10,12 @@ enum { MOST_LINES = 10000 };
 
 /* -log of the share that a class has in the softmax of logits. */
 static double surprise(const real *x, int classes, int class) {
-    const double most = (double)x[qkv_trainer_argmax(x, classes)];
-    double sum = 0;
-    for (int k = 0; k < classes; k++) sum += exp((double)x[k] - most);
-    return log(sum) + most - (double)x[class];
+    const int top = qkv_trainer_argmax(x, classes);
+    const double most = (double)x[top];
+    double others = 0;
+    for (int k = 0; k < classes; k++)
+        if (k != top) others += exp((double)x[k] - most);
+    return log1p(others) + most - (double)x[class];
 }
 
 /* The losses of the examples that are loaded, by example: the mean over its answers, summed over readouts. */

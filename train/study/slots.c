@@ -34,14 +34,15 @@ static bool read_pair(const qkv_trainer_worker *w, int r, int n, double bias, in
     const int V = logits->val.shape.dim[1], own = w->target[r][n], other = w->target[1 - r][n];
     const real *x = logits->val.x + (ptrdiff_t)n * V;
     const double slope = r ? bias : -bias;
-    double most = -INFINITY, sum = 0, third = -INFINITY;
+    double most = -INFINITY, others = 0, third = -INFINITY;
     for (int v = 0; v < V; v++) {
         const double now = (double)x[v] + slope * v;
         if (now > most) most = now, *says = v;
         if (v != own && v != other) third = fmax(third, now);
     }
-    for (int v = 0; v < V; v++) sum += exp((double)x[v] + slope * v - most);
-    *loss += log(sum) + most - (double)x[own] - slope * own;
+    for (int v = 0; v < V; v++)
+        if (v != *says) others += exp((double)x[v] + slope * v - most);
+    *loss += log1p(others) + most - (double)x[own] - slope * own;
     return third < fmin((double)x[own] + slope * own, (double)x[other] + slope * other);
 }
 
