@@ -124,7 +124,7 @@ static int count_lines(const cli_settings *s, long *n) {
 static int add_lines(const cli_settings *s, const char *text, json_t *list) {
     char first[24];
     const char *dots = strstr(text, "..");
-    long from, to;
+    long from = 0, to = 0;
     snprintf(first, sizeof first, "%.*s", (int)strcspn(text, "."), text);
     const bool to_end = dots && strcmp(dots, "..n") == 0;
     if (!dots) return json_array_append_new(list, json_string(text)) ? out_of_memory() : CLI_OK;
