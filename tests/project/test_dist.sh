@@ -69,7 +69,10 @@ a_static_program_says_that_it_loads_no_plugins() {
 # file's sum.
 a_wheel_holds_the_program() {
     needs python3 || return
-    printf '#!/bin/sh\necho "ran $*"; exit 4\n' >program
+    python3 -c 'import numpy' 2>/dev/null || { cannot 'no numpy'; return; }
+    version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' "$root/python/qkv/__init__.py")
+    printf '#!/bin/sh\n[ "$1" != --version ] || { echo "qkv %s"; exit; }\necho "ran $*"; exit 4\n' \
+        "$version" >program
     mkdir one two && echo licences >notices
     for to in one two; do
         touch program
