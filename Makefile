@@ -167,7 +167,7 @@ TEST_SH     := $(wildcard tests/*/test_*.sh)
 WITHOUT     :=
 TEST_BINS   := $(filter-out $(WITHOUT),$(TEST_BINS))
 # The longest ones, longest first: one that begins last keeps a processor waiting.
-LONGEST     := test_page.sh test_hostile.sh test_torch.sh test_heads test_study_probes test_variants test_plot.sh test_pictures.sh \
+LONGEST     := test_study test_page.sh test_hostile.sh test_torch.sh test_heads test_study_probes test_variants test_plot.sh test_pictures.sh \
   test_accuracy.sh test_stream_memory test_options test_stream test_circuits test_info.sh test_plugin.sh test_record.sh test_docs.sh \
   test_gnuplot.sh test_install.sh test_bench.sh test_cli.sh test_probes test_page test_gemm test_kill test_trainer test_optimizer test_checkpoint
 longest_first = $(foreach name,$(LONGEST),$(filter %/$(name),$(1))) $(filter-out $(addprefix %/,$(LONGEST)),$(1))
